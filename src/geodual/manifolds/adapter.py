@@ -1,0 +1,147 @@
+"""Use a manifold of pymanopt as one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .base import Coordinates, Frame, Manifold, Point, Vector
+
+_HADAMARD = {
+    "Euclidean",
+    "Symmetric",
+    "SkewSymmetric",
+    "SymmetricPositiveDefinite",
+    "PoincareBall",
+    "Positive",
+}
+
+
+class PymanoptManifold(Manifold):
+    """A pymanopt manifold behind our interface; its tangent vectors serve as coordinates.
+
+    What the manifold lacks is replaced where that is harmless (`exp` by the retraction) and refused with an
+    error otherwise (`log`, `dist`; the default solver then runs without its proximal term).
+
+    Parameters
+    ----------
+    manifold : pymanopt.manifolds.manifold.Manifold
+        The manifold to adapt.
+    """
+
+    def __init__(self, manifold: Any) -> None:
+        self.wrapped = manifold
+        self.dim = int(manifold.dim)
+        self.hadamard = type(manifold).__name__ in _HADAMARD
+        self.has_log = _implements(manifold, "log")
+        # Their typical distance is the square root of the dimension or, on compact manifolds, the diameter.
+        self.step_limit = float("inf") if self.hadamard else float(manifold.typical_dist)
+
+    def __repr__(self) -> str:
+        return f"PymanoptManifold({self.wrapped})"
+
+    def frame(self, x: Point) -> PymanoptFrame:
+        return PymanoptFrame(self, x)
+
+    def check_point(self, x: Point) -> Point:
+        if isinstance(x, np.ndarray) and not np.isfinite(x).all():
+            raise ValueError(f"A point of {self} must be finite, got NaN or infinite entries.")
+        return x
+
+    def project(self, x: Point, v: Vector) -> Vector:
+        return self.wrapped.projection(x, v)
+
+    def random_point(self, rng: np.random.Generator) -> Point:
+        with _global_generator(rng):
+            return self.wrapped.random_point()
+
+    def random_ambient(self, rng: np.random.Generator) -> Vector:
+        with _global_generator(rng):
+            point = self.wrapped.random_point()
+            return self.wrapped.embedding(point, self.wrapped.random_tangent_vector(point))
+
+    def random_tangent(self, x: Point, rng: np.random.Generator) -> Vector:
+        with _global_generator(rng):
+            u = self.wrapped.random_tangent_vector(x)
+        return u / self.wrapped.norm(x, u)
+
+    def require(self, operation: str) -> None:
+        """Raise a `ValueError` if the wrapped manifold lacks an operation."""
+        if not _implements(self.wrapped, operation):
+            raise ValueError(f"pymanopt's {self.wrapped} has no `{operation}`.")
+
+
+class PymanoptFrame(Frame):
+    """The tangent space at a point, in pymanopt's own representation."""
+
+    def __init__(self, manifold: PymanoptManifold, point: Point) -> None:
+        self.manifold = manifold
+        self.point = point
+        self._wrapped = manifold.wrapped
+
+    def tangent(self, c: Coordinates) -> Vector:
+        return self._wrapped.embedding(self.point, c)
+
+    def coordinates(self, u: Vector) -> Coordinates:
+        return u
+
+    def inner(self, a: Coordinates, b: Coordinates) -> float:
+        return float(self._wrapped.inner_product(self.point, a, b))
+
+    def gradient(self, egrad: Vector) -> Coordinates:
+        return self._wrapped.euclidean_to_riemannian_gradient(self.point, egrad)
+
+    def hessian(self, egrad: Vector, ehess: Vector, c: Coordinates) -> Coordinates:
+        return self._wrapped.euclidean_to_riemannian_hessian(self.point, egrad, ehess, c)
+
+    def exp(self, c: Coordinates) -> Point:
+        return self._wrapped.exp(self.point, c) if _implements(self._wrapped, "exp") else self.retract(c)
+
+    def log(self, y: Point) -> Coordinates:
+        self.manifold.require("log")
+        return self._wrapped.log(self.point, y)
+
+    def retract(self, c: Coordinates) -> Point:
+        return self._wrapped.retraction(self.point, c)
+
+    def move(self, c: Coordinates) -> Point:
+        return self.retract(c)
+
+    def transport(self, y: Point, c: Coordinates) -> Vector:
+        """Transport as pymanopt does, which is not isometric on all of its manifolds."""
+        return self._wrapped.transport(self.point, y, c)
+
+
+def as_manifold(manifold: Any) -> Manifold:
+    """Return a manifold of ours: itself, or a pymanopt manifold adapted."""
+    if isinstance(manifold, Manifold):
+        return manifold
+    if hasattr(manifold, "euclidean_to_riemannian_gradient") and hasattr(manifold, "inner_product"):
+        return PymanoptManifold(manifold)
+    raise TypeError(
+        f"`manifold` must be a geodual or pymanopt manifold, got {type(manifold).__name__}; "
+        "geodual.manifolds lists what there is."
+    )
+
+
+def _implements(manifold: Any, operation: str) -> bool:
+    """Tell whether a pymanopt class defines an operation itself; its base class only raises."""
+    return any(operation in vars(cls) for cls in type(manifold).__mro__ if not _is_abstract_base(cls))
+
+
+def _is_abstract_base(cls: type) -> bool:
+    return cls.__module__ == "pymanopt.manifolds.manifold" and cls.__name__ == "Manifold"
+
+
+@contextmanager
+def _global_generator(rng: np.random.Generator) -> Iterator[None]:
+    """Make pymanopt, which draws from numpy's global generator, draw from ours; restore the global one."""
+    state = np.random.get_state()  # noqa: NPY002 - the global state is what we protect
+    np.random.seed(rng.integers(2**32))  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002

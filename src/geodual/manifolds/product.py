@@ -1,0 +1,126 @@
+"""Products of manifolds: points are tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from .adapter import PymanoptManifold
+from .base import Array, Frame, HalfSquaredDistance, Manifold, Point, Vector
+
+
+class Product(Manifold):
+    """The product of some manifolds, with tuples as points and the sum of their metrics.
+
+    Parameters
+    ----------
+    *factors : Manifold
+        The manifolds, as in ``Product(SPD(3), Euclidean(2))``; one iterable of them is accepted too.
+    """
+
+    def __init__(self, *factors: Manifold | Iterable[Manifold]) -> None:
+        if len(factors) == 1 and not isinstance(factors[0], Manifold):
+            factors = tuple(factors[0])
+        self.factors = tuple(_check_factor(factor) for factor in factors)
+        if not self.factors:
+            raise ValueError("`Product` needs at least one manifold, as in Product(SPD(3), Euclidean(2)).")
+        self.dim = sum(factor.dim for factor in self.factors)
+        self.hadamard = all(factor.hadamard for factor in self.factors)
+        self.step_limit = float(np.linalg.norm([factor.step_limit for factor in self.factors]))
+
+    def __repr__(self) -> str:
+        return f"Product({', '.join(map(repr, self.factors))})"
+
+    def frame(self, x: Point) -> ProductFrame:
+        return ProductFrame(x, [factor.frame(part) for factor, part in zip(self.factors, x, strict=True)])
+
+    def check_point(self, x: Point) -> Point:
+        if not isinstance(x, (tuple, list)) or len(x) != len(self.factors):
+            found = f"{len(x)} parts" if isinstance(x, (tuple, list)) else type(x).__name__
+            raise ValueError(f"A point of {self} must be a tuple of {len(self.factors)} points, got {found}.")
+        checked = []
+        for position, (factor, part) in enumerate(zip(self.factors, x, strict=True)):
+            try:
+                checked.append(factor.check_point(part))
+            except ValueError as error:
+                raise ValueError(f"Part {position} of the point: {error}") from None
+        return tuple(checked)
+
+    def project(self, x: Point, v: Vector) -> Vector:
+        return tuple(
+            factor.project(part, vector) for factor, part, vector in zip(self.factors, x, v, strict=True)
+        )
+
+    def random_point(self, rng: np.random.Generator) -> Point:
+        return tuple(factor.random_point(rng) for factor in self.factors)
+
+    def random_ambient(self, rng: np.random.Generator) -> Vector:
+        return tuple(factor.random_ambient(rng) for factor in self.factors)
+
+
+class ProductFrame(Frame):
+    """The frames of the parts, their coordinates flattened and put end to end."""
+
+    def __init__(self, point: Point, frames: list[Frame]) -> None:
+        self.point = point
+        self.frames = frames
+        self._ends = np.cumsum([np.prod(frame.shape, dtype=int) for frame in frames])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (int(self._ends[-1]),)
+
+    def _parts(self, c: Array) -> Iterator[tuple[Frame, Array]]:
+        for frame, flat in zip(self.frames, np.split(c, self._ends[:-1]), strict=True):
+            yield frame, flat.reshape(frame.shape)
+
+    def tangent(self, c: Array) -> Vector:
+        return tuple(frame.tangent(part) for frame, part in self._parts(c))
+
+    def coordinates(self, u: Vector) -> Array:
+        return _joined(frame.coordinates(part) for frame, part in zip(self.frames, u, strict=True))
+
+    def gradient(self, egrad: Vector) -> Array:
+        return _joined(frame.gradient(part) for frame, part in zip(self.frames, egrad, strict=True))
+
+    def hessian(self, egrad: Vector, ehess: Vector, c: Array) -> Array:
+        parts = zip(self._parts(c), egrad, ehess, strict=True)
+        return _joined(frame.hessian(g, h, part) for (frame, part), g, h in parts)
+
+    def exp(self, c: Array) -> Point:
+        return tuple(frame.exp(part) for frame, part in self._parts(c))
+
+    def log(self, y: Point) -> Array:
+        return _joined(frame.log(part) for frame, part in zip(self.frames, y, strict=True))
+
+    def retract(self, c: Array) -> Point:
+        return tuple(frame.retract(part) for frame, part in self._parts(c))
+
+    def move(self, c: Array) -> Point:
+        return tuple(frame.move(part) for frame, part in self._parts(c))
+
+    def transport(self, y: Point, c: Array) -> Vector:
+        return tuple(frame.transport(part, d) for (frame, d), part in zip(self._parts(c), y, strict=True))
+
+    def half_squared_distance(self, y: Point) -> HalfSquaredDistance:
+        terms = [frame.half_squared_distance(part) for frame, part in zip(self.frames, y, strict=True)]
+
+        def hessian(c: Array) -> Array:
+            return _joined(term.hessian(part) for term, (_, part) in zip(terms, self._parts(c), strict=True))
+
+        return HalfSquaredDistance(
+            sum(term.value for term in terms), _joined(t.gradient for t in terms), hessian
+        )
+
+
+def _joined(parts: Iterable[Array]) -> Array:
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+def _check_factor(factor: object) -> Manifold:
+    if not isinstance(factor, Manifold):
+        raise ValueError(f"`Product` takes manifolds, got {type(factor).__name__}.")
+    if isinstance(factor, PymanoptManifold):
+        raise ValueError("A pymanopt manifold cannot be a factor: use pymanopt's own Product and adapt that.")
+    return factor

@@ -1,0 +1,179 @@
+"""Symmetric positive definite matrices with the affine-invariant metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dsygst
+
+from .base import Array, Frame, HalfSquaredDistance, Manifold, Vector, as_finite_array, check_size
+
+_SYMMETRY_TOLERANCE = 1e-8
+
+
+class SPD(Manifold):
+    """Symmetric positive definite n × n matrices with ⟨U, V⟩_W = tr(W⁻¹ U W⁻¹ V).
+
+    The frame at W = LLᵀ writes a tangent vector as V = L S Lᵀ with S symmetric. There the metric is the
+    Frobenius product, exp is L expm(S) Lᵀ, and the distance to Y is ‖log spec(L⁻¹ Y L⁻ᵀ)‖.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    """
+
+    hadamard = True
+
+    def __init__(self, n: int) -> None:
+        self.n = check_size(n, "n")
+        self.dim = self.n * (self.n + 1) // 2
+        self.step_limit = 2.0 * float(np.sqrt(self.n))
+
+    def __repr__(self) -> str:
+        return f"SPD({self.n})"
+
+    def frame(self, x: Array) -> CholeskyFrame:
+        return CholeskyFrame(x)
+
+    def check_point(self, x: Array) -> Array:
+        x = self._check_symmetric(x)
+        _cholesky(x)
+        return x
+
+    def _check_symmetric(self, x: Any) -> Array:
+        matrix = as_finite_array(x, (self.n, self.n), self)
+        asymmetry = float(np.abs(matrix - matrix.T).max())
+        if asymmetry > _SYMMETRY_TOLERANCE * float(np.abs(matrix).max()):
+            raise ValueError(
+                f"A point of {self} must be symmetric, but it differs from its transpose by up to "
+                f"{asymmetry:.3g}; symmetrise it with (x + x.T) / 2."
+            )
+        return matrix
+
+    def _checked_frame(self, x: Array) -> CholeskyFrame:
+        return CholeskyFrame(self._check_symmetric(x))
+
+    def dist(self, x: Array, y: Array) -> float:
+        """Return ‖log spec(x⁻¹ y)‖."""
+        reduced = _congruent(_cholesky(self._check_symmetric(x)), self._check_symmetric(y))
+        spectrum = np.linalg.eigvalsh(reduced)
+        _check_spectrum(spectrum)
+        return float(np.linalg.norm(np.log(spectrum)))
+
+    def log(self, x: Array, y: Array) -> Array:
+        """Return the tangent vector at `x` that points to `y` and is as long as their distance."""
+        frame = self._checked_frame(x)
+        return frame.tangent(frame.log(self._check_symmetric(y)))
+
+    def project(self, x: Array, v: Vector) -> Array:
+        return symmetrised(np.asarray(v, dtype=float))
+
+    def random_point(self, rng: np.random.Generator) -> Array:
+        q = np.linalg.qr(rng.standard_normal((self.n, self.n)))[0]
+        half = q * np.exp(0.5 * rng.standard_normal(self.n))
+        return np.asarray(half @ half.T)
+
+    def random_ambient(self, rng: np.random.Generator) -> Array:
+        return rng.standard_normal((self.n, self.n))
+
+
+class CholeskyFrame(Frame):
+    """Tangent vectors V = L S Lᵀ at W = LLᵀ, in the coordinates S."""
+
+    def __init__(self, point: Array) -> None:
+        self.point = point
+        self.factor = _cholesky(point)
+
+    def tangent(self, c: Array) -> Array:
+        return np.asarray(self.factor @ c @ self.factor.T)
+
+    def coordinates(self, u: Vector) -> Array:
+        # L⁻¹ u L⁻ᵀ; the transposes are Fortran views, so that BLAS copies nothing.
+        upper = self.factor.T
+        half = dtrsm(1.0, upper, np.asarray(u, dtype=float).T, side=1)
+        return symmetrised(dtrsm(1.0, upper, half, trans_a=1).T)
+
+    def gradient(self, egrad: Vector) -> Array:
+        return symmetrised(self.factor.T @ egrad @ self.factor)
+
+    def hessian(self, egrad: Vector, ehess: Vector, c: Array) -> Array:
+        # Second derivative of f(L(I + S + S²/2)Lᵀ) at S = 0.
+        return symmetrised(self.factor.T @ ehess @ self.factor + self.gradient(egrad) @ c)
+
+    def exp(self, c: Array) -> Array:
+        spectrum, basis = np.linalg.eigh(c)
+        half = (self.factor @ basis) * np.exp(0.5 * spectrum)
+        return np.asarray(half @ half.T)
+
+    def _spectral_log(self, y: Array) -> tuple[Array, Array]:
+        spectrum, basis = np.linalg.eigh(_congruent(self.factor, y))
+        _check_spectrum(spectrum)
+        return np.log(spectrum), basis
+
+    def log(self, y: Array) -> Array:
+        theta, basis = self._spectral_log(y)
+        return np.asarray((basis * theta) @ basis.T)
+
+    def retract(self, c: Array) -> Array:
+        # I + S + S²/2 = (I + (I + S)²)/2 is positive definite for every S.
+        shifted = self.factor + self.factor @ c
+        return np.asarray(0.5 * (self.factor @ self.factor.T + shifted @ shifted.T))
+
+    def transport(self, y: Array, c: Array) -> Array:
+        theta, basis = self._spectral_log(y)
+        half = (self.factor @ basis) * np.exp(0.5 * theta) @ basis.T
+        return np.asarray(half @ c @ half.T)
+
+    def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
+        theta, basis = self._spectral_log(y)
+        weights = x_coth_x(0.5 * (theta[:, None] - theta))
+
+        def hessian(c: Array) -> Array:
+            return np.asarray(basis @ (weights * (basis.T @ c @ basis)) @ basis.T)
+
+        return HalfSquaredDistance(0.5 * float(theta @ theta), -(basis * theta) @ basis.T, hessian)
+
+
+def x_coth_x(x: Array) -> Array:
+    """Return x coth x, which is 1 at zero."""
+    near = np.abs(x) < 1e-4
+    safe = np.where(near, 1.0, x)
+    return np.where(near, 1.0 + x**2 / 3.0, safe / np.tanh(safe))
+
+
+def symmetrised(a: Array) -> Array:
+    """Return the symmetric part of `a`."""
+    return np.asarray(0.5 * (a + a.T))
+
+
+def _cholesky(x: Array) -> Array:
+    try:
+        return np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            _indefinite(np.linalg.eigvalsh(x)) if np.isfinite(x).all() else _NOT_FINITE
+        ) from None
+
+
+def _congruent(factor: Array, y: Array) -> Array:
+    """Return L⁻¹ y L⁻ᵀ, of which only the lower triangle is set."""
+    reduced, _ = dsygst(y.T, factor.T)
+    return np.asarray(reduced.T)
+
+
+def _check_spectrum(spectrum: Array) -> None:
+    if not spectrum[0] > 0.0:
+        raise ValueError(_indefinite(spectrum))
+
+
+_NOT_FINITE = "A point of SPD must be finite, got NaN or infinite entries."
+
+
+def _indefinite(spectrum: Array) -> str:
+    return (
+        f"A point of SPD must be positive definite, but its eigenvalues range from {spectrum[0]:.3g} "
+        f"to {spectrum[-1]:.3g}; add a multiple of the identity or raise its smallest eigenvalues."
+    )

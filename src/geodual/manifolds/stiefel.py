@@ -1,0 +1,160 @@
+"""Orthonormal frames: n × p matrices with orthonormal columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import expm
+
+from .base import AmbientFrame, Array, Manifold, Vector, as_finite_array, check_size
+
+_ORTHONORMALITY_TOLERANCE = 1e-8
+_SHOOTING_STEPS = 500
+
+
+class Stiefel(Manifold):
+    """n × p matrices with XᵀX = I and the embedded metric ⟨U, V⟩ = tr(UᵀV).
+
+    The logarithm has no closed form; it is found by shooting, for points closer than about π.
+
+    Parameters
+    ----------
+    n, p : int
+        Rows and columns, p ≤ n.
+    """
+
+    hadamard = False
+    step_limit = np.pi / 2
+
+    def __init__(self, n: int, p: int) -> None:
+        self.n, self.p = check_size(n, "n"), check_size(p, "p")
+        if self.p > self.n:
+            raise ValueError(f"`p` must be at most n = {self.n}, got {self.p}.")
+        self.dim = self.n * self.p - self.p * (self.p + 1) // 2
+
+    def __repr__(self) -> str:
+        return f"Stiefel({self.n}, {self.p})"
+
+    def frame(self, x: Array) -> StiefelFrame:
+        return StiefelFrame(x)
+
+    def check_point(self, x: Array) -> Array:
+        x = as_finite_array(x, (self.n, self.p), self)
+        defect = float(np.abs(x.T @ x - np.eye(self.p)).max())
+        if defect > _ORTHONORMALITY_TOLERANCE:
+            raise ValueError(
+                f"A point of {self} must have orthonormal columns, but xᵀx differs from the identity "
+                f"by up to {defect:.3g}; orthonormalise it with numpy.linalg.qr."
+            )
+        return x
+
+    def project(self, x: Array, v: Vector) -> Array:
+        return _project(x, np.asarray(v, dtype=float))
+
+    def random_point(self, rng: np.random.Generator) -> Array:
+        q, r = np.linalg.qr(rng.standard_normal((self.n, self.p)))
+        return np.asarray(q * np.where(np.diag(r) < 0.0, -1.0, 1.0))
+
+    def random_ambient(self, rng: np.random.Generator) -> Array:
+        return rng.standard_normal((self.n, self.p))
+
+
+class StiefelFrame(AmbientFrame):
+    """Matrices U with XᵀU skew-symmetric."""
+
+    def gradient(self, egrad: Vector) -> Array:
+        return _project(self.point, egrad)
+
+    def hessian(self, egrad: Vector, ehess: Vector, c: Array) -> Array:
+        normal = self.point.T @ egrad
+        return _project(self.point, ehess - c @ (0.5 * (normal + normal.T)))
+
+    def exp(self, c: Array) -> Array:
+        return _polar(_geodesic(self.point, c))
+
+    def log(self, y: Array) -> Array:
+        n, p = self.point.shape
+        if n <= 2 * p:
+            return _shoot(self.point, y)
+        # All happens in the span of both points: shoot among 2p × p matrices, whatever n is.
+        basis = _span(self.point, y)
+        return np.asarray(basis @ _shoot(basis.T @ self.point, basis.T @ y))
+
+    def retract(self, c: Array) -> Array:
+        return _polar(self.point + c)
+
+    def move(self, c: Array) -> Array:
+        return self.retract(c)
+
+    def transport(self, y: Array, c: Array) -> Array:
+        """Rotate with an orthogonal Q that maps this point to `y`: an isometry of the whole manifold.
+
+        Q is the identity outside the span of both points; it is not parallel transport, which has no
+        elementary closed form under this metric.
+        """
+        p = self.point.shape[1]
+        basis = _span(self.point, y)
+        start, end = basis.T @ self.point, basis.T @ y
+        rotation = end @ start.T
+        if basis.shape[1] > p:
+            start_rest, end_rest = _complement(start), _complement(end)
+            rotation = rotation + end_rest @ _polar(end_rest.T @ start_rest) @ start_rest.T
+        inside = basis.T @ c
+        return np.asarray(c + basis @ (rotation @ inside - inside))
+
+
+def _project(x: Array, v: Array) -> Array:
+    normal = x.T @ v
+    return np.asarray(v - x @ (0.5 * (normal + normal.T)))
+
+
+def _polar(a: Array) -> Array:
+    u, _, vt = np.linalg.svd(a, full_matrices=False)
+    return np.asarray(u @ vt)
+
+
+def _span(x: Array, y: Array) -> Array:
+    """Return an orthonormal basis, at most 2p wide, of a space that holds the columns of both."""
+    return np.asarray(np.linalg.qr(np.hstack([x, y - x @ (x.T @ y)]))[0])
+
+
+def _complement(a: Array) -> Array:
+    """Return an orthonormal basis of the complement of the columns of `a`."""
+    return np.asarray(np.linalg.qr(a, mode="complete")[0][:, a.shape[1] :])
+
+
+def _geodesic(x: Array, u: Array) -> Array:
+    """Follow the geodesic of the embedded metric (Edelman, Arias and Smith 1998, eq. 2.42)."""
+    p = x.shape[1]
+    a = x.T @ u
+    block = np.block([[a, -u.T @ u], [np.eye(p), a]])
+    return np.asarray(np.hstack([x, u]) @ expm(block)[:, :p] @ expm(-a))
+
+
+def _shoot(x: Array, y: Array) -> Array:
+    """Find u with exp(u) = y: correct u by the miss, carried back to the tangent space at x."""
+    u = _rescaled(_project(x, y - x), np.linalg.norm(y - x))
+    best, best_miss = u, np.inf
+    for _ in range(_SHOOTING_STEPS):
+        end = _geodesic(x, u)
+        miss = end - y
+        size = float(np.linalg.norm(miss))
+        if size < 0.999 * best_miss:
+            best, best_miss = u, size
+        elif best_miss < 1e-9:
+            return best
+        if not np.isfinite(size) or size > 10.0:
+            break
+        middle = _geodesic(x, 0.5 * u)
+        carried = _project(x, _project(middle, _project(end, miss)))
+        u = u - _rescaled(carried, size)
+    if best_miss < 1e-9:
+        return best
+    raise ValueError(
+        f"The logarithm on the Stiefel manifold did not converge (miss {best_miss:.2g}): "
+        "the points are too far apart; put a point between them."
+    )
+
+
+def _rescaled(u: Array, length: float | np.floating) -> Array:
+    norm = np.linalg.norm(u)
+    return np.asarray(u * (length / norm)) if norm > 0.0 else u
