@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Coordinates, Frame, Manifold, Point, Vector
+from .base import Coordinates, Frame, Manifold, NotOnManifoldError, Point, Vector
 
 _HADAMARD = {
     "Euclidean",
@@ -35,7 +35,7 @@ class PymanoptManifold(Manifold):
     def __init__(self, manifold: Any) -> None:
         self.wrapped = manifold
         self.dim = int(manifold.dim)
-        self.hadamard = type(manifold).__name__ in _HADAMARD
+        self.hadamard = all(type(factor).__name__ in _HADAMARD for factor in _factors(manifold))
         self.has_log = _implements(manifold, "log")
         # Their typical distance is the square root of the dimension or, on compact manifolds, the diameter.
         self.step_limit = float("inf") if self.hadamard else float(manifold.typical_dist)
@@ -47,26 +47,22 @@ class PymanoptManifold(Manifold):
         return PymanoptFrame(self, x)
 
     def check_point(self, x: Point) -> Point:
-        if isinstance(x, np.ndarray) and not np.isfinite(x).all():
-            raise ValueError(f"A point of {self} must be finite, got NaN or infinite entries.")
+        parts = x if isinstance(x, (tuple, list)) else [x]
+        if not all(np.isfinite(part).all() for part in parts):
+            raise NotOnManifoldError(f"A point of {self} must be finite, got NaN or infinite entries.")
         return x
 
     def project(self, x: Point, v: Vector) -> Vector:
-        return self.wrapped.projection(x, v)
+        return self.wrapped.embedding(x, self.wrapped.projection(x, v))
 
     def random_point(self, rng: np.random.Generator) -> Point:
         with _global_generator(rng):
             return self.wrapped.random_point()
 
-    def random_ambient(self, rng: np.random.Generator) -> Vector:
-        with _global_generator(rng):
-            point = self.wrapped.random_point()
-            return self.wrapped.embedding(point, self.wrapped.random_tangent_vector(point))
-
     def random_tangent(self, x: Point, rng: np.random.Generator) -> Vector:
         with _global_generator(rng):
             u = self.wrapped.random_tangent_vector(x)
-        return u / self.wrapped.norm(x, u)
+        return self.wrapped.embedding(x, u / self.wrapped.norm(x, u))
 
     def require(self, operation: str) -> None:
         """Raise a `ValueError` if the wrapped manifold lacks an operation."""
@@ -86,7 +82,8 @@ class PymanoptFrame(Frame):
         return self._wrapped.embedding(self.point, c)
 
     def coordinates(self, u: Vector) -> Coordinates:
-        return u
+        # Some manifolds keep tangent vectors in a form of their own, which `projection` returns.
+        return self._wrapped.projection(self.point, u) if _defines(self._wrapped, "embedding") else u
 
     def inner(self, a: Coordinates, b: Coordinates) -> float:
         return float(self._wrapped.inner_product(self.point, a, b))
@@ -112,7 +109,7 @@ class PymanoptFrame(Frame):
 
     def transport(self, y: Point, c: Coordinates) -> Vector:
         """Transport as pymanopt does, which is not isometric on all of its manifolds."""
-        return self._wrapped.transport(self.point, y, c)
+        return self._wrapped.embedding(y, self._wrapped.transport(self.point, y, c))
 
 
 def as_manifold(manifold: Any) -> Manifold:
@@ -128,12 +125,19 @@ def as_manifold(manifold: Any) -> Manifold:
 
 
 def _implements(manifold: Any, operation: str) -> bool:
-    """Tell whether a pymanopt class defines an operation itself; its base class only raises."""
-    return any(operation in vars(cls) for cls in type(manifold).__mro__ if not _is_abstract_base(cls))
+    """Tell whether a pymanopt manifold has an operation; a product has what all its factors have."""
+    return all(_defines(factor, operation) for factor in _factors(manifold))
 
 
-def _is_abstract_base(cls: type) -> bool:
-    return cls.__module__ == "pymanopt.manifolds.manifold" and cls.__name__ == "Manifold"
+def _defines(manifold: Any, operation: str) -> bool:
+    """Tell whether a class defines an operation itself; those of pymanopt's base classes raise or warn."""
+    own = (cls for cls in type(manifold).__mro__ if cls.__module__ != "pymanopt.manifolds.manifold")
+    return any(operation in vars(cls) for cls in own)
+
+
+def _factors(manifold: Any) -> tuple[Any, ...]:
+    """Return the factors of a pymanopt product, or the manifold alone."""
+    return tuple(getattr(manifold, "manifolds", (manifold,)))
 
 
 @contextmanager

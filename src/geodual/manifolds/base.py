@@ -19,6 +19,10 @@ Coordinates = Any
 """A tangent vector as seen in a frame: it can be added, scaled and paired with `Frame.inner`."""
 
 
+class NotOnManifoldError(ValueError):
+    """A point that is not on the manifold; the message names the defect."""
+
+
 @dataclass(frozen=True, slots=True)
 class HalfSquaredDistance:
     """½ d²(·, y) at a point: its value, gradient and Hessian in the coordinates of the frame there."""
@@ -41,6 +45,11 @@ class Frame(ABC):
     def shape(self) -> tuple[int, ...]:
         """Shape of the coordinates."""
         return np.shape(self.point)
+
+    @property
+    def unit(self) -> float:
+        """A length that matters at this point: differences and first steps are chosen relative to it."""
+        return 1.0
 
     @abstractmethod
     def tangent(self, c: Coordinates) -> Vector:
@@ -89,6 +98,14 @@ class Frame(ABC):
         """Return the Riemannian norm of a tangent vector in coordinates."""
         return float(np.sqrt(max(self.inner(c, c), 0.0)))
 
+    def dist(self, y: Point) -> float:
+        """Return the distance to `y`."""
+        return self.norm(self.log(y))
+
+    def random(self, rng: np.random.Generator) -> Coordinates:
+        """Draw a tangent vector with a standard normal distribution, the same in all directions."""
+        return rng.standard_normal(self.shape)
+
     def half_squared_distance(self, y: Point) -> HalfSquaredDistance:
         """Return ½ d²(·, y) at this point with its derivatives; the Hessian is exact to first order in d."""
         v = self.log(y)
@@ -106,6 +123,10 @@ class AmbientFrame(Frame):
 
     def coordinates(self, u: Vector) -> Array:
         return np.asarray(u, dtype=float)
+
+    def random(self, rng: np.random.Generator) -> Array:
+        # Under the embedded metric `gradient` is the orthogonal projection onto the tangent space.
+        return np.asarray(self.gradient(rng.standard_normal(self.shape)))
 
 
 def radial_hessian(v: Array, tangential: float) -> Callable[[Array], Array]:
@@ -146,7 +167,7 @@ class Manifold(ABC):
 
     @abstractmethod
     def check_point(self, x: Point) -> Point:
-        """Return `x` as a point in double precision, or raise a `ValueError` naming its defect."""
+        """Return `x` as a point in double precision, or raise a `NotOnManifoldError` naming its defect."""
 
     @abstractmethod
     def project(self, x: Point, v: Vector) -> Vector:
@@ -156,14 +177,10 @@ class Manifold(ABC):
     def random_point(self, rng: np.random.Generator) -> Point:
         """Draw a point."""
 
-    @abstractmethod
-    def random_ambient(self, rng: np.random.Generator) -> Vector:
-        """Draw an ambient vector with standard normal entries."""
-
     def random_tangent(self, x: Point, rng: np.random.Generator) -> Vector:
         """Draw a tangent vector of unit length at `x`, uniform in direction."""
         frame = self.frame(x)
-        c = frame.coordinates(self.project(x, self.random_ambient(rng)))
+        c = frame.random(rng)
         length = frame.norm(c)
         return frame.tangent(c / length) if length > 0.0 else frame.tangent(c)
 
@@ -180,7 +197,7 @@ class Manifold(ABC):
     def dist(self, x: Point, y: Point) -> float:
         """Return the geodesic distance of two points."""
         frame = self._checked_frame(x)
-        return frame.norm(frame.log(self.check_point(y)))
+        return frame.dist(self.check_point(y))
 
     def exp(self, x: Point, u: Vector) -> Point:
         """Follow the geodesic from `x` with velocity `u` for unit time."""
@@ -222,14 +239,18 @@ class Manifold(ABC):
 def as_finite_array(x: Any, shape: tuple[int, ...], owner: object) -> Array:
     """Return `x` as a float array, or say what is wrong with its type, shape or values."""
     try:
+        if np.iscomplexobj(x):
+            raise TypeError("its entries are complex.")
         array = np.asarray(x, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"A point of {owner} must be a real array of shape {shape}: {error}") from None
+        raise NotOnManifoldError(
+            f"A point of {owner} must be a real array of shape {shape}: {error}"
+        ) from None
     if array.shape != shape:
-        raise ValueError(f"A point of {owner} must have shape {shape}, got {array.shape}.")
+        raise NotOnManifoldError(f"A point of {owner} must have shape {shape}, got {array.shape}.")
     if not np.isfinite(array).all():
         bad = int(np.count_nonzero(~np.isfinite(array)))
-        raise ValueError(f"A point of {owner} must be finite, got {bad} NaN or infinite entries.")
+        raise NotOnManifoldError(f"A point of {owner} must be finite, got {bad} NaN or infinite entries.")
     return array
 
 

@@ -39,12 +39,13 @@ class Euclidean(Manifold):
     def random_point(self, rng: np.random.Generator) -> Array:
         return rng.standard_normal(self.shape)
 
-    def random_ambient(self, rng: np.random.Generator) -> Array:
-        return rng.standard_normal(self.shape)
-
 
 class EuclideanFrame(AmbientFrame):
     """The tangent space of flat space: the space itself."""
+
+    @property
+    def unit(self) -> float:
+        return max(1.0, float(np.abs(self.point).max()))
 
     def gradient(self, egrad: Vector) -> Array:
         return np.asarray(egrad, dtype=float)

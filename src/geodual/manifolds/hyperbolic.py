@@ -9,6 +9,7 @@ from .base import (
     Frame,
     HalfSquaredDistance,
     Manifold,
+    NotOnManifoldError,
     Vector,
     as_finite_array,
     check_size,
@@ -48,10 +49,12 @@ class Hyperbolic(Manifold):
     def check_point(self, x: Array) -> Array:
         x = as_finite_array(x, (self.n + 1,), self)
         if x[0] <= 0.0:
-            raise ValueError(f"A point of {self} must have a positive first coordinate, got {x[0]:.6g}.")
+            raise NotOnManifoldError(
+                f"A point of {self} must have a positive first coordinate, got {x[0]:.6g}."
+            )
         defect = minkowski(x, x) + 1.0
         if abs(defect) > _CONSTRAINT_TOLERANCE * x[0] ** 2:
-            raise ValueError(
+            raise NotOnManifoldError(
                 f"A point of {self} must satisfy −x₀² + Σxᵢ² = −1, got {defect - 1.0:.6g}; "
                 "lift(x[1:]) gives the point over given space coordinates."
             )
@@ -60,16 +63,13 @@ class Hyperbolic(Manifold):
     def lift(self, space: Array) -> Array:
         """Return the point with the given n space-like coordinates."""
         space = as_finite_array(space, (self.n,), self)
-        return np.concatenate([[np.hypot(1.0, np.linalg.norm(space))], space])
+        return _lifted(space)
 
     def project(self, x: Array, v: Vector) -> Array:
         return np.asarray(v + minkowski(x, v) * x)
 
     def random_point(self, rng: np.random.Generator) -> Array:
         return self.lift(rng.standard_normal(self.n))
-
-    def random_ambient(self, rng: np.random.Generator) -> Array:
-        return rng.standard_normal(self.n + 1)
 
 
 class HyperbolicFrame(Frame):
@@ -79,22 +79,15 @@ class HyperbolicFrame(Frame):
         self.point = point
         self._time = float(point[0])
         self._space = point[1:]
+        self._radius, self._outwards = _polar(self._space)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self._space.shape
 
-    def _boost(self, time: float, space: Array) -> Array:
-        along = float(np.dot(self._space, space))
-        shifted = space + self._space * (time + along / (1.0 + self._time))
-        return np.concatenate([[self._time * time + along], shifted])
-
-    def _unboosted_space(self, y: Array) -> Array:
-        along = float(np.dot(self._space, y[1:]))
-        return np.asarray(y[1:] + self._space * (along / (1.0 + self._time) - y[0]))
-
     def tangent(self, c: Array) -> Array:
-        return self._boost(0.0, c)
+        along = float(np.dot(self._space, c))
+        return np.concatenate([[along], c + self._space * (along / (1.0 + self._time))])
 
     def coordinates(self, u: Vector) -> Array:
         return np.asarray(u[1:] - self._space * (u[0] / (1.0 + self._time)))
@@ -108,21 +101,40 @@ class HyperbolicFrame(Frame):
         return self.gradient(ehess) + float(np.dot(self.point, egrad)) * c
 
     def exp(self, c: Array) -> Array:
-        length = float(np.linalg.norm(c))
-        stretch = np.sinh(length) / length if length > 0.0 else 1.0
-        return self._normalised(self._boost(np.cosh(length), stretch * c))
-
-    def log(self, y: Array) -> Array:
-        space = self._unboosted_space(y)
-        length = float(np.linalg.norm(space))
-        return np.asarray(space * (np.arcsinh(length) / length)) if length > 0.0 else space
+        length, direction = _polar(c)
+        return self._reach(direction, float(np.sinh(length)))
 
     def retract(self, c: Array) -> Array:
-        return self._normalised(self._boost(float(np.hypot(1.0, np.linalg.norm(c))), c))
+        length, direction = _polar(c)
+        return self._reach(direction, length)
+
+    def _reach(self, direction: Array, sinh: float) -> Array:
+        """Return the point at the given sinh of the distance in a unit direction."""
+        # The boosted space part is x (cosh + tanh(r/2) cos(angle) sinh) + sinh · direction, where r is the
+        # distance of x from the origin. Written as a sum of positive terms, the factor of x keeps its digits
+        # on the way to the origin: cosh = 1/(cosh + sinh) + sinh, and `outward` = 1 + tanh(r/2) cos(angle).
+        spread = 0.5 * float(np.sum((self._outwards + direction) ** 2))
+        outward = (1.0 + 1.0 / (self._time + self._radius) + self._radius * spread) / (1.0 + self._time)
+        factor = 1.0 / (np.hypot(1.0, sinh) + sinh) + sinh * outward
+        return _lifted(factor * self._space + sinh * direction)
+
+    def log(self, y: Array) -> Array:
+        excess = self._cosh_minus_one(y)
+        # The space part of y boosted back, in terms of y − x so that near points do not cancel.
+        space = y[1:] - self._space - self._space * ((y[0] - self._time + excess) / (1.0 + self._time))
+        return np.asarray(_polar(space)[1] * (2.0 * np.arcsinh(np.sqrt(0.5 * excess))))
+
+    def _cosh_minus_one(self, y: Array) -> float:
+        """Return cosh d(x, y) − 1 as a sum of a radial and an angular part, neither of them negative."""
+        radius, outwards = _polar(y[1:])
+        area = self._radius * radius
+        radial = (radius - self._radius) ** 2 / (1.0 + self._time * y[0] + area)
+        return float(radial + 0.5 * area * np.sum((outwards - self._outwards) ** 2))
 
     def transport(self, y: Array, c: Array) -> Array:
-        u = self.tangent(c)
-        return np.asarray(u + (minkowski(y, u) / (1.0 - minkowski(self.point, y))) * (self.point + y))
+        length, direction = _polar(self.log(y))
+        along = np.tanh(0.5 * length) * np.dot(direction, c)
+        return np.asarray(self.tangent(c) + along * (self.point + y))
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         v = self.log(y)
@@ -130,7 +142,12 @@ class HyperbolicFrame(Frame):
         tangential = length / np.tanh(length) if length > 1e-6 else 1.0 + length**2 / 3.0
         return HalfSquaredDistance(0.5 * length**2, -v, radial_hessian(v, tangential))
 
-    @staticmethod
-    def _normalised(y: Array) -> Array:
-        y[0] = np.hypot(1.0, np.linalg.norm(y[1:]))
-        return y
+
+def _polar(v: Array) -> tuple[float, Array]:
+    """Return the length and the direction of `v`; the direction of zero is zero."""
+    length = float(np.linalg.norm(v))
+    return length, v / length if length > 0.0 else v
+
+
+def _lifted(space: Array) -> Array:
+    return np.concatenate([[np.hypot(1.0, np.linalg.norm(space))], space])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from .adapter import PymanoptManifold
-from .base import Array, Frame, HalfSquaredDistance, Manifold, Point, Vector
+from .base import Array, Frame, HalfSquaredDistance, Manifold, NotOnManifoldError, Point, Vector
 
 
 class Product(Manifold):
@@ -26,6 +26,7 @@ class Product(Manifold):
         if not self.factors:
             raise ValueError("`Product` needs at least one manifold, as in Product(SPD(3), Euclidean(2)).")
         self.dim = sum(factor.dim for factor in self.factors)
+        self.has_log = all(factor.has_log for factor in self.factors)
         self.hadamard = all(factor.hadamard for factor in self.factors)
         self.step_limit = float(np.linalg.norm([factor.step_limit for factor in self.factors]))
 
@@ -38,13 +39,15 @@ class Product(Manifold):
     def check_point(self, x: Point) -> Point:
         if not isinstance(x, (tuple, list)) or len(x) != len(self.factors):
             found = f"{len(x)} parts" if isinstance(x, (tuple, list)) else type(x).__name__
-            raise ValueError(f"A point of {self} must be a tuple of {len(self.factors)} points, got {found}.")
+            raise NotOnManifoldError(
+                f"A point of {self} must be a tuple of {len(self.factors)} points, got {found}."
+            )
         checked = []
         for position, (factor, part) in enumerate(zip(self.factors, x, strict=True)):
             try:
                 checked.append(factor.check_point(part))
             except ValueError as error:
-                raise ValueError(f"Part {position} of the point: {error}") from None
+                raise NotOnManifoldError(f"Part {position} of the point: {error}") from None
         return tuple(checked)
 
     def project(self, x: Point, v: Vector) -> Vector:
@@ -54,9 +57,6 @@ class Product(Manifold):
 
     def random_point(self, rng: np.random.Generator) -> Point:
         return tuple(factor.random_point(rng) for factor in self.factors)
-
-    def random_ambient(self, rng: np.random.Generator) -> Vector:
-        return tuple(factor.random_ambient(rng) for factor in self.factors)
 
 
 class ProductFrame(Frame):
@@ -70,6 +70,10 @@ class ProductFrame(Frame):
     @property
     def shape(self) -> tuple[int, ...]:
         return (int(self._ends[-1]),)
+
+    @property
+    def unit(self) -> float:
+        return max(frame.unit for frame in self.frames)
 
     def _parts(self, c: Array) -> Iterator[tuple[Frame, Array]]:
         for frame, flat in zip(self.frames, np.split(c, self._ends[:-1]), strict=True):
@@ -93,6 +97,12 @@ class ProductFrame(Frame):
 
     def log(self, y: Point) -> Array:
         return _joined(frame.log(part) for frame, part in zip(self.frames, y, strict=True))
+
+    def dist(self, y: Point) -> float:
+        return float(np.linalg.norm([frame.dist(part) for frame, part in zip(self.frames, y, strict=True)]))
+
+    def random(self, rng: np.random.Generator) -> Array:
+        return _joined(frame.random(rng) for frame in self.frames)
 
     def retract(self, c: Array) -> Point:
         return tuple(frame.retract(part) for frame, part in self._parts(c))

@@ -8,7 +8,16 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dsygst
 
-from .base import Array, Frame, HalfSquaredDistance, Manifold, Vector, as_finite_array, check_size
+from .base import (
+    Array,
+    Frame,
+    HalfSquaredDistance,
+    Manifold,
+    NotOnManifoldError,
+    Vector,
+    as_finite_array,
+    check_size,
+)
 
 _SYMMETRY_TOLERANCE = 1e-8
 
@@ -47,7 +56,7 @@ class SPD(Manifold):
         matrix = as_finite_array(x, (self.n, self.n), self)
         asymmetry = float(np.abs(matrix - matrix.T).max())
         if asymmetry > _SYMMETRY_TOLERANCE * float(np.abs(matrix).max()):
-            raise ValueError(
+            raise NotOnManifoldError(
                 f"A point of {self} must be symmetric, but it differs from its transpose by up to "
                 f"{asymmetry:.3g}; symmetrise it with (x + x.T) / 2."
             )
@@ -58,10 +67,7 @@ class SPD(Manifold):
 
     def dist(self, x: Array, y: Array) -> float:
         """Return ‖log spec(x⁻¹ y)‖."""
-        reduced = _congruent(_cholesky(self._check_symmetric(x)), self._check_symmetric(y))
-        spectrum = np.linalg.eigvalsh(reduced)
-        _check_spectrum(spectrum)
-        return float(np.linalg.norm(np.log(spectrum)))
+        return self._checked_frame(x).dist(self._check_symmetric(y))
 
     def log(self, x: Array, y: Array) -> Array:
         """Return the tangent vector at `x` that points to `y` and is as long as their distance."""
@@ -75,9 +81,6 @@ class SPD(Manifold):
         q = np.linalg.qr(rng.standard_normal((self.n, self.n)))[0]
         half = q * np.exp(0.5 * rng.standard_normal(self.n))
         return np.asarray(half @ half.T)
-
-    def random_ambient(self, rng: np.random.Generator) -> Array:
-        return rng.standard_normal((self.n, self.n))
 
 
 class CholeskyFrame(Frame):
@@ -110,12 +113,18 @@ class CholeskyFrame(Frame):
 
     def _spectral_log(self, y: Array) -> tuple[Array, Array]:
         spectrum, basis = np.linalg.eigh(_congruent(self.factor, y))
-        _check_spectrum(spectrum)
-        return np.log(spectrum), basis
+        return _log_spectrum(spectrum, y), basis
 
     def log(self, y: Array) -> Array:
         theta, basis = self._spectral_log(y)
         return np.asarray((basis * theta) @ basis.T)
+
+    def dist(self, y: Array) -> float:
+        spectrum = np.linalg.eigvalsh(_congruent(self.factor, y))
+        return float(np.linalg.norm(_log_spectrum(spectrum, y)))
+
+    def random(self, rng: np.random.Generator) -> Array:
+        return symmetrised(rng.standard_normal(self.shape))
 
     def retract(self, c: Array) -> Array:
         # I + S + S²/2 = (I + (I + S)²)/2 is positive definite for every S.
@@ -153,9 +162,7 @@ def _cholesky(x: Array) -> Array:
     try:
         return np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
-        raise ValueError(
-            _indefinite(np.linalg.eigvalsh(x)) if np.isfinite(x).all() else _NOT_FINITE
-        ) from None
+        raise _indefinite(x) from None
 
 
 def _congruent(factor: Array, y: Array) -> Array:
@@ -164,16 +171,17 @@ def _congruent(factor: Array, y: Array) -> Array:
     return np.asarray(reduced.T)
 
 
-def _check_spectrum(spectrum: Array) -> None:
+def _log_spectrum(spectrum: Array, y: Array) -> Array:
     if not spectrum[0] > 0.0:
-        raise ValueError(_indefinite(spectrum))
+        raise _indefinite(y)
+    return np.log(spectrum)
 
 
-_NOT_FINITE = "A point of SPD must be finite, got NaN or infinite entries."
-
-
-def _indefinite(spectrum: Array) -> str:
-    return (
+def _indefinite(x: Array) -> NotOnManifoldError:
+    if not np.isfinite(x).all():
+        return NotOnManifoldError("A point of SPD must be finite, got NaN or infinite entries.")
+    spectrum = np.linalg.eigvalsh(x)
+    return NotOnManifoldError(
         f"A point of SPD must be positive definite, but its eigenvalues range from {spectrum[0]:.3g} "
         f"to {spectrum[-1]:.3g}; add a multiple of the identity or raise its smallest eigenvalues."
     )

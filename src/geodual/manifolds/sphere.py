@@ -9,6 +9,7 @@ from .base import (
     Array,
     HalfSquaredDistance,
     Manifold,
+    NotOnManifoldError,
     Vector,
     as_finite_array,
     check_size,
@@ -44,7 +45,9 @@ class Sphere(Manifold):
         x = as_finite_array(x, (self.n,), self)
         norm = float(np.linalg.norm(x))
         if abs(norm - 1.0) > _NORM_TOLERANCE:
-            raise ValueError(f"A point of {self} must have norm 1, got {norm:.6g}; divide it by its norm.")
+            raise NotOnManifoldError(
+                f"A point of {self} must have norm 1, got {norm:.6g}; divide it by its norm."
+            )
         return x
 
     def project(self, x: Array, v: Vector) -> Array:
@@ -53,9 +56,6 @@ class Sphere(Manifold):
     def random_point(self, rng: np.random.Generator) -> Array:
         x = rng.standard_normal(self.n)
         return np.asarray(x / np.linalg.norm(x))
-
-    def random_ambient(self, rng: np.random.Generator) -> Array:
-        return rng.standard_normal(self.n)
 
 
 class SphereFrame(AmbientFrame):
@@ -73,25 +73,32 @@ class SphereFrame(AmbientFrame):
         return np.asarray(y / np.linalg.norm(y))
 
     def log(self, y: Array) -> Array:
-        # The angle from both chords is accurate for near and for nearly opposite points alike.
-        angle = 2.0 * np.arctan2(np.linalg.norm(y - self.point), np.linalg.norm(y + self.point))
-        across = self.gradient(y - self.point)
+        self._check_not_opposite(y)
+        # The tangential part of y, from the shorter chord so that little cancels.
+        near = float(np.dot(self.point, y)) > 0.0
+        across = self.gradient(y - self.point if near else y + self.point)
         length = float(np.linalg.norm(across))
-        if length == 0.0:
-            if angle > 1.0:
-                raise ValueError("Opposite points of a sphere have no unique geodesic, so no logarithm.")
-            return np.zeros_like(self.point)
-        return np.asarray((angle / length) * across)
+        return across * (self.dist(y) / length) if length > 0.0 else across
+
+    def dist(self, y: Array) -> float:
+        # The angle from both chords is accurate for near and for nearly opposite points alike.
+        return 2.0 * float(np.arctan2(np.linalg.norm(y - self.point), np.linalg.norm(y + self.point)))
+
+    def _check_not_opposite(self, y: Array) -> None:
+        if np.linalg.norm(self.point + y) <= _NORM_TOLERANCE:
+            raise ValueError(
+                "Opposite points of a sphere are joined by many shortest geodesics, so they have "
+                "no logarithm and no transport; put a point between them."
+            )
 
     def retract(self, c: Array) -> Array:
         y = self.point + c
         return np.asarray(y / np.linalg.norm(y))
 
     def transport(self, y: Array, c: Array) -> Array:
-        denominator = 1.0 + np.dot(self.point, y)
-        if denominator == 0.0:
-            raise ValueError("Opposite points of a sphere have no unique geodesic, so no transport.")
-        return np.asarray(c - (np.dot(y, c) / denominator) * (self.point + y))
+        self._check_not_opposite(y)
+        chord = self.point + y
+        return np.asarray(c - (2.0 * np.dot(chord, c) / np.dot(chord, chord)) * chord)
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         v = self.log(y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import expm
 
-from .base import AmbientFrame, Array, Manifold, Vector, as_finite_array, check_size
+from .base import AmbientFrame, Array, Manifold, NotOnManifoldError, Vector, as_finite_array, check_size
 
 _ORTHONORMALITY_TOLERANCE = 1e-8
 _SHOOTING_STEPS = 500
@@ -41,7 +41,7 @@ class Stiefel(Manifold):
         x = as_finite_array(x, (self.n, self.p), self)
         defect = float(np.abs(x.T @ x - np.eye(self.p)).max())
         if defect > _ORTHONORMALITY_TOLERANCE:
-            raise ValueError(
+            raise NotOnManifoldError(
                 f"A point of {self} must have orthonormal columns, but xᵀx differs from the identity "
                 f"by up to {defect:.3g}; orthonormalise it with numpy.linalg.qr."
             )
@@ -53,9 +53,6 @@ class Stiefel(Manifold):
     def random_point(self, rng: np.random.Generator) -> Array:
         q, r = np.linalg.qr(rng.standard_normal((self.n, self.p)))
         return np.asarray(q * np.where(np.diag(r) < 0.0, -1.0, 1.0))
-
-    def random_ambient(self, rng: np.random.Generator) -> Array:
-        return rng.standard_normal((self.n, self.p))
 
 
 class StiefelFrame(AmbientFrame):
@@ -73,6 +70,8 @@ class StiefelFrame(AmbientFrame):
 
     def log(self, y: Array) -> Array:
         n, p = self.point.shape
+        if n == p and np.linalg.det(self.point) * np.linalg.det(y) < 0.0:
+            raise ValueError("Square orthogonal matrices with determinants 1 and −1 are joined by no curve.")
         if n <= 2 * p:
             return _shoot(self.point, y)
         # All happens in the span of both points: shoot among 2p × p matrices, whatever n is.

@@ -1,0 +1,113 @@
+"""Derivatives by jax, for problems whose functions are written with `jax.numpy`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Function = Callable[..., Any]
+
+
+def cost_derivatives(cost: Function) -> tuple[Function, Function, Function]:
+    """Return value, gradient and Hessian product of a scalar function, compiled."""
+    gradient = jax.grad(cost)
+
+    def hessian_product(x: Any, u: Any) -> Any:
+        return jax.jvp(gradient, (x,), (u,))[1]
+
+    return _compiled(cost), _compiled(gradient), _compiled(hessian_product)
+
+
+def constraint_derivatives(constraint: Function) -> tuple[Function, Function, Function, Function]:
+    """Return value, Jacobian product, directional derivative and Hessian product of a vector, compiled."""
+
+    def value(x: Any) -> Any:
+        return jnp.atleast_1d(constraint(x))
+
+    def jacobian_product(x: Any, w: Any) -> Any:
+        return jax.vjp(value, x)[1](w)[0]
+
+    def directional(x: Any, u: Any) -> Any:
+        return jax.jvp(value, (x,), (u,))[1]
+
+    def hessian_product(x: Any, w: Any, u: Any) -> Any:
+        return jax.jvp(lambda y: jacobian_product(y, w), (x,), (u,))[1]
+
+    return _compiled(value), _compiled(jacobian_product), _compiled(directional), _compiled(hessian_product)
+
+
+def _compiled(function: Function) -> Function:
+    """Compile a function and run it in double precision, from and to numpy, leaving jax's settings alone."""
+    fast = jax.jit(function)
+
+    def call(*arguments: Any) -> Any:
+        with jax.enable_x64(True):
+            return jax.tree.map(np.asarray, fast(*arguments))
+
+    return call
+
+
+@jax.custom_jvp
+def spd_half_squared_distance(x: Any, y: Any) -> Any:
+    """Return ½ d²(x, y) of two SPD matrices, with first and second derivatives right at all eigenvalues.
+
+    Automatic differentiation of an eigendecomposition gives NaN where eigenvalues repeat, as they do at
+    x = y or at the identity; this function has closed-form derivative rules instead (to second order).
+
+    Parameters
+    ----------
+    x, y : array of shape (n, n)
+        Symmetric positive definite matrices; either may be the variable.
+
+    Returns
+    -------
+    scalar
+    """
+    theta, _ = _joint_spectrum(x, y)
+    return 0.5 * jnp.sum(theta**2)
+
+
+@spd_half_squared_distance.defjvp
+def _half_squared_distance_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    slope = jnp.vdot(_distance_gradient(x, y), dx) + jnp.vdot(_distance_gradient(y, x), dy)
+    return spd_half_squared_distance(x, y), slope
+
+
+@jax.custom_jvp
+def _distance_gradient(x: Any, y: Any) -> Any:
+    """Return the Euclidean gradient of ½ d²(x, y) in x: −B⁻ᵀ θ B⁻¹ for x = BBᵀ, y = B exp(θ) Bᵀ."""
+    theta, inverse = _joint_spectrum(x, y)
+    return -(inverse.T * theta) @ inverse
+
+
+@_distance_gradient.defjvp
+def _distance_gradient_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    theta, inverse = _joint_spectrum(x, y)
+    mean = 0.5 * (theta[:, None] + theta)
+    half = 0.5 * (theta[:, None] - theta)
+    near = jnp.abs(half) < 1e-4
+    safe = jnp.where(near, 1.0, half)
+    coth = jnp.where(near, 1.0 + half**2 / 3.0, safe / jnp.tanh(safe))
+    csch = jnp.where(near, 1.0 - half**2 / 6.0, safe / jnp.sinh(safe))
+    change_x = (coth + mean) * (inverse @ _symmetric(dx) @ inverse.T)
+    change_y = csch * jnp.exp(-mean) * (inverse @ _symmetric(dy) @ inverse.T)
+    return -(inverse.T * theta) @ inverse, inverse.T @ (change_x - change_y) @ inverse
+
+
+def _joint_spectrum(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return θ and B⁻¹ with x = BBᵀ and y = B exp(θ) Bᵀ."""
+    factor = jnp.linalg.cholesky(x)
+    half = jax.scipy.linalg.solve_triangular(factor, y, lower=True)
+    reduced = jax.scipy.linalg.solve_triangular(factor, half.T, lower=True)
+    spectrum, basis = jnp.linalg.eigh(reduced)
+    return jnp.log(spectrum), jax.scipy.linalg.solve_triangular(factor.T, basis, lower=False).T
+
+
+def _symmetric(a: Any) -> Any:
+    return 0.5 * (a + a.T)

@@ -1,0 +1,121 @@
+"""What happened in a solve, iteration by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_PARTS = {"stationarity": "#0072B2", "feasibility": "#D55E00", "complementarity": "#009E73"}
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One row of a history.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of the iteration; 0 is the start.
+    cost : float
+        f(x).
+    stationarity, feasibility, complementarity : float
+        The parts of the KKT residual.
+    step_size : float
+        η of Algorithm 1, or the penalty of the default method.
+    inner_iterations : int
+        Hessian products spent in this iteration.
+    seconds : float
+        Time since the start of the solve.
+    """
+
+    iteration: int
+    cost: float
+    stationarity: float
+    feasibility: float
+    complementarity: float
+    step_size: float
+    inner_iterations: int
+    seconds: float
+
+    header = "  iter            cost   stationary    feasible  complement.        step   inner   seconds"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.iteration:6d} {self.cost:15.8e} {self.stationarity:12.2e} {self.feasibility:11.2e} "
+            f"{self.complementarity:12.2e} {self.step_size:11.2e} {self.inner_iterations:7d} "
+            f"{self.seconds:9.3f}"
+        )
+
+
+class History(Sequence[Iteration]):
+    """The iterations of a solve; it turns into a DataFrame or a plot."""
+
+    def __init__(self, iterations: Sequence[Iteration] = ()) -> None:
+        self._iterations = tuple(iterations)
+
+    def __len__(self) -> int:
+        return len(self._iterations)
+
+    @overload
+    def __getitem__(self, index: int) -> Iteration: ...
+    @overload
+    def __getitem__(self, index: slice) -> History: ...
+    def __getitem__(self, index: int | slice) -> Iteration | History:
+        if isinstance(index, slice):
+            return History(self._iterations[index])
+        return self._iterations[index]
+
+    def __iter__(self) -> Iterator[Iteration]:
+        return iter(self._iterations)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} iterations)"
+
+    def __str__(self) -> str:
+        return "\n".join([Iteration.header, *map(str, self)])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a DataFrame with one row an iteration."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self]).set_index("iteration")
+
+    def plot(self, ax: Axes | None = None, tol: float | None = None) -> Axes:
+        """Plot the parts of the KKT residual over the iterations.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        tol : float, optional
+            A tolerance to mark.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
+        steps = [row.iteration for row in self]
+        for part, colour in _PARTS.items():
+            ax.semilogy(steps, self._positive(part), ".-", color=colour, label=part)
+        if tol is not None:
+            ax.axhline(tol, color="0.5", linestyle="--", linewidth=1, label="tolerance")
+        ax.set(xlabel="iteration", ylabel="KKT residual")
+        ax.legend(frameon=False)
+        ax.grid(alpha=0.3)
+        return ax
+
+    def _positive(self, part: str) -> Any:
+        """Return a part with zeros, which a logarithmic axis cannot show, left out."""
+        values = np.array([getattr(row, part) for row in self])
+        return np.where(values > 0.0, values, np.nan)

@@ -1,0 +1,228 @@
+"""The engine: trust-region Newton-CG in tangent coordinates, with backtracking where a step fails.
+
+Every layer minimises its smooth functions with it. A function to be minimised is a callable that evaluates
+itself at a point and returns a `LocalModel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from geodual.manifolds import Frame, NotOnManifoldError
+from geodual.manifolds.base import Coordinates, Point
+
+_EPS = float(np.finfo(float).eps)
+_MAX_BACKTRACKS = 40
+_SUFFICIENT = 1e-4
+
+
+class LocalModel(Protocol):
+    """A function at a point: value, and derivatives in the coordinates of the frame there."""
+
+    @property
+    def frame(self) -> Frame:
+        """The frame at the point."""
+
+    @property
+    def value(self) -> float:
+        """The value."""
+
+    @property
+    def noise(self) -> float:
+        """The rounding error that the value may have."""
+
+    @property
+    def gradient(self) -> Coordinates:
+        """The Riemannian gradient."""
+
+    def hessian_product(self, c: Coordinates) -> Coordinates:
+        """Return the Riemannian Hessian applied to `c`."""
+
+
+Objective = Callable[[Point], LocalModel]
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where a minimisation ended.
+
+    Attributes
+    ----------
+    model : LocalModel
+        The function at the last point.
+    status : str
+        "converged", "max_iterations", "stalled" (no further decrease in floating point) or "runaway" (the
+        function falls without end as far as numbers go).
+    n_iter, n_products : int
+        Newton iterations and Hessian products spent.
+    """
+
+    model: LocalModel
+    status: str
+    n_iter: int
+    n_products: int
+
+    @property
+    def point(self) -> Point:
+        """The last point."""
+        return self.model.frame.point
+
+
+@dataclass(frozen=True)
+class _Step:
+    direction: Coordinates
+    slope: float  # <gradient, direction>
+    decrease: float  # of the quadratic model, positive
+    at_boundary: bool
+    n_products: int
+
+
+def newton_cg(
+    objective: Objective,
+    x: Point,
+    *,
+    tol: float,
+    max_iter: int = 200,
+    step_limit: float = float("inf"),
+    travel_limit: float = float("inf"),
+    lower_limit: float = -float("inf"),
+    forcing: float = 0.5,
+) -> Minimum:
+    """Minimise a smooth function on a manifold from `x`.
+
+    Parameters
+    ----------
+    objective : callable
+        ``objective(x)`` gives a `LocalModel`.
+    x : Point
+        Start.
+    tol : float
+        Bound on the norm of the gradient.
+    max_iter : int
+        Bound on Newton iterations.
+    step_limit : float
+        Length of the longest first step; later steps may grow.
+    travel_limit : float
+        A point farther than this from the start counts as infinitely far.
+    lower_limit : float
+        A value below this counts as minus infinity.
+    forcing : float
+        Largest relative residual at which conjugate gradients stop; it shrinks with the gradient.
+
+    Returns
+    -------
+    Minimum
+    """
+    model = objective(x)
+    radius = step_limit if np.isfinite(step_limit) else 1e3 * model.frame.unit
+    start = model.frame
+    norm = first_norm = model.frame.norm(model.gradient)
+    travelled, n_products = 0.0, 0
+    for iteration in range(max_iter):
+        if norm <= tol:
+            return Minimum(model, "converged", iteration, n_products)
+        accuracy = min(forcing, float(np.sqrt(norm / first_norm)) if norm < first_norm else forcing)
+        step = truncated_cg(model, radius, max(accuracy, 0.1 * tol / norm))
+        n_products += step.n_products
+        trial, fraction, blocked = _advance(objective, model, step, norm)
+        if trial is None:
+            return Minimum(model, "runaway" if blocked else "stalled", iteration, n_products)
+        length = fraction * model.frame.norm(step.direction)
+        radius = _next_radius(radius, length, step, fraction, model.value - trial.value)
+        model, norm = trial, trial.frame.norm(trial.gradient)
+        travelled += length
+        if travelled > travel_limit:
+            travelled = _distance(start, model.frame.point)
+        if model.value < lower_limit or travelled > travel_limit:
+            return Minimum(model, "runaway", iteration + 1, n_products)
+    return Minimum(model, "converged" if norm <= tol else "max_iterations", max_iter, n_products)
+
+
+def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
+    """Minimise the quadratic model within a ball, approximately (Steihaug and Toint)."""
+    inner = model.frame.inner
+    gradient = model.gradient
+    residual = -gradient
+    step, hessian_step, direction = 0.0 * gradient, 0.0 * gradient, residual
+    squared = start = inner(residual, residual)
+    step_squared, step_direction, direction_squared = 0.0, 0.0, squared
+    at_boundary, products = False, 0
+    while products < _cg_budget(gradient):
+        image = model.hessian_product(direction)
+        products += 1
+        curvature = inner(direction, image)
+        length = squared / curvature if curvature > 0.0 else np.inf
+        ahead = step_squared + 2.0 * length * step_direction + length**2 * direction_squared
+        if not ahead < radius**2:
+            root = step_direction**2 + direction_squared * (radius**2 - step_squared)
+            length = (np.sqrt(root) - step_direction) / direction_squared
+            at_boundary = True
+        step, hessian_step = step + length * direction, hessian_step + length * image
+        if at_boundary:
+            break
+        residual = residual - length * image
+        previous, squared = squared, inner(residual, residual)
+        if squared <= accuracy**2 * start:
+            break
+        ratio = squared / previous
+        step_squared = ahead
+        step_direction = ratio * (step_direction + length * direction_squared)
+        direction_squared = squared + ratio**2 * direction_squared
+        direction = residual + ratio * direction
+    slope = inner(gradient, step)
+    return _Step(step, slope, -slope - 0.5 * inner(step, hessian_step), at_boundary, products)
+
+
+def _cg_budget(gradient: Coordinates) -> int:
+    return 2 * int(np.size(gradient)) + 20
+
+
+def _advance(
+    objective: Objective, model: LocalModel, step: _Step, norm: float
+) -> tuple[LocalModel | None, float, bool]:
+    """Take the step or a fraction of it; tell that fraction, and whether invalid points were in the way."""
+    fraction, blocked = 1.0, False
+    for _ in range(_MAX_BACKTRACKS):
+        trial = _evaluate(objective, model.frame.move(fraction * step.direction))
+        if trial is None:
+            blocked = True
+            fraction *= 0.25
+            continue
+        change = trial.value - model.value
+        if change <= _SUFFICIENT * fraction * step.slope:
+            return trial, fraction, blocked
+        if abs(fraction * step.slope) <= model.noise:
+            # Values no longer tell better from worse here, but gradients still do.
+            return (trial if trial.frame.norm(trial.gradient) < norm else None), fraction, blocked
+        best = -0.5 * step.slope * fraction**2 / (change - fraction * step.slope)
+        fraction = float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
+    return None, fraction, blocked
+
+
+def _evaluate(objective: Objective, x: Point) -> LocalModel | None:
+    """Evaluate at a trial point; None where numbers overflow or the point has left the manifold."""
+    try:
+        model = objective(x)
+        return model if np.isfinite(model.value) and np.isfinite(model.frame.norm(model.gradient)) else None
+    except (np.linalg.LinAlgError, NotOnManifoldError):
+        return None
+
+
+def _distance(start: Frame, x: Point) -> float:
+    try:
+        return start.norm(start.log(x))
+    except NotOnManifoldError:
+        return float("inf")
+
+
+def _next_radius(radius: float, length: float, step: _Step, fraction: float, decrease: float) -> float:
+    if fraction < 1.0:
+        return length
+    ratio = decrease / step.decrease if step.decrease > 0.0 else 0.0
+    if ratio < 0.25:
+        return 0.5 * length
+    return 3.0 * radius if ratio > 0.75 and step.at_boundary else radius

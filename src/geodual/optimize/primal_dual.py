@@ -1,0 +1,124 @@
+"""Algorithm 1 of the paper, with an exact proximal step and with a linearised one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from geodual.manifolds.base import Array, Point
+
+from .lagrangian import Lagrangian, LocalLagrangian
+from .newton_cg import newton_cg
+from .problem import ConstraintVector
+from .progress import Stop, Update
+
+StepRule = str | float | Callable[[int], float]
+_PROXIMAL_TOLERANCE = 1e-13
+
+
+def primal_dual(
+    constraints: ConstraintVector, x: Point, *, alpha: float = 0.0, step: StepRule = "sqrt"
+) -> Iterator[Update | Stop]:
+    """Iterate Algorithm 1, eqs. (2)–(4), with the proximal problem solved to rounding error.
+
+    Parameters
+    ----------
+    constraints : ConstraintVector
+        The constraints of the problem.
+    x : Point
+        x₀.
+    alpha : float
+        α of eq. (2). With α > 0 the iteration tends to a point that violates active constraints by αλ*.
+    step : "sqrt", float or callable
+        ηₜ: 1/√(t+1), a constant, or a function of t.
+    """
+    manifold = constraints.problem.manifold
+    if not manifold.has_log:
+        raise ValueError(f"Algorithm 1 needs distances, which {manifold} does not give.")
+
+    def proximal_step(x: Point, lam: Array, eta: float) -> tuple[LocalLagrangian, int] | Stop:
+        # Eq. (3); the term in λ alone does not matter here.
+        objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=x)
+        start = objective(x)
+        tol = _PROXIMAL_TOLERANCE * max(1.0, start.frame.norm(start.gradient))
+        minimum = newton_cg(objective, x, tol=tol, step_limit=manifold.step_limit, max_iter=500)
+        if minimum.status in ("runaway", "max_iterations"):
+            return Stop("breakdown", f"The proximal problem has no minimiser within reach (step {eta:.2g}).")
+        return objective(minimum.point), minimum.n_products
+
+    return _iterate(constraints, x, alpha, step, proximal_step)
+
+
+def primal_dual_linearized(
+    constraints: ConstraintVector,
+    x: Point,
+    *,
+    alpha: float = 0.0,
+    step: StepRule = "sqrt",
+    exponential: bool = False,
+) -> Iterator[Update | Stop]:
+    """Iterate Algorithm 1 with one Riemannian gradient step in place of the proximal problem.
+
+    Parameters
+    ----------
+    constraints : ConstraintVector
+        The constraints of the problem.
+    x : Point
+        x₀.
+    alpha, step
+        As for `primal_dual`.
+    exponential : bool
+        Step along geodesics (Khuzani and Li 2017) instead of the retraction of Section IV.
+    """
+
+    def gradient_step(x: Point, lam: Array, eta: float) -> tuple[LocalLagrangian, int] | Stop:
+        objective = Lagrangian(constraints, lam)
+        model = objective(x)
+        move = model.frame.exp if exponential else model.frame.retract
+        return objective(move(-eta * model.gradient)), 0
+
+    return _iterate(constraints, x, alpha, step, gradient_step)
+
+
+def _iterate(
+    constraints: ConstraintVector,
+    x: Point,
+    alpha: float,
+    step: StepRule,
+    primal_step: Callable[[Point, Array, float], tuple[LocalLagrangian, int] | Stop],
+) -> Iterator[Update | Stop]:
+    if not alpha >= 0.0:
+        raise ValueError(f"`alpha` must not be negative, got {alpha}.")
+    rule = _step_rule(step)
+    lam = np.zeros(constraints.size)
+    t = 0
+    while True:
+        eta = rule(t)
+        outcome = primal_step(x, lam, eta)
+        if isinstance(outcome, Stop):
+            yield outcome
+            return
+        model, inner = outcome
+        x = model.frame.point
+        ascended = lam + eta * (model.violations - alpha * lam)  # Eq. (4)
+        lam_next = np.where(constraints.is_equality, ascended, np.maximum(ascended, 0.0))
+        yield Update(x, lam_next, eta, inner, dual_used=lam)
+        lam, t = lam_next, t + 1
+
+
+def _step_rule(step: StepRule) -> Callable[[int], float]:
+    if step == "sqrt":
+        return lambda t: float(1.0 / np.sqrt(t + 1.0))
+    if callable(step):
+        return lambda t: _positive_step(float(step(t)))
+    if isinstance(step, str):
+        raise ValueError(f'`step` must be "sqrt", a positive number or a function of t, got {step!r}.')
+    constant = _positive_step(float(step))
+    return lambda t: constant
+
+
+def _positive_step(eta: float) -> float:
+    if not (eta > 0.0 and np.isfinite(eta)):
+        raise ValueError(f"`step` must be positive and finite, got {eta}.")
+    return eta

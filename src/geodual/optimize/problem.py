@@ -1,0 +1,233 @@
+"""What is to be solved: min f(x) over a manifold, subject to h(x) ≤ 0 and g(x) = 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geodual.manifolds import Manifold, as_manifold
+from geodual.manifolds.base import Array, Point, Vector
+
+from .ambient import pairing, scaled, total
+
+_INSTALL_JAX = "write it with jax.numpy and use Problem.from_jax (pip install 'geodual[jax]')"
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A vector-valued constraint c(x) ∈ Rᵐ with the products of its Euclidean derivatives.
+
+    Parameters
+    ----------
+    value : callable
+        ``value(x)`` gives c(x), an array of m numbers (or one number).
+    jacobian_product : callable
+        ``jacobian_product(x, w)`` gives Σₖ wₖ ∇cₖ(x), which has the structure of a point.
+    directional : callable, optional
+        ``directional(x, u)`` gives Dc(x)[u], m numbers. Without it the m gradients are formed one by one.
+    hessian_product : callable, optional
+        ``hessian_product(x, w, u)`` gives Σₖ wₖ ∇²cₖ(x)[u]. Without it gradients are differenced.
+    """
+
+    value: Callable[[Point], Any]
+    jacobian_product: Callable[[Point, Array], Vector]
+    directional: Callable[[Point, Vector], Any] | None = None
+    hessian_product: Callable[[Point, Array, Vector], Vector] | None = None
+
+    def __call__(self, x: Point) -> Array:
+        """Return c(x) as a vector."""
+        return np.atleast_1d(np.asarray(self.value(x), dtype=float))
+
+    def derivative(self, x: Point, u: Vector) -> Array:
+        """Return Dc(x)[u], by `directional` where it is given."""
+        if self.directional is not None:
+            return np.atleast_1d(np.asarray(self.directional(x, u), dtype=float))
+        units = np.eye(len(self(x)))
+        return np.array([pairing(self.jacobian_product(x, unit), u) for unit in units])
+
+
+class Problem:
+    """Minimise f(x) over a manifold subject to h(x) ≤ 0 and g(x) = 0.
+
+    All derivatives are Euclidean, with the structure of a point; the manifold converts them.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Where x lives; a pymanopt manifold is adapted.
+    cost : callable
+        ``cost(x)`` gives f(x).
+    gradient : callable
+        ``gradient(x)`` gives the Euclidean gradient of f.
+    hessian_product : callable, optional
+        ``hessian_product(x, u)`` gives ∇²f(x)[u]. Without it gradients are differenced.
+    inequalities : callable, Constraint or sequence of them, optional
+        h: each block gives a vector, all of whose entries must be ≤ 0.
+    jacobian_product : callable or sequence of callables, optional
+        For inequalities given as plain functions: ``jacobian_product(x, w)`` gives Σₖ wₖ ∇hₖ(x).
+    equalities : callable, Constraint or sequence of them, optional
+        g: all entries must be 0.
+    equality_jacobian_product : callable or sequence of callables, optional
+        For equalities given as plain functions, as `jacobian_product`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import SPD
+    >>> problem = Problem(
+    ...     SPD(3),
+    ...     cost=lambda x: -np.linalg.slogdet(x)[1],
+    ...     gradient=lambda x: -np.linalg.inv(x),
+    ...     inequalities=lambda x: np.trace(x) - 6.0,
+    ...     jacobian_product=lambda x, w: w[0] * np.eye(3),
+    ... )
+    """
+
+    def __init__(
+        self,
+        manifold: Manifold | Any,
+        cost: Callable[[Point], float],
+        gradient: Callable[[Point], Vector] | None = None,
+        hessian_product: Callable[[Point, Vector], Vector] | None = None,
+        *,
+        inequalities: Any = None,
+        jacobian_product: Any = None,
+        equalities: Any = None,
+        equality_jacobian_product: Any = None,
+    ) -> None:
+        if gradient is None:
+            raise ValueError(
+                f"`gradient` is missing: give the Euclidean gradient of the cost, or {_INSTALL_JAX}."
+            )
+        self.manifold = as_manifold(manifold)
+        self.cost = cost
+        self.gradient = gradient
+        self.hessian_product = hessian_product
+        self.inequalities = _blocks(inequalities, jacobian_product, "inequalities", "jacobian_product")
+        self.equalities = _blocks(
+            equalities, equality_jacobian_product, "equalities", "equality_jacobian_product"
+        )
+
+    @classmethod
+    def from_jax(
+        cls,
+        manifold: Manifold | Any,
+        cost: Callable[[Point], Any],
+        *,
+        inequalities: Any = None,
+        equalities: Any = None,
+    ) -> Problem:
+        """Build a problem from functions written with `jax.numpy`; all derivatives are automatic.
+
+        Functions are compiled and run in double precision. The distance of SPD matrices and other functions
+        of eigenvalues have NaN second derivatives at repeated eigenvalues under automatic differentiation;
+        use `geodual.optimize.autodiff.spd_half_squared_distance` there.
+
+        Parameters
+        ----------
+        manifold : Manifold
+            Where x lives.
+        cost : callable
+            ``cost(x)`` gives a scalar.
+        inequalities, equalities : callable or sequence of callables, optional
+            Each gives a vector (or a scalar).
+
+        Returns
+        -------
+        Problem
+        """
+        try:
+            from . import autodiff
+        except ImportError as error:
+            raise ImportError("Problem.from_jax needs jax: pip install 'geodual[jax]'.") from error
+        return cls(
+            manifold,
+            *autodiff.cost_derivatives(cost),
+            inequalities=[Constraint(*autodiff.constraint_derivatives(h)) for h in _sequence(inequalities)],
+            equalities=[Constraint(*autodiff.constraint_derivatives(g)) for g in _sequence(equalities)],
+        )
+
+    @property
+    def blocks(self) -> tuple[Constraint, ...]:
+        """All constraint blocks, the inequalities first."""
+        return self.inequalities + self.equalities
+
+    @cached_property
+    def has_hessian(self) -> bool:
+        """Whether every second derivative is given."""
+        return self.hessian_product is not None and all(b.hessian_product is not None for b in self.blocks)
+
+
+class ConstraintVector:
+    """All constraints of a problem as one vector c = (h, g), whose block sizes are read off at a point."""
+
+    def __init__(self, problem: Problem, x: Point) -> None:
+        self.problem = problem
+        sizes = [len(block(x)) for block in problem.blocks]
+        self._ends = np.cumsum(sizes, dtype=int)
+        self.size = int(sum(sizes))
+        self.n_inequalities = int(sum(sizes[: len(problem.inequalities)]))
+        self.is_equality = np.arange(self.size) >= self.n_inequalities
+
+    def value(self, x: Point) -> Array:
+        """Return c(x)."""
+        return np.concatenate([block(x) for block in self.problem.blocks]) if self.size else np.zeros(0)
+
+    def derivative(self, x: Point, u: Vector) -> Array:
+        """Return Dc(x)[u]."""
+        return np.concatenate([block.derivative(x, u) for block in self.problem.blocks])
+
+    def lagrangian_gradient(self, x: Point, cost_weight: float, w: Array) -> Vector:
+        """Return the Euclidean gradient of a f + ⟨w, c⟩."""
+        terms = [block.jacobian_product(x, part) for block, part in self._weighted(w)]
+        if cost_weight or not terms:
+            terms.append(scaled(cost_weight, self.problem.gradient(x)))
+        return total(terms)
+
+    def lagrangian_hessian(self, x: Point, cost_weight: float, w: Array, u: Vector) -> Vector:
+        """Return the Euclidean Hessian of a f + ⟨w, c⟩ applied to `u`, all second derivatives being given."""
+        terms = [_given(block.hessian_product)(x, part, u) for block, part in self._weighted(w)]
+        if cost_weight or not terms:
+            terms.append(scaled(cost_weight, _given(self.problem.hessian_product)(x, u)))
+        return total(terms)
+
+    def adjoint(self, x: Point, w: Array) -> Vector:
+        """Return Σₖ wₖ ∇cₖ(x)."""
+        return total(
+            block.jacobian_product(x, part)
+            for block, part in zip(self.problem.blocks, np.split(w, self._ends[:-1]), strict=True)
+        )
+
+    def _weighted(self, w: Array) -> list[tuple[Constraint, Array]]:
+        """Pair the blocks that have a non-zero weight with their weights."""
+        if not self.size:
+            return []
+        pairs = zip(self.problem.blocks, np.split(w, self._ends[:-1]), strict=True)
+        return [(block, part) for block, part in pairs if part.any()]
+
+
+def _given(function: Callable[..., Vector] | None) -> Callable[..., Vector]:
+    assert function is not None
+    return function
+
+
+def _sequence(functions: Any) -> list[Any]:
+    if functions is None:
+        return []
+    return list(functions) if isinstance(functions, Sequence) else [functions]
+
+
+def _blocks(functions: Any, products: Any, name: str, product_name: str) -> tuple[Constraint, ...]:
+    blocks, derivatives = _sequence(functions), _sequence(products)
+    plain = [block for block in blocks if not isinstance(block, Constraint)]
+    if len(derivatives) != len(plain):
+        raise ValueError(
+            f"`{product_name}` must hold one function for each plain function in `{name}` ({len(plain)}), "
+            f"got {len(derivatives)}: (x, w) -> the sum of w_k times the gradient of entry k; or {_INSTALL_JAX}."
+        )
+    remaining = iter(derivatives)
+    return tuple(b if isinstance(b, Constraint) else Constraint(b, next(remaining)) for b in blocks)

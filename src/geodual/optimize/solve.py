@@ -1,0 +1,240 @@
+"""`minimize`: check the input, run a method, watch it, and report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geodual.manifolds import NotOnManifoldError
+from geodual.manifolds.base import Array, Point
+
+from .history import History, Iteration
+from .kkt import Units, measure_kkt, measure_units
+from .primal_dual import primal_dual, primal_dual_linearized
+from .problem import ConstraintVector, Problem
+from .progress import Stop, Update
+from .proximal_lagrangian import proximal_lagrangian
+from .result import Iterate, Result, Status
+
+
+@dataclass(frozen=True)
+class _Method:
+    run: Callable[..., Iterator[Update | Stop]]
+    max_iter: int
+    knows_tolerance: bool
+
+
+_METHODS = {
+    "proximal-lagrangian": _Method(proximal_lagrangian, 200, knows_tolerance=True),
+    "primal-dual": _Method(primal_dual, 1000, knows_tolerance=False),
+    "primal-dual-linearized": _Method(primal_dual_linearized, 10_000, knows_tolerance=False),
+}
+
+
+def minimize(
+    problem: Problem,
+    x0: Point,
+    method: str = "proximal-lagrangian",
+    tol: float = 1e-8,
+    *,
+    max_iter: int | None = None,
+    callback: Callable[[Iterate], object] | None = None,
+    verbose: int = 0,
+    **options: Any,
+) -> Result:
+    """Minimise a cost over a manifold under constraints.
+
+    Parameters
+    ----------
+    problem : Problem
+        Cost, constraints and manifold.
+    x0 : Point
+        Start on the manifold; it need not satisfy the constraints.
+    method : str
+        "proximal-lagrangian" (the default: fast and to high accuracy), "primal-dual" (Algorithm 1 of the
+        paper) or "primal-dual-linearized" (its proximal step replaced by a gradient step).
+    tol : float
+        Bound on every part of the KKT residual.
+    max_iter : int, optional
+        Bound on the iterations: 200, 1,000 or 10,000 by default, in the order of the methods above.
+    callback : callable, optional
+        Called with an `Iterate` after every iteration; the solve stops if it returns True.
+    verbose : int
+        1 prints a line an iteration.
+    **options
+        Of Algorithm 1: `alpha` (α of eq. (2), 0 by default) and `step` ("sqrt" for 1/√(t+1), the default, a
+        number, or a function of t); of the linearised one also `exponential` (step along geodesics).
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import SPD
+    >>> from geodual.optimize import Problem, minimize
+    >>> problem = Problem(
+    ...     SPD(3),
+    ...     cost=lambda x: -np.linalg.slogdet(x)[1],
+    ...     gradient=lambda x: -np.linalg.inv(x),
+    ...     inequalities=lambda x: np.trace(x) - 6.0,
+    ...     jacobian_product=lambda x, w: w[0] * np.eye(3),
+    ... )
+    >>> result = minimize(problem, np.eye(3))
+    >>> result.status, np.round(result.x, 6).tolist(), round(float(result.multipliers[0]), 6)
+    ('converged', [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]], 0.5)
+    """
+    if method not in _METHODS:
+        raise ValueError(f"`method` must be one of {', '.join(map(repr, _METHODS))}, got {method!r}.")
+    if not tol > 0.0:
+        raise ValueError(f"`tol` must be positive, got {tol}.")
+    chosen = _METHODS[method]
+    x0 = problem.manifold.check_point(x0)
+    with np.errstate(all="ignore"):
+        constraints = _check_start(problem, x0)
+        units = measure_units(constraints, x0)
+        if chosen.knows_tolerance:
+            options = {"units": units, "tol": tol} | options
+        updates = chosen.run(constraints, x0, **options)
+        watch = _Watch(constraints, units, tol, callback, verbose)
+        return watch.run(x0, updates, chosen.max_iter if max_iter is None else max_iter)
+
+
+def _check_start(problem: Problem, x0: Point) -> ConstraintVector:
+    """Return the constraints as one vector; raise if any function is not finite at `x0`."""
+    cost = problem.cost(x0)
+    if np.ndim(cost) != 0 or not np.isfinite(cost):
+        raise ValueError(f"The cost must be a finite number at `x0`, got {cost}; start where it is defined.")
+    constraints = ConstraintVector(problem, x0)
+    values = constraints.value(x0)
+    if not np.isfinite(values).all():
+        bad = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(
+            f"Constraint {bad} is {values[bad]} at `x0`; start where all constraints are defined."
+        )
+    frame = problem.manifold.frame(x0)
+    if not np.isfinite(frame.norm(frame.gradient(problem.gradient(x0)))):
+        raise ValueError("The gradient of the cost is not finite at `x0`; check it with check_gradient.")
+    return constraints
+
+
+class _Watch:
+    """Follow a method: measure, record, print, call back, and decide when it is over."""
+
+    def __init__(
+        self,
+        constraints: ConstraintVector,
+        units: Units,
+        tol: float,
+        callback: Callable[[Iterate], object] | None,
+        verbose: int,
+    ) -> None:
+        self.constraints, self.units, self.tol = constraints, units, tol
+        self.callback, self.verbose = callback, verbose
+        self.started = time.perf_counter()
+        self.rows: list[Iteration] = []
+        self.best: tuple[float, Point] = (float("inf"), None)
+        self.dual_sum: Array | None = None
+        self.step_sum = 0.0
+
+    def run(self, x0: Point, updates: Iterator[Update | Stop], max_iter: int) -> Result:
+        if self.verbose:
+            _print(Iteration.header)
+        iterate = self._observe(0, Update(x0, np.zeros(self.constraints.size), 0.0, 0))
+        for iteration, update in enumerate(self._guarded(updates, max_iter), start=1):
+            if isinstance(update, Stop):
+                return self._result(iterate, update.status, update.message)
+            iterate = self._observe(iteration, update)
+            if iterate.kkt.worst <= self.tol:
+                return self._result(iterate, "converged", "The KKT conditions hold to the tolerance.")
+            if self.callback is not None and self.callback(iterate) is True:
+                return self._result(iterate, "stopped", "Stopped by the callback.")
+        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate))
+
+    def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
+        """Pass updates on, but turn points where numbers end into a breakdown."""
+        for _ in range(max_iter):
+            try:
+                update = next(updates)
+            except (np.linalg.LinAlgError, FloatingPointError, NotOnManifoldError) as error:
+                yield Stop("breakdown", f"The iterates left the manifold: {error}")
+                return
+            yield update
+            if isinstance(update, Stop):
+                return
+
+    def _observe(self, iteration: int, update: Update) -> Iterate:
+        cost, kkt = update.measured or measure_kkt(self.constraints, update.x, update.multipliers, self.units)
+        split = self.constraints.n_inequalities
+        lam = update.multipliers
+        iterate = Iterate(
+            iteration,
+            update.x,
+            cost,
+            lam[:split],
+            lam[split:],
+            kkt,
+            update.step_size,
+            update.inner_iterations,
+        )
+        row = Iteration(
+            iteration,
+            cost,
+            kkt.stationarity,
+            kkt.feasibility,
+            kkt.complementarity,
+            update.step_size,
+            update.inner_iterations,
+            time.perf_counter() - self.started,
+        )
+        self.rows.append(row)
+        if self.verbose:
+            _print(str(row))
+        if cost < self.best[0] and iteration > 0:
+            self.best = (cost, update.x)
+        if update.dual_used is not None:
+            self.step_sum += update.step_size
+            weighted = update.step_size * update.dual_used
+            self.dual_sum = weighted if self.dual_sum is None else self.dual_sum + weighted
+        return iterate
+
+    def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
+        if not self.constraints.problem.manifold.hadamard:
+            message += _NOT_HADAMARD.format(self.constraints.problem.manifold)
+        best_cost, best_x = self.best if self.best[1] is not None else (iterate.cost, iterate.x)
+        return Result(
+            x=iterate.x,
+            cost=iterate.cost,
+            multipliers=iterate.multipliers,
+            equality_multipliers=iterate.equality_multipliers,
+            kkt=iterate.kkt,
+            status=status,
+            message=message,
+            n_iter=iterate.iteration,
+            history=History(self.rows),
+            tol=self.tol,
+            best_x=best_x,
+            best_cost=best_cost,
+            dual_average=None if self.dual_sum is None else self.dual_sum / self.step_sum,
+        )
+
+
+_NOT_HADAMARD = (
+    " {} is not a Hadamard manifold: this is a local statement, without the guarantees of Theorem 1."
+)
+
+
+def _out_of_budget(max_iter: int, iterate: Iterate) -> str:
+    return (
+        f"The budget of {max_iter} iterations ended at a KKT residual of {iterate.kkt.worst:.2g}; raise "
+        "`max_iter`, or use the default method if this is another one."
+    )
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - what `verbose` asks for
