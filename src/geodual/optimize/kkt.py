@@ -49,7 +49,7 @@ class Units:
     cost : float
         Size of the derivatives of the cost.
     constraints : array
-        Size of the gradient of each constraint.
+        Size of each constraint: of its gradient or, where that is larger, of its value.
     """
 
     cost: float
@@ -82,13 +82,16 @@ def measure_units(constraints: ConstraintVector, x: Point) -> Units:
 
 
 def _constraint_sizes(constraints: ConstraintVector, frame: Frame) -> Array:
-    """Estimate the norms of all constraint gradients from their slopes in a few random directions."""
+    """Measure each constraint by its value, and by slopes and changes in a few random directions."""
     if not constraints.size:
         return np.zeros(0)
-    probes = [
-        constraints.derivative(frame.point, frame.tangent(c)) for c in _unit_tangents(constraints, frame)
-    ]
+    value = constraints.value(frame.point)
+    tangents = _unit_tangents(constraints, frame)
+    slopes = [constraints.derivative(frame.point, frame.tangent(c)) for c in tangents]
+    changes = [constraints.value(frame.move(c)) - value for c in tangents]
+    probes = np.nan_to_num(np.maximum(np.abs(slopes), np.abs(changes)), posinf=0.0)
     sizes = np.linalg.norm(probes, axis=0) * np.sqrt(constraints.problem.manifold.dim / _PROBES)
+    sizes = np.maximum(sizes, np.abs(value))
     sizes = np.maximum(sizes, 1e-4 * sizes.max())
     return np.where(sizes > 0.0, sizes, 1.0)
 

@@ -70,6 +70,8 @@ class _ProximalLagrangian:
     def __init__(self, constraints: ConstraintVector, units: Units, tol: float) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
         self.manifold = constraints.problem.manifold
+        # On a compact manifold every inner problem has a minimiser without a proximal term.
+        self._needs_anchor = self.manifold.hadamard and self.manifold.has_log
         # What `tol` is for the gradient of the scaled problem.
         self.scaled_tol = tol * units.cost_unit / units.cost
 
@@ -104,7 +106,7 @@ class _ProximalLagrangian:
         y = np.zeros(self.constraints.size)
         if not self.constraints.size:
             return _State(x, y, proximal_weight=0.0, inner_tol=0.5 * self.scaled_tol)
-        return _State(x, y, proximal_weight=_PROXIMAL_WEIGHT if self.manifold.has_log else 0.0)
+        return _State(x, y, proximal_weight=_PROXIMAL_WEIGHT if self._needs_anchor else 0.0)
 
     def _minimise(self, state: _State) -> Minimum:
         objective = Lagrangian(
@@ -143,6 +145,7 @@ class _ProximalLagrangian:
             x=x,
             y=y,
             penalty=state.penalty * (_PENALTY_GROWTH if missed else 1.0),
+            proximal_weight=0.1 * state.proximal_weight,
             inner_tol=inner_tol,
             violation=violation,
             misses=state.misses + 1 if missed else 0,
