@@ -36,7 +36,7 @@ class PymanoptManifold(Manifold):
         self.wrapped = manifold
         self.dim = int(manifold.dim)
         self.hadamard = all(type(factor).__name__ in _HADAMARD for factor in _factors(manifold))
-        self.has_log = _implements(manifold, "log")
+        self.has_log = self.closed_form_log = _implements(manifold, "log")
         # Their typical distance is the square root of the dimension or, on compact manifolds, the diameter.
         self.step_limit = float("inf") if self.hadamard else float(manifold.typical_dist)
 

@@ -125,8 +125,9 @@ class AmbientFrame(Frame):
         return np.asarray(u, dtype=float)
 
     def random(self, rng: np.random.Generator) -> Array:
-        # Under the embedded metric `gradient` is the orthogonal projection onto the tangent space.
-        return np.asarray(self.gradient(rng.standard_normal(self.shape)))
+        # Under the embedded metric `gradient` is the orthogonal projection onto the tangent space;
+        # once more, it removes the rounding error of a draw that was almost normal to it.
+        return np.asarray(self.gradient(self.gradient(rng.standard_normal(self.shape))))
 
 
 def radial_hessian(v: Array, tangential: float) -> Callable[[Array], Array]:
@@ -152,6 +153,8 @@ class Manifold(ABC):
         Whether it is complete, simply connected and nowhere positively curved, as the paper's theory needs.
     has_log : bool
         Whether logarithm and distance are available.
+    closed_form_log : bool
+        Whether they are cheap, so that a solver may use them in every step.
     step_limit : float
         Length of the longest first step a solver should try from a point it knows nothing about.
     """
@@ -159,6 +162,7 @@ class Manifold(ABC):
     dim: int
     hadamard: bool = False
     has_log: bool = True
+    closed_form_log: bool = True
     step_limit: float = float("inf")
 
     @abstractmethod

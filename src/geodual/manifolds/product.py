@@ -28,6 +28,7 @@ class Product(Manifold):
         self.dim = sum(factor.dim for factor in self.factors)
         self.has_log = all(factor.has_log for factor in self.factors)
         self.hadamard = all(factor.hadamard for factor in self.factors)
+        self.closed_form_log = all(factor.closed_form_log for factor in self.factors)
         self.step_limit = float(np.linalg.norm([factor.step_limit for factor in self.factors]))
 
     def __repr__(self) -> str:

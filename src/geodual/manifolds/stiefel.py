@@ -23,6 +23,7 @@ class Stiefel(Manifold):
     """
 
     hadamard = False
+    closed_form_log = False
     step_limit = np.pi / 2
 
     def __init__(self, n: int, p: int) -> None:

@@ -141,14 +141,14 @@ class Problem:
         Problem
         """
         try:
-            from . import autodiff
+            from .autodiff import constraint_derivatives, cost_derivatives
         except ImportError as error:
             raise ImportError("Problem.from_jax needs jax: pip install 'geodual[jax]'.") from error
         return cls(
             manifold,
-            *autodiff.cost_derivatives(cost),
-            inequalities=[Constraint(*autodiff.constraint_derivatives(h)) for h in _sequence(inequalities)],
-            equalities=[Constraint(*autodiff.constraint_derivatives(g)) for g in _sequence(equalities)],
+            *cost_derivatives(cost),
+            inequalities=[Constraint(*constraint_derivatives(h)) for h in _sequence(inequalities)],
+            equalities=[Constraint(*constraint_derivatives(g)) for g in _sequence(equalities)],
         )
 
     @property
@@ -168,7 +168,8 @@ class ConstraintVector:
     def __init__(self, problem: Problem, x: Point) -> None:
         self.problem = problem
         sizes = [len(block(x)) for block in problem.blocks]
-        self._ends = np.cumsum(sizes, dtype=int)
+        ends = np.cumsum(sizes, dtype=int)
+        self._slices = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
         self.size = int(sum(sizes))
         self.n_inequalities = int(sum(sizes[: len(problem.inequalities)]))
         self.is_equality = np.arange(self.size) >= self.n_inequalities
@@ -197,17 +198,14 @@ class ConstraintVector:
 
     def adjoint(self, x: Point, w: Array) -> Vector:
         """Return Σₖ wₖ ∇cₖ(x)."""
-        return total(
-            block.jacobian_product(x, part)
-            for block, part in zip(self.problem.blocks, np.split(w, self._ends[:-1]), strict=True)
-        )
+        return total(block.jacobian_product(x, part) for block, part in self._parts(w))
+
+    def _parts(self, w: Array) -> list[tuple[Constraint, Array]]:
+        return [(block, w[part]) for block, part in zip(self.problem.blocks, self._slices, strict=True)]
 
     def _weighted(self, w: Array) -> list[tuple[Constraint, Array]]:
         """Pair the blocks that have a non-zero weight with their weights."""
-        if not self.size:
-            return []
-        pairs = zip(self.problem.blocks, np.split(w, self._ends[:-1]), strict=True)
-        return [(block, part) for block, part in pairs if part.any()]
+        return [(block, part) for block, part in self._parts(w) if part.any()]
 
 
 def _given(function: Callable[..., Vector] | None) -> Callable[..., Vector]:
@@ -227,7 +225,8 @@ def _blocks(functions: Any, products: Any, name: str, product_name: str) -> tupl
     if len(derivatives) != len(plain):
         raise ValueError(
             f"`{product_name}` must hold one function for each plain function in `{name}` ({len(plain)}), "
-            f"got {len(derivatives)}: (x, w) -> the sum of w_k times the gradient of entry k; or {_INSTALL_JAX}."
+            f"got {len(derivatives)}: (x, w) -> the sum of w_k times the gradient of entry k. Or "
+            f"{_INSTALL_JAX}."
         )
     remaining = iter(derivatives)
     return tuple(b if isinstance(b, Constraint) else Constraint(b, next(remaining)) for b in blocks)

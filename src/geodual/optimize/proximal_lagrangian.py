@@ -26,6 +26,7 @@ _PENALTY_GROWTH = 10.0
 _PENALTY_LIMIT = 1e14
 _PROXIMAL_WEIGHT = 1e-3
 _INNER_TOLERANCE = 1e-2
+_INNER_ITERATIONS = 40
 _ESCAPE_VALUE = 1e12  # a scaled cost this far below the start counts as minus infinity
 _ESCAPE_STEPS = 25.0  # as does a point this many step limits away on a curved Hadamard manifold
 _PATIENCE = 15
@@ -70,8 +71,6 @@ class _ProximalLagrangian:
     def __init__(self, constraints: ConstraintVector, units: Units, tol: float) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
         self.manifold = constraints.problem.manifold
-        # On a compact manifold every inner problem has a minimiser without a proximal term.
-        self._needs_anchor = self.manifold.hadamard and self.manifold.has_log
         # What `tol` is for the gradient of the scaled problem.
         self.scaled_tol = tol * units.cost_unit / units.cost
 
@@ -106,7 +105,7 @@ class _ProximalLagrangian:
         y = np.zeros(self.constraints.size)
         if not self.constraints.size:
             return _State(x, y, proximal_weight=0.0, inner_tol=0.5 * self.scaled_tol)
-        return _State(x, y, proximal_weight=_PROXIMAL_WEIGHT if self._needs_anchor else 0.0)
+        return _State(x, y, proximal_weight=_PROXIMAL_WEIGHT if self.manifold.closed_form_log else 0.0)
 
     def _minimise(self, state: _State) -> Minimum:
         objective = Lagrangian(
@@ -122,6 +121,7 @@ class _ProximalLagrangian:
             objective,
             state.x,
             tol=state.inner_tol,
+            max_iter=_INNER_ITERATIONS,
             step_limit=self.manifold.step_limit,
             travel_limit=_ESCAPE_STEPS * self.manifold.step_limit if self.manifold.hadamard else np.inf,
             lower_limit=objective(state.x).value - _ESCAPE_VALUE,
@@ -133,6 +133,8 @@ class _ProximalLagrangian:
         assert isinstance(model, LocalLagrangian)
         x, y, violation = minimum.point, model.estimates, self._violation(model, state)
         update = self._update(x, y, state.penalty, minimum.n_products)
+        if minimum.status == "max_iterations":
+            return update, self._continued(state, x, violation)
         polish_below = state.polish_below
         if self.constraints.size and self.tol < _worst(update) < polish_below:
             polished = polish(self.constraints, self.units, x, y, state.penalty, self.tol)
@@ -151,6 +153,11 @@ class _ProximalLagrangian:
             misses=state.misses + 1 if missed else 0,
             polish_below=polish_below,
         )
+
+    def _continued(self, state: _State, x: Point, violation: float) -> _State:
+        """Go on with an unfinished inner problem, with more penalty if it leads away from feasibility."""
+        growth = _PENALTY_GROWTH if violation > state.violation else 1.0
+        return replace(state, x=x, penalty=growth * state.penalty)
 
     def _violation(self, model: LocalLagrangian, state: _State) -> float:
         """Return the largest violation of feasibility and complementarity together."""

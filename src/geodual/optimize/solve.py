@@ -19,6 +19,7 @@ from .problem import ConstraintVector, Problem
 from .progress import Stop, Update
 from .proximal_lagrangian import proximal_lagrangian
 from .result import Iterate, Result, Status
+from .threads import blas_threads_for
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def minimize(
         raise ValueError(f"`tol` must be positive, got {tol}.")
     chosen = _METHODS[method]
     x0 = problem.manifold.check_point(x0)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), blas_threads_for(_n_entries(x0)):
         constraints = _check_start(problem, x0)
         units = measure_units(constraints, x0)
         if chosen.knows_tolerance:
@@ -103,6 +104,10 @@ def minimize(
         updates = chosen.run(constraints, x0, **options)
         watch = _Watch(constraints, units, tol, callback, verbose)
         return watch.run(x0, updates, chosen.max_iter if max_iter is None else max_iter)
+
+
+def _n_entries(x: Point) -> int:
+    return max(map(_n_entries, x)) if isinstance(x, (tuple, list)) else int(np.size(x))
 
 
 def _check_start(problem: Problem, x0: Point) -> ConstraintVector:
