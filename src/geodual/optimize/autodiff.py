@@ -51,7 +51,6 @@ def _compiled(function: Function) -> Function:
     return call
 
 
-@jax.custom_jvp
 def spd_half_squared_distance(x: Any, y: Any) -> Any:
     """Return ½ d²(x, y) of two SPD matrices, with first and second derivatives right at all eigenvalues.
 
@@ -67,15 +66,21 @@ def spd_half_squared_distance(x: Any, y: Any) -> Any:
     -------
     scalar
     """
+    # Some arithmetic first: under vmap, jax rejects a numpy constant that reaches a custom rule as it is.
+    return _half_squared_distance(_symmetric(jnp.asarray(x)), _symmetric(jnp.asarray(y)))
+
+
+@jax.custom_jvp
+def _half_squared_distance(x: Any, y: Any) -> Any:
     theta, _ = _joint_spectrum(x, y)
     return 0.5 * jnp.sum(theta**2)
 
 
-@spd_half_squared_distance.defjvp
+@_half_squared_distance.defjvp
 def _half_squared_distance_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (dx, dy) = primals, tangents
     slope = jnp.vdot(_distance_gradient(x, y), dx) + jnp.vdot(_distance_gradient(y, x), dy)
-    return spd_half_squared_distance(x, y), slope
+    return _half_squared_distance(x, y), slope
 
 
 @jax.custom_jvp

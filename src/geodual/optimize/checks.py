@@ -107,7 +107,7 @@ def _check_function(
     gradient = egrad(frame.point)
     first = frame.inner(frame.gradient(gradient), c)
     remainder = ahead - start - _STEPS * first
-    noise = 1e3 * _EPS * (abs(start) + np.abs(ahead) + _STEPS * abs(first))
+    noise = 1e3 * _EPS * (abs(start) + np.abs(ahead).max() + abs(first))
     yield DerivativeCheck(f"gradient of {name}", _slope(remainder, noise), 2.0)
     if ehess is not None:
         second = frame.inner(frame.hessian(gradient, ehess(frame.point, frame.tangent(c)), c), c)
@@ -135,11 +135,11 @@ def _check_block(
         remainders = [
             np.abs(after - start - t * forward).max() for t, after in zip(_STEPS, ahead, strict=True)
         ]
-        noise = 1e3 * _EPS * (np.abs(start).max() + np.abs(ahead).max(axis=1))
+        noise = 1e3 * _EPS * (np.abs(start).max() + np.abs(ahead).max())
         yield DerivativeCheck(f"directional derivative of {name}", _slope(np.array(remainders), noise), 2.0)
 
 
-def _slope(remainder: Array, noise: Array) -> float:
+def _slope(remainder: Array, noise: float) -> float:
     """Return the median slope over the smallest steps at which the remainder stands out of the noise."""
     clear = np.flatnonzero(np.abs(remainder) > noise)
     if not np.isfinite(remainder).all():

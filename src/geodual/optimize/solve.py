@@ -154,7 +154,9 @@ class _Watch:
         for iteration, update in enumerate(self._guarded(updates, max_iter), start=1):
             if isinstance(update, Stop):
                 return self._result(iterate, update.status, update.message)
-            iterate = self._observe(iteration, update)
+            previous, iterate = iterate, self._observe(iteration, update)
+            if not np.isfinite(iterate.kkt.worst):
+                return self._result(previous, "breakdown", _OVERFLOW)
             if iterate.kkt.worst <= self.tol:
                 return self._result(iterate, "converged", "The KKT conditions hold to the tolerance.")
             if self.callback is not None and self.callback(iterate) is True:
@@ -231,6 +233,12 @@ class _Watch:
 
 _NOT_HADAMARD = (
     " {} is not a Hadamard manifold: this is a local statement, without the guarantees of Theorem 1."
+)
+
+
+_OVERFLOW = (
+    "Cost, constraints or gradients are no longer finite: the iteration diverged. This is its last finite "
+    "iterate; use smaller steps, or the default method."
 )
 
 
