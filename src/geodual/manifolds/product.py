@@ -20,7 +20,7 @@ class Product(Manifold):
     """
 
     def __init__(self, *factors: Manifold | Iterable[Manifold]) -> None:
-        if len(factors) == 1 and not isinstance(factors[0], Manifold):
+        if len(factors) == 1 and isinstance(factors[0], Iterable):
             factors = tuple(factors[0])
         self.factors = tuple(_check_factor(factor) for factor in factors)
         if not self.factors:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
 
+from geodual.manifolds import NotOnManifoldError
 from geodual.manifolds.base import Array, Coordinates, Point
 
 from .kkt import KKT, Units, measure_kkt
@@ -52,10 +54,11 @@ def polish(
         if step is None:
             break
         direction, y, n_products = step
-        x = model.frame.move(direction)
-        if not np.isfinite(model.frame.norm(direction)):
-            break
-        measured = measure_kkt(constraints, x, _unscaled(y, units), units)
+        try:
+            x = model.frame.move(direction)
+            measured = measure_kkt(constraints, x, _unscaled(y, units), units)
+        except (np.linalg.LinAlgError, NotOnManifoldError):
+            break  # too long a step: there is no solution nearby yet
         trial = Polished(x, y, measured, best.n_products + n_products)
         if not trial.residual <= 0.5 * best.residual:
             return trial if trial.residual < best.residual else best
@@ -85,8 +88,7 @@ def _kkt_step(
     direction = normal + shift
     force = cost_gradient + model.hessian_product(direction)
     y = np.zeros(constraints.size)
-    y[active] = -jacobian.solve_gram(jacobian.apply(force))
-    y = np.where(constraints.is_equality, y, np.maximum(y, 0.0))
+    y[active] = jacobian.multipliers(force)
     return direction, y, n_products + 2
 
 
@@ -103,7 +105,10 @@ class _ActiveJacobian:
         self._constraints, self._frame, self._active = constraints, model.frame, active
         self._weights = 1.0 / units.constraints
         gram = np.array([self.apply(self.adjoint(unit)) for unit in np.eye(int(active.sum()))])
-        self._pinv = np.linalg.pinv(gram, rcond=1e-13, hermitian=True) if gram.size else np.zeros((0, 0))
+        gram = gram.reshape(len(gram), len(gram))
+        spectrum, basis = np.linalg.eigh(0.5 * (gram + gram.T))
+        kept = spectrum > 1e-13 * np.max(spectrum, initial=0.0)
+        self._roots, self._basis = np.sqrt(spectrum[kept]), basis[:, kept]
 
     def apply(self, c: Coordinates) -> Array:
         """Return J c."""
@@ -121,7 +126,19 @@ class _ActiveJacobian:
 
     def solve_gram(self, r: Array) -> Array:
         """Return (J Jᵀ)⁺ r."""
-        return np.asarray(self._pinv @ r)
+        return np.asarray(self._basis @ ((self._basis.T @ r) / self._roots**2))
+
+    def multipliers(self, force: Coordinates) -> Array:
+        """Return the y that minimises ‖force + Jᵀ y‖, with y ≥ 0 for inequalities."""
+        slopes = self.apply(force)
+        y = -self.solve_gram(slopes)
+        lower = np.where(self._constraints.is_equality[self._active], -np.inf, 0.0)
+        if (y >= lower).all():
+            return y
+        target = -(self._basis.T @ slopes) / self._roots
+        return np.asarray(
+            lsq_linear(self._roots[:, None] * self._basis.T, target, (lower, np.inf), method="bvls").x
+        )
 
     def project(self, c: Coordinates) -> Coordinates:
         """Return the part of `c` in the null space of J."""

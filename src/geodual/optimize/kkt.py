@@ -92,7 +92,7 @@ def _constraint_sizes(constraints: ConstraintVector, frame: Frame) -> Array:
     probes = np.nan_to_num(np.maximum(np.abs(slopes), np.abs(changes)), posinf=0.0)
     sizes = np.linalg.norm(probes, axis=0) * np.sqrt(constraints.problem.manifold.dim / _PROBES)
     sizes = np.maximum(sizes, np.abs(value))
-    sizes = np.maximum(sizes, 1e-4 * sizes.max())
+    sizes = np.maximum(sizes, 1e-10 * sizes.max())
     return np.where(sizes > 0.0, sizes, 1.0)
 
 

@@ -18,6 +18,7 @@ from geodual.manifolds.base import Coordinates, Point
 _EPS = float(np.finfo(float).eps)
 _MAX_BACKTRACKS = 40
 _SUFFICIENT = 1e-4
+_LEAST_FRACTION = 1e-3  # of a step, where only gradients can judge it
 
 
 class LocalModel(Protocol):
@@ -81,6 +82,7 @@ class _Step:
     n_products: int
 
 
+@np.errstate(all="ignore")  # trial points may overflow; they are recognised and rejected
 def newton_cg(
     objective: Objective,
     x: Point,
@@ -197,7 +199,12 @@ def _advance(
             return trial, fraction, blocked
         if abs(fraction * step.slope) <= model.noise:
             # Values no longer tell better from worse here, but gradients still do.
-            return (trial if trial.frame.norm(trial.gradient) < norm else None), fraction, blocked
+            if trial.frame.norm(trial.gradient) < (1.0 - _SUFFICIENT * fraction) * norm:
+                return trial, fraction, blocked
+            if fraction < _LEAST_FRACTION:
+                break
+            fraction *= 0.25
+            continue
         best = -0.5 * step.slope * fraction**2 / (change - fraction * step.slope)
         fraction = float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
     return None, fraction, blocked

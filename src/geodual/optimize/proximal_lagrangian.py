@@ -190,7 +190,8 @@ class _ProximalLagrangian:
         model = minimum.model
         assert isinstance(model, LocalLagrangian)
         left = float(np.max(np.abs(model.estimates), initial=0.0))
-        if left > np.sqrt(self.tol):
+        slope = model.frame.norm(model.gradient) / max(left, self.tol)
+        if left > np.sqrt(self.tol) and (slope < 1e-5 or minimum.status == "runaway"):
             return Stop("infeasible", _INFEASIBLE.format(left))
         return replace(
             state,

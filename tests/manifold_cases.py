@@ -1,0 +1,193 @@
+"""The manifolds under test: points on them, near and far, and how much of rounding they let through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geodual.manifolds import SPD, Euclidean, Hyperbolic, Manifold, Product, Sphere, Stiefel
+
+ROUNDING = 1e-13
+"""Relative error allowed to a well-conditioned operation, some hundred units of rounding."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A manifold with a way to draw points.
+
+    `spread` is between 0, tame, and 1, as far out or ill-conditioned as the manifold must bear.
+    `amplification` says by how much the geometry at given points magnifies rounding errors,
+    `ambient_amplification` the same for the orthogonal projection, `reach` how long the tangent vectors are:
+    shorter than the injectivity radius where there is one.
+    """
+
+    manifold: Manifold
+    point: Callable[[np.random.Generator, float], Any]
+    amplification: Callable[..., float]
+    ambient_amplification: Callable[[Any], float]
+    reach: float
+    parallel: bool = True
+    exact_distance_hessian: bool = True
+
+    def __str__(self) -> str:
+        return repr(self.manifold)
+
+    def tolerance(self, *points: Any) -> float:
+        return ROUNDING * self.amplification(*points)
+
+    def coordinates(self, x: Any, rng: np.random.Generator, longest: float | None = None) -> Any:
+        """Draw the coordinates of a tangent vector at `x`, not longer than `reach`."""
+        frame = self.manifold.frame(x)
+        length = rng.uniform(0.0, self.reach if longest is None else longest)
+        return length * frame.coordinates(self.manifold.random_tangent(x, rng))
+
+    def points(self, rng: np.random.Generator, spread: float, count: int) -> list[Any]:
+        """Draw points that have unique shortest geodesics between them."""
+        if self.manifold.hadamard:
+            return [self.point(rng, spread) for _ in range(count)]
+        x = self.point(rng, spread)
+        frame = self.manifold.frame(x)
+        return [frame.exp(self.coordinates(x, rng, self.reach / 2)) for _ in range(count)]
+
+
+def for_all(cases: list[Case]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test that takes `case`, `rng` and `spread` on all cases and many draws."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        generators = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+        drawn = given(rng=generators, spread=st.floats(0.0, 1.0))(test)
+        return pytest.mark.parametrize("case", cases, ids=str)(drawn)
+
+    return decorate
+
+
+def flat(v: Any) -> np.ndarray:
+    """Put the entries of a point or an ambient vector, nested or not, into one array."""
+    return np.concatenate([flat(part) for part in v]) if isinstance(v, (tuple, list)) else np.ravel(v)
+
+
+def shaped_as(pattern: Any, entries: np.ndarray) -> Any:
+    """Undo `flat`: give `entries` the structure of `pattern`."""
+    if not isinstance(pattern, tuple):
+        return entries.reshape(np.shape(pattern))
+    ends = np.cumsum([flat(part).size for part in pattern])[:-1]
+    return tuple(shaped_as(p, e) for p, e in zip(pattern, np.split(entries, ends), strict=True))
+
+
+def spd_with_condition(rng: np.random.Generator, n: int, condition: float) -> np.ndarray:
+    """Draw a positive definite matrix whose eigenvalues lie between condition^±½."""
+    exponents = rng.uniform(-0.5, 0.5, n)
+    exponents[[0, -1]] = -0.5, 0.5
+    half = np.linalg.qr(rng.standard_normal((n, n)))[0] * condition ** (0.5 * exponents)
+    return half @ half.T
+
+
+def hyperbolic_at(manifold: Hyperbolic, rng: np.random.Generator, distance: float) -> np.ndarray:
+    """Draw a point at a given distance from the origin (1, 0, …, 0)."""
+    direction = rng.standard_normal(manifold.n)
+    return manifold.lift(direction * (np.sinh(distance) / np.linalg.norm(direction)))
+
+
+def euclidean_case(*shape: int) -> Case:
+    return Case(
+        Euclidean(*shape),
+        point=lambda rng, spread: 10.0 ** (6.0 * spread) * rng.standard_normal(shape),
+        amplification=lambda *points: max(1.0, *(float(np.linalg.norm(x)) for x in points)),
+        ambient_amplification=lambda x: 1.0,
+        reach=5.0,
+    )
+
+
+def spd_case(n: int) -> Case:
+    return Case(
+        SPD(n),
+        point=lambda rng, spread: rng.uniform(0.1, 10.0) * spd_with_condition(rng, n, 10.0 ** (6.0 * spread)),
+        amplification=lambda *points: float(np.prod([np.linalg.cond(x) for x in points])),
+        ambient_amplification=lambda x: 1.0,
+        reach=4.0,
+    )
+
+
+def hyperbolic_case(n: int) -> Case:
+    manifold = Hyperbolic(n)
+    return Case(
+        manifold,
+        point=lambda rng, spread: hyperbolic_at(manifold, rng, 10.0 * spread + rng.uniform()),
+        amplification=lambda *points: float(np.prod([x[0] for x in points])),
+        ambient_amplification=lambda x: float(x[0]) ** 2,
+        reach=6.0,
+    )
+
+
+def compact_case(manifold: Sphere | Stiefel) -> Case:
+    """Return a case whose injectivity radius is π (for Stiefel: Zimmermann and Stoye 2024).
+
+    Shooting for the logarithm on Stiefel manifolds of few columns becomes slow close to that radius.
+    """
+    is_sphere = isinstance(manifold, Sphere)
+    return Case(
+        manifold,
+        point=lambda rng, spread: manifold.random_point(rng),
+        amplification=lambda *points: 1.0,
+        ambient_amplification=lambda x: 1.0,
+        reach=(0.95 if is_sphere else 0.8) * np.pi,
+        parallel=is_sphere,
+        exact_distance_hessian=is_sphere,
+    )
+
+
+def product_case(*cases: Case) -> Case:
+    def amplification(*points: Any) -> float:
+        parts = zip(cases, zip(*points, strict=True), strict=True)
+        return max(case.amplification(*part) for case, part in parts)
+
+    def ambient_amplification(x: Any) -> float:
+        return max(case.ambient_amplification(part) for case, part in zip(cases, x, strict=True))
+
+    return Case(
+        Product(*(case.manifold for case in cases)),
+        point=lambda rng, spread: tuple(case.point(rng, spread) for case in cases),
+        amplification=amplification,
+        ambient_amplification=ambient_amplification,
+        reach=min(case.reach for case in cases),
+        parallel=all(case.parallel for case in cases),
+        exact_distance_hessian=all(case.exact_distance_hessian for case in cases),
+    )
+
+
+HADAMARD_CASES = [
+    euclidean_case(1),
+    euclidean_case(3),
+    euclidean_case(2, 3),
+    spd_case(1),
+    spd_case(2),
+    spd_case(5),
+    hyperbolic_case(1),
+    hyperbolic_case(2),
+    hyperbolic_case(5),
+    product_case(spd_case(2), euclidean_case(3)),
+    product_case(hyperbolic_case(2), product_case(spd_case(3), euclidean_case(1))),
+]
+
+COMPACT_CASES = [
+    compact_case(Sphere(2)),
+    compact_case(Sphere(6)),
+    compact_case(Stiefel(4, 1)),
+    compact_case(Stiefel(3, 3)),
+    compact_case(Stiefel(5, 3)),
+    compact_case(Stiefel(4, 2)),
+    compact_case(Stiefel(7, 2)),
+]
+
+CASES = [
+    *HADAMARD_CASES,
+    *COMPACT_CASES,
+    product_case(compact_case(Sphere(3)), spd_case(2)),
+    product_case(compact_case(Stiefel(4, 2)), product_case(hyperbolic_case(2), compact_case(Sphere(3)))),
+]

@@ -1,0 +1,66 @@
+"""The derivative check passes what is right and names what is wrong."""
+
+import numpy as np
+import pytest
+
+from geodual.manifolds import SPD, Hyperbolic
+from geodual.optimize import Constraint, Problem, check_gradient
+
+
+def problem(**changes) -> Problem:
+    parts = {
+        "cost": lambda x: float(np.trace(x @ x @ x)),
+        "gradient": lambda x: 3 * x @ x,
+        "hessian_product": lambda x, u: 3 * (x @ u + u @ x),
+        "value": lambda x: np.array([np.trace(x @ x), x[0, 1]]),
+        "jacobian_product": lambda x, w: 2 * w[0] * x + w[1] * np.eye(3)[[1, 0, 2]] * [[1], [0], [0]],
+        "directional": lambda x, u: np.array([2 * np.vdot(x, u), u[0, 1]]),
+        "constraint_hessian": lambda x, w, u: 2 * w[0] * u,
+    } | changes
+    constraint = Constraint(
+        parts["value"], parts["jacobian_product"], parts["directional"], parts["constraint_hessian"]
+    )
+    return Problem(
+        SPD(3), parts["cost"], parts["gradient"], parts["hessian_product"], inequalities=constraint
+    )
+
+
+X = SPD(3).random_point(np.random.default_rng(0))
+
+
+def test_right_derivatives_pass() -> None:
+    check = check_gradient(problem(), X)
+    assert check.passed, f"\n{check}"
+    assert len(check.checks) == 5
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong", "name"),
+    [
+        ("gradient", lambda x: 2.9 * x @ x, "gradient of cost"),
+        ("hessian_product", lambda x, u: 6 * x @ u * 1.01, "Hessian of cost"),
+        ("jacobian_product", lambda x, w: 2 * w[0] * x, "gradient of inequalities[0]"),
+        ("directional", lambda x, u: np.array([np.vdot(x, u), u[0, 1]]), "directional derivative"),
+        ("constraint_hessian", lambda x, w, u: w[0] * u, "Hessian of inequalities[0]"),
+        ("gradient", lambda x: np.full((3, 3), np.nan), "gradient of cost"),
+    ],
+)
+def test_wrong_derivatives_are_named(part: str, wrong, name: str) -> None:
+    check = check_gradient(problem(**{part: wrong}), X)
+    assert not check
+    failed = [row.name for row in check.checks if not row.passed]
+    assert any(name in row for row in failed)
+    assert "FAIL" in str(check)
+
+
+def test_linear_functions_pass_though_their_remainder_is_rounding() -> None:
+    linear = Problem(SPD(3), lambda x: -np.linalg.slogdet(x)[1], lambda x: -np.linalg.inv(x))
+    assert check_gradient(linear, np.eye(3))
+
+
+def test_other_manifolds_and_generators() -> None:
+    a = np.array([3.0, 1.0, 2.0])
+    cost = Problem(Hyperbolic(2), lambda x: float(a @ x), lambda x: a, lambda x, u: 0 * u)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        assert check_gradient(cost, Hyperbolic(2).random_point(rng), rng)

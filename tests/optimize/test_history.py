@@ -1,0 +1,66 @@
+"""Histories turn into tables and pictures."""
+
+import matplotlib
+import numpy as np
+import pytest
+
+from geodual.manifolds import Euclidean
+from geodual.optimize import History, Iteration, Problem, Result, minimize
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    problem = Problem(
+        Euclidean(2),
+        lambda x: float(x @ x),
+        lambda x: 2 * x,
+        inequalities=lambda x: 1.0 - x[0],
+        jacobian_product=lambda x, w: np.array([-w[0], 0.0]),
+    )
+    return minimize(problem, np.ones(2), method="primal-dual", max_iter=20)
+
+
+def test_a_history_is_a_sequence(result: Result) -> None:
+    history = result.history
+    assert len(history) == 21
+    assert isinstance(history[0], Iteration)
+    assert isinstance(history[2:5], History)
+    assert [row.iteration for row in history] == list(range(21))
+    assert repr(history) == "History(21 iterations)"
+
+
+def test_rows_hold_what_the_result_says(result: Result) -> None:
+    last = result.history[-1]
+    assert last.cost == result.cost
+    assert (last.stationarity, last.feasibility, last.complementarity) == (
+        result.kkt.stationarity,
+        result.kkt.feasibility,
+        result.kkt.complementarity,
+    )
+    seconds = [row.seconds for row in result.history]
+    assert seconds == sorted(seconds)
+
+
+def test_to_frame(result: Result) -> None:
+    frame = result.history.to_frame()
+    assert frame.index.name == "iteration"
+    assert list(frame) == [
+        "cost", "stationarity", "feasibility", "complementarity", "step_size", "inner_iterations", "seconds",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(frame["cost"], [row.cost for row in result.history])
+
+
+def test_plot_draws_the_three_parts_and_the_tolerance(result: Result) -> None:
+    ax = result.plot()
+    assert [line.get_label() for line in ax.get_lines()] == [
+        "stationarity",
+        "feasibility",
+        "complementarity",
+        "tolerance",
+    ]
+    assert ax.get_yscale() == "log"
+    again = result.history.plot(ax=ax)
+    assert again is ax
+    matplotlib.pyplot.close(ax.figure)
