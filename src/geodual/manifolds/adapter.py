@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Coordinates, Frame, Manifold, NotOnManifoldError, Point, Vector
+from .base import Coordinates, Frame, HessianMap, Manifold, NotOnManifoldError, Point, Vector
 
 _HADAMARD = {
     "Euclidean",
@@ -73,6 +73,8 @@ class PymanoptManifold(Manifold):
 class PymanoptFrame(Frame):
     """The tangent space at a point, in pymanopt's own representation."""
 
+    orthonormal = False
+
     def __init__(self, manifold: PymanoptManifold, point: Point) -> None:
         self.manifold = manifold
         self.point = point
@@ -91,8 +93,9 @@ class PymanoptFrame(Frame):
     def gradient(self, egrad: Vector) -> Coordinates:
         return self._wrapped.euclidean_to_riemannian_gradient(self.point, egrad)
 
-    def hessian(self, egrad: Vector, ehess: Vector, c: Coordinates) -> Coordinates:
-        return self._wrapped.euclidean_to_riemannian_hessian(self.point, egrad, ehess, c)
+    def hessian_map(self, egrad: Vector) -> HessianMap:
+        convert = self._wrapped.euclidean_to_riemannian_hessian
+        return lambda ehess, c: convert(self.point, egrad, ehess, c)
 
     def exp(self, c: Coordinates) -> Point:
         return self._wrapped.exp(self.point, c) if _implements(self._wrapped, "exp") else self.retract(c)

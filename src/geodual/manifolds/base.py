@@ -19,6 +19,9 @@ Coordinates = Any
 """A tangent vector as seen in a frame: it can be added, scaled and paired with `Frame.inner`."""
 
 
+HessianMap = Callable[[Vector, Coordinates], Coordinates]
+
+
 class NotOnManifoldError(ValueError):
     """A point that is not on the manifold; the message names the defect."""
 
@@ -40,6 +43,8 @@ class Frame(ABC):
     """
 
     point: Point
+    orthonormal: bool = True
+    """Whether coordinates are arrays and their inner product is the plain one."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -64,11 +69,19 @@ class Frame(ABC):
         """Return the Riemannian gradient, given the Euclidean one."""
 
     @abstractmethod
+    def hessian_map(self, egrad: Vector) -> HessianMap:
+        """Return the map from a Euclidean Hessian product to the Riemannian one, given the gradient.
+
+        The map takes ``(ehess, c)``: the derivative of the Euclidean gradient along ``tangent(c)``, and `c`.
+        What depends on the gradient only is computed once, for all products at this point.
+        """
+
     def hessian(self, egrad: Vector, ehess: Vector, c: Coordinates) -> Coordinates:
         """Return the Riemannian Hessian applied to `c`.
 
         `egrad` is the Euclidean gradient and `ehess` its derivative along ``tangent(c)``.
         """
+        return self.hessian_map(egrad)(ehess, c)
 
     @abstractmethod
     def exp(self, c: Coordinates) -> Point:

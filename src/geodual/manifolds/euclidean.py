@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import AmbientFrame, Array, HalfSquaredDistance, Manifold, Vector, as_finite_array, check_size
+from .base import (
+    AmbientFrame,
+    Array,
+    HalfSquaredDistance,
+    HessianMap,
+    Manifold,
+    Vector,
+    as_finite_array,
+    check_size,
+)
 
 
 class Euclidean(Manifold):
@@ -50,8 +59,8 @@ class EuclideanFrame(AmbientFrame):
     def gradient(self, egrad: Vector) -> Array:
         return np.asarray(egrad, dtype=float)
 
-    def hessian(self, egrad: Vector, ehess: Vector, c: Array) -> Array:
-        return np.asarray(ehess, dtype=float)
+    def hessian_map(self, egrad: Vector) -> HessianMap:
+        return lambda ehess, c: np.asarray(ehess, dtype=float)
 
     def exp(self, c: Array) -> Array:
         return np.asarray(self.point + c)

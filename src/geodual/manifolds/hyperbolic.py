@@ -8,6 +8,7 @@ from .base import (
     Array,
     Frame,
     HalfSquaredDistance,
+    HessianMap,
     Manifold,
     NotOnManifoldError,
     Vector,
@@ -97,8 +98,9 @@ class HyperbolicFrame(Frame):
         along = float(np.dot(self._space, egrad[1:]))
         return np.asarray(egrad[1:] + self._space * (egrad[0] + along / (1.0 + self._time)))
 
-    def hessian(self, egrad: Vector, ehess: Vector, c: Array) -> Array:
-        return self.gradient(ehess) + float(np.dot(self.point, egrad)) * c
+    def hessian_map(self, egrad: Vector) -> HessianMap:
+        normal = float(np.dot(self.point, egrad))
+        return lambda ehess, c: self.gradient(ehess) + normal * c
 
     def exp(self, c: Array) -> Array:
         length, direction = _polar(c)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from .adapter import PymanoptManifold
-from .base import Array, Frame, HalfSquaredDistance, Manifold, NotOnManifoldError, Point, Vector
+from .base import Array, Frame, HalfSquaredDistance, HessianMap, Manifold, NotOnManifoldError, Point, Vector
 
 
 class Product(Manifold):
@@ -89,9 +89,14 @@ class ProductFrame(Frame):
     def gradient(self, egrad: Vector) -> Array:
         return _joined(frame.gradient(part) for frame, part in zip(self.frames, egrad, strict=True))
 
-    def hessian(self, egrad: Vector, ehess: Vector, c: Array) -> Array:
-        parts = zip(self._parts(c), egrad, ehess, strict=True)
-        return _joined(frame.hessian(g, h, part) for (frame, part), g, h in parts)
+    def hessian_map(self, egrad: Vector) -> HessianMap:
+        maps = [frame.hessian_map(part) for frame, part in zip(self.frames, egrad, strict=True)]
+
+        def convert(ehess: Vector, c: Array) -> Array:
+            parts = zip(maps, ehess, self._parts(c), strict=True)
+            return _joined(to_riemannian(part, d) for to_riemannian, part, (_, d) in parts)
+
+        return convert
 
     def exp(self, c: Array) -> Point:
         return tuple(frame.exp(part) for frame, part in self._parts(c))

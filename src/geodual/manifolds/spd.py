@@ -12,6 +12,7 @@ from .base import (
     Array,
     Frame,
     HalfSquaredDistance,
+    HessianMap,
     Manifold,
     NotOnManifoldError,
     Vector,
@@ -20,6 +21,7 @@ from .base import (
 )
 
 _SYMMETRY_TOLERANCE = 1e-8
+_SHORT = 0.3
 
 
 class SPD(Manifold):
@@ -102,9 +104,10 @@ class CholeskyFrame(Frame):
     def gradient(self, egrad: Vector) -> Array:
         return symmetrised(self.factor.T @ egrad @ self.factor)
 
-    def hessian(self, egrad: Vector, ehess: Vector, c: Array) -> Array:
+    def hessian_map(self, egrad: Vector) -> HessianMap:
         # Second derivative of f(L(I + S + S²/2)Lᵀ) at S = 0.
-        return symmetrised(self.factor.T @ ehess @ self.factor + self.gradient(egrad) @ c)
+        factor, transposed, gradient = self.factor, self.factor.T, self.gradient(egrad)
+        return lambda ehess, c: symmetrised(transposed @ ehess @ factor + gradient @ c)
 
     def exp(self, c: Array) -> Array:
         spectrum, basis = np.linalg.eigh(c)
@@ -130,6 +133,10 @@ class CholeskyFrame(Frame):
         # I + S + S²/2 = (I + (I + S)²)/2 is positive definite for every S.
         shifted = self.factor + self.factor @ c
         return np.asarray(0.5 * (self.factor @ self.factor.T + shifted @ shifted.T))
+
+    def move(self, c: Array) -> Array:
+        # For short steps the retraction, which needs no eigenvalues, is as good to second order.
+        return self.retract(c) if float(np.vdot(c, c)) < _SHORT**2 else self.exp(c)
 
     def transport(self, y: Array, c: Array) -> Array:
         theta, basis = self._spectral_log(y)

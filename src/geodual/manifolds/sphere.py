@@ -8,6 +8,7 @@ from .base import (
     AmbientFrame,
     Array,
     HalfSquaredDistance,
+    HessianMap,
     Manifold,
     NotOnManifoldError,
     Vector,
@@ -64,8 +65,9 @@ class SphereFrame(AmbientFrame):
     def gradient(self, egrad: Vector) -> Array:
         return np.asarray(egrad - np.dot(self.point, egrad) * self.point)
 
-    def hessian(self, egrad: Vector, ehess: Vector, c: Array) -> Array:
-        return self.gradient(ehess) - float(np.dot(self.point, egrad)) * c
+    def hessian_map(self, egrad: Vector) -> HessianMap:
+        normal = float(np.dot(self.point, egrad))
+        return lambda ehess, c: self.gradient(ehess) - normal * c
 
     def exp(self, c: Array) -> Array:
         angle = float(np.linalg.norm(c))

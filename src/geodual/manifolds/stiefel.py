@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import expm
 
-from .base import AmbientFrame, Array, Manifold, NotOnManifoldError, Vector, as_finite_array, check_size
+from .base import (
+    AmbientFrame,
+    Array,
+    HessianMap,
+    Manifold,
+    NotOnManifoldError,
+    Vector,
+    as_finite_array,
+    check_size,
+)
 
 _ORTHONORMALITY_TOLERANCE = 1e-8
 _SHOOTING_STEPS = 500
@@ -62,9 +71,10 @@ class StiefelFrame(AmbientFrame):
     def gradient(self, egrad: Vector) -> Array:
         return _project(self.point, egrad)
 
-    def hessian(self, egrad: Vector, ehess: Vector, c: Array) -> Array:
+    def hessian_map(self, egrad: Vector) -> HessianMap:
         normal = self.point.T @ egrad
-        return _project(self.point, ehess - c @ (0.5 * (normal + normal.T)))
+        symmetric = 0.5 * (normal + normal.T)
+        return lambda ehess, c: _project(self.point, ehess - c @ symmetric)
 
     def exp(self, c: Array) -> Array:
         return _polar(_geodesic(self.point, c))

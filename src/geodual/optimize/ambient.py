@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 
@@ -11,9 +11,8 @@ import numpy as np
 from geodual.manifolds.base import Vector
 
 
-def total(vectors: Iterable[Vector]) -> Vector:
+def total(vectors: Sequence[Vector]) -> Vector:
     """Return the sum of some vectors."""
-    vectors = list(vectors)
     if isinstance(vectors[0], (tuple, list)):
         return tuple(total(parts) for parts in zip(*vectors, strict=True))
     return reduce(add, vectors)

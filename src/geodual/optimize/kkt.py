@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from geodual.manifolds import Frame
-from geodual.manifolds.base import Array, Point
+from geodual.manifolds.base import Array, Coordinates
 
 from .lagrangian import Lagrangian
-from .problem import ConstraintVector
+from .problem import ConstraintVector, Sample
 
-_PROBES = 4
+_PROBES = 3
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,9 @@ class KKT:
 
     @property
     def worst(self) -> float:
-        """The largest of the three parts."""
+        """The largest of the three parts; infinite if one of them is not a number."""
         parts = (self.stationarity, self.feasibility, self.complementarity)
-        return max(parts) if np.isfinite(parts).all() else float("inf")
+        return max(parts) if all(map(math.isfinite, parts)) else math.inf
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,25 @@ class Units:
     cost: float
     constraints: Array
 
+    def unscaled(self, y: Array) -> Array:
+        """Return the multipliers of the problem itself, given those of the scaled one."""
+        return np.asarray(y * (self.cost / self.constraints))
+
+    def scaled(self, multipliers: Array) -> Array:
+        """Return the multipliers of the scaled problem."""
+        return np.asarray(multipliers * (self.constraints / self.cost))
+
     @property
+    def exceed_ordinary_size(self) -> bool:
+        """Whether a size is so large that residuals are reported relative to it."""
+        return self.cost_unit > 1.0 or bool((self.constraint_units > 1.0).any())
+
+    @cached_property
     def cost_unit(self) -> float:
         """What one unit of stationarity and complementarity is."""
         return float(_reporting_unit(np.array(self.cost)))
 
-    @property
+    @cached_property
     def constraint_units(self) -> Array:
         """What one unit of violation is, for each constraint."""
         return _reporting_unit(self.constraints)
@@ -71,22 +86,22 @@ def _reporting_unit(size: Array) -> Array:
     return np.where(size < 1.0, size, np.maximum(1.0, 1e-4 * size))
 
 
-def measure_units(constraints: ConstraintVector, x: Point) -> Units:
-    """Measure the sizes of cost and constraints at `x`."""
-    frame = constraints.problem.manifold.frame(x)
-    cost = Lagrangian(constraints, np.zeros(constraints.size))(x)
+def measure_units(constraints: ConstraintVector, sample: Sample) -> Units:
+    """Measure the sizes of cost and constraints at a point."""
+    frame = sample.frame
+    tangents = _unit_tangents(frame)
+    cost = Lagrangian(constraints, np.zeros(constraints.size)).at(sample)
     slope = frame.norm(cost.gradient)
-    direction = cost.gradient / slope if slope > 0.0 else _unit_tangents(constraints, frame)[0]
+    direction = cost.gradient / slope if slope > 0.0 else tangents[0]
     size = max(slope, frame.norm(cost.hessian_product(direction)) * frame.unit)
-    return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, frame))
+    return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, sample, tangents))
 
 
-def _constraint_sizes(constraints: ConstraintVector, frame: Frame) -> Array:
+def _constraint_sizes(constraints: ConstraintVector, sample: Sample, tangents: list[Coordinates]) -> Array:
     """Measure each constraint by its value, and by slopes and changes in a few random directions."""
     if not constraints.size:
         return np.zeros(0)
-    value = constraints.value(frame.point)
-    tangents = _unit_tangents(constraints, frame)
+    frame, value = sample.frame, sample.constraints
     slopes = [constraints.derivative(frame.point, frame.tangent(c)) for c in tangents]
     changes = [constraints.value(frame.move(c)) - value for c in tangents]
     probes = np.nan_to_num(np.maximum(np.abs(slopes), np.abs(changes)), posinf=0.0)
@@ -96,22 +111,20 @@ def _constraint_sizes(constraints: ConstraintVector, frame: Frame) -> Array:
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
-def _unit_tangents(constraints: ConstraintVector, frame: Frame) -> list[Array]:
+def _unit_tangents(frame: Frame) -> list[Coordinates]:
     rng = np.random.default_rng(0)
-    manifold = constraints.problem.manifold
-    return [frame.coordinates(manifold.random_tangent(frame.point, rng)) for _ in range(_PROBES)]
+    draws = [frame.random(rng) for _ in range(_PROBES)]
+    return [c / max(frame.norm(c), 1e-300) for c in draws]
 
 
-def measure_kkt(
-    constraints: ConstraintVector, x: Point, multipliers: Array, units: Units
-) -> tuple[float, KKT]:
-    """Return the cost at `x` and the KKT residual of (x, λ)."""
-    model = Lagrangian(constraints, multipliers)(x)
-    values = model.violations
+def measure_kkt(constraints: ConstraintVector, sample: Sample, multipliers: Array, units: Units) -> KKT:
+    """Return the KKT residual of a point with multipliers λ."""
+    model = Lagrangian(constraints, multipliers).at(sample)
+    values = sample.constraints
     excess = np.where(constraints.is_equality, np.abs(values), np.maximum(values, 0.0))
     products = np.where(constraints.is_equality, 0.0, np.abs(multipliers * values))
-    return model.cost, KKT(
-        stationarity=model.frame.norm(model.gradient) / units.cost_unit,
-        feasibility=float(np.max(excess / units.constraint_units, initial=0.0)),
-        complementarity=float(np.max(products, initial=0.0)) / units.cost_unit,
+    return KKT(
+        stationarity=sample.frame.norm(model.gradient) / units.cost_unit,
+        feasibility=float((excess / units.constraint_units).max(initial=0.0)),
+        complementarity=float(products.max(initial=0.0)) / units.cost_unit,
     )

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geodual.manifolds import Frame
-from geodual.manifolds.base import Array, Coordinates, HalfSquaredDistance, Point, Vector
+from geodual.manifolds.base import Array, Coordinates, HalfSquaredDistance, HessianMap, Point, Vector
 
 from .ambient import scaled, total
-from .problem import ConstraintVector
+from .problem import ConstraintVector, Sample
 
 _EPS = float(np.finfo(float).eps)
 _DIFFERENCE_STEP = float(np.sqrt(_EPS))
@@ -53,19 +52,22 @@ class Lagrangian:
 
     def __call__(self, x: Point) -> LocalLagrangian:
         """Evaluate at `x`."""
-        return LocalLagrangian(self, self.constraints.problem.manifold.frame(x))
+        return LocalLagrangian(self, self.constraints.sample(x))
+
+    def at(self, sample: Sample) -> LocalLagrangian:
+        """Evaluate where cost and constraints are known already."""
+        return LocalLagrangian(self, sample)
 
 
 class LocalLagrangian:
     """A `Lagrangian` at a point; derivatives are computed when first asked for."""
 
-    def __init__(self, function: Lagrangian, frame: Frame) -> None:
+    def __init__(self, function: Lagrangian, sample: Sample) -> None:
         self.function = function
-        self.frame = frame
-        self._x = frame.point
-        problem = function.constraints.problem
-        self.cost = float(problem.cost(self._x)) if function.cost_weight else 0.0
-        self.violations = function.weights * function.constraints.value(self._x)
+        self.sample = sample
+        self.frame: Frame = sample.frame
+        self._x = sample.x
+        self.violations = function.weights * sample.constraints
 
     @cached_property
     def estimates(self) -> Array:
@@ -82,30 +84,34 @@ class LocalLagrangian:
         return self.frame.half_squared_distance(function.center) if function.proximal_weight else None
 
     @cached_property
-    def _terms(self) -> Array:
-        function = self.function
+    def _terms(self) -> tuple[float, float, float, float]:
+        """Cost, what the constraints add and take off, and proximity."""
+        function, y, lam = self.function, self.estimates, self.function.multipliers
         if function.penalty:
-            coupling = (self.estimates**2 - function.multipliers**2) / (2.0 * function.penalty)
+            half = 0.5 / function.penalty
+            coupling = half * float(y @ y), -half * float(lam @ lam)
         else:
-            coupling = function.multipliers * self.violations
+            coupling = float(lam @ self.violations), 0.0
         proximity = function.proximal_weight * self._distance.value if self._distance else 0.0
-        return np.concatenate([coupling, [function.cost_weight * self.cost, proximity]])
+        return (function.cost_weight * self.sample.cost, *coupling, proximity)
 
     @cached_property
     def value(self) -> float:
         """The value at the point."""
-        return float(self._terms.sum())
+        return sum(self._terms)
 
     @property
     def noise(self) -> float:
         """The rounding error that the value may have."""
-        return 16.0 * _EPS * float(np.abs(self._terms).sum())
+        return 16.0 * _EPS * sum(map(abs, self._terms))
+
+    @cached_property
+    def _weighted_estimates(self) -> Array:
+        return np.asarray(self.function.weights * self.estimates)
 
     def _euclidean_gradient(self, x: Point) -> Vector:
         function = self.function
-        return function.constraints.lagrangian_gradient(
-            x, function.cost_weight, function.weights * self.estimates
-        )
+        return function.constraints.lagrangian_gradient(x, function.cost_weight, self._weighted_estimates)
 
     @cached_property
     def _egrad(self) -> Vector:
@@ -119,30 +125,38 @@ class LocalLagrangian:
             gradient = gradient + self.function.proximal_weight * self._distance.gradient
         return gradient
 
-    def hessian_product(self, c: Coordinates) -> Coordinates:
-        """Return the Riemannian Hessian applied to `c`."""
-        function = self.function
-        u = self.frame.tangent(c)
-        ehess = self._multiplier_hessian(c, u)
-        if function.penalty and self._active.any():
-            slopes = function.constraints.derivative(self._x, u)
-            bend = (function.penalty * function.weights**2) * (self._active * slopes)
-            ehess = total([ehess, function.constraints.adjoint(self._x, bend)])
-        product = self.frame.hessian(self._egrad, ehess, c)
-        if self._distance:
-            product = product + function.proximal_weight * self._distance.hessian(c)
-        return product
+    @cached_property
+    def _to_riemannian(self) -> HessianMap:
+        return self.frame.hessian_map(self._egrad)
 
     @cached_property
-    def _active(self) -> NDArray[np.bool_]:
-        return self.function.constraints.is_equality | (self.estimates > 0.0)
+    def _stiffness(self) -> Array | None:
+        """ρ for the constraints whose penalty is active, in their own units; None without such."""
+        function = self.function
+        if not function.penalty:
+            return None
+        active = function.constraints.is_equality | (self.estimates > 0.0)
+        return function.penalty * function.weights**2 * active if active.any() else None
+
+    def hessian_product(self, c: Coordinates) -> Coordinates:
+        """Return the Riemannian Hessian applied to `c`."""
+        constraints = self.function.constraints
+        u = self.frame.tangent(c)
+        ehess = self._multiplier_hessian(c, u)
+        if self._stiffness is not None:
+            bend = self._stiffness * constraints.derivative(self._x, u)
+            ehess = total([ehess, constraints.adjoint(self._x, bend)])
+        product = self._to_riemannian(ehess, c)
+        if self._distance:
+            product = product + self.function.proximal_weight * self._distance.hessian(c)
+        return product
 
     def _multiplier_hessian(self, c: Coordinates, u: Vector) -> Vector:
         """Return the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y, by differences where it is not given."""
         function = self.function
         if function.constraints.problem.has_hessian:
             return function.constraints.lagrangian_hessian(
-                self._x, function.cost_weight, function.weights * self.estimates, u
+                self._x, function.cost_weight, self._weighted_estimates, u
             )
         length = self.frame.norm(c)
         if length == 0.0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -44,11 +44,11 @@ class LocalModel(Protocol):
         """Return the Riemannian Hessian applied to `c`."""
 
 
-Objective = Callable[[Point], LocalModel]
+Model = TypeVar("Model", bound=LocalModel)
 
 
 @dataclass(frozen=True)
-class Minimum:
+class Minimum(Generic[Model]):
     """Where a minimisation ended.
 
     Attributes
@@ -62,7 +62,7 @@ class Minimum:
         Newton iterations and Hessian products spent.
     """
 
-    model: LocalModel
+    model: Model
     status: str
     n_iter: int
     n_products: int
@@ -84,24 +84,24 @@ class _Step:
 
 @np.errstate(all="ignore")  # trial points may overflow; they are recognised and rejected
 def newton_cg(
-    objective: Objective,
-    x: Point,
+    objective: Callable[[Point], Model],
+    start: Model,
     *,
     tol: float,
     max_iter: int = 200,
     step_limit: float = float("inf"),
     travel_limit: float = float("inf"),
-    lower_limit: float = -float("inf"),
+    fall_limit: float = float("inf"),
     forcing: float = 0.5,
-) -> Minimum:
-    """Minimise a smooth function on a manifold from `x`.
+) -> Minimum[Model]:
+    """Minimise a smooth function on a manifold.
 
     Parameters
     ----------
     objective : callable
         ``objective(x)`` gives a `LocalModel`.
-    x : Point
-        Start.
+    start : LocalModel
+        The function at the start.
     tol : float
         Bound on the norm of the gradient.
     max_iter : int
@@ -110,8 +110,8 @@ def newton_cg(
         Length of the longest first step; later steps may grow.
     travel_limit : float
         A point farther than this from the start counts as infinitely far.
-    lower_limit : float
-        A value below this counts as minus infinity.
+    fall_limit : float
+        A value this far below the start counts as minus infinity.
     forcing : float
         Largest relative residual at which conjugate gradients stop; it shrinks with the gradient.
 
@@ -119,9 +119,8 @@ def newton_cg(
     -------
     Minimum
     """
-    model = objective(x)
+    model = start
     radius = step_limit if np.isfinite(step_limit) else 1e3 * model.frame.unit
-    start = model.frame
     norm = first_norm = model.frame.norm(model.gradient)
     travelled, n_products = 0.0, 0
     for iteration in range(max_iter):
@@ -138,8 +137,8 @@ def newton_cg(
         model, norm = trial, trial.frame.norm(trial.gradient)
         travelled += length
         if travelled > travel_limit:
-            travelled = _distance(start, model.frame.point)
-        if model.value < lower_limit or travelled > travel_limit:
+            travelled = _distance(start.frame, model.frame.point)
+        if start.value - model.value > fall_limit or travelled > travel_limit:
             return Minimum(model, "runaway", iteration + 1, n_products)
     return Minimum(model, "converged" if norm <= tol else "max_iterations", max_iter, n_products)
 
@@ -184,8 +183,8 @@ def _cg_budget(gradient: Coordinates) -> int:
 
 
 def _advance(
-    objective: Objective, model: LocalModel, step: _Step, norm: float
-) -> tuple[LocalModel | None, float, bool]:
+    objective: Callable[[Point], Model], model: Model, step: _Step, norm: float
+) -> tuple[Model | None, float, bool]:
     """Take the step or a fraction of it; tell that fraction, and whether invalid points were in the way."""
     fraction, blocked = 1.0, False
     for _ in range(_MAX_BACKTRACKS):
@@ -210,7 +209,7 @@ def _advance(
     return None, fraction, blocked
 
 
-def _evaluate(objective: Objective, x: Point) -> LocalModel | None:
+def _evaluate(objective: Callable[[Point], Model], x: Point) -> Model | None:
     """Evaluate at a trial point; None where numbers overflow or the point has left the manifold."""
     try:
         model = objective(x)
@@ -221,7 +220,7 @@ def _evaluate(objective: Objective, x: Point) -> LocalModel | None:
 
 def _distance(start: Frame, x: Point) -> float:
     try:
-        return start.norm(start.log(x))
+        return start.dist(x)
     except NotOnManifoldError:
         return float("inf")
 

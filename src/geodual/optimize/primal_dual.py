@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from geodual.manifolds.base import Array, Point
+from geodual.manifolds.base import Array
 
-from .lagrangian import Lagrangian, LocalLagrangian
+from .lagrangian import Lagrangian
 from .newton_cg import newton_cg
-from .problem import ConstraintVector
+from .problem import ConstraintVector, Sample
 from .progress import Stop, Update
 
 StepRule = str | float | Callable[[int], float]
@@ -18,7 +18,7 @@ _PROXIMAL_TOLERANCE = 1e-13
 
 
 def primal_dual(
-    constraints: ConstraintVector, x: Point, *, alpha: float = 0.0, step: StepRule = "sqrt"
+    constraints: ConstraintVector, start: Sample, *, alpha: float = 0.0, step: StepRule = "sqrt"
 ) -> Iterator[Update | Stop]:
     """Iterate Algorithm 1, eqs. (2)–(4), with the proximal problem solved to rounding error.
 
@@ -26,7 +26,7 @@ def primal_dual(
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
-    x : Point
+    start : Sample
         x₀.
     alpha : float
         α of eq. (2). With α > 0 the iteration tends to a point that violates active constraints by αλ*.
@@ -37,22 +37,22 @@ def primal_dual(
     if not manifold.has_log:
         raise ValueError(f"Algorithm 1 needs distances, which {manifold} does not give.")
 
-    def proximal_step(x: Point, lam: Array, eta: float) -> tuple[LocalLagrangian, int] | Stop:
+    def proximal_step(sample: Sample, lam: Array, eta: float) -> tuple[Sample, int] | Stop:
         # Eq. (3); the term in λ alone does not matter here.
-        objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=x)
-        start = objective(x)
+        objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=sample.x)
+        start = objective.at(sample)
         tol = _PROXIMAL_TOLERANCE * max(1.0, start.frame.norm(start.gradient))
-        minimum = newton_cg(objective, x, tol=tol, step_limit=manifold.step_limit, max_iter=500)
+        minimum = newton_cg(objective, start, tol=tol, step_limit=manifold.step_limit, max_iter=500)
         if minimum.status in ("runaway", "max_iterations"):
             return Stop("breakdown", f"The proximal problem has no minimiser within reach (step {eta:.2g}).")
-        return objective(minimum.point), minimum.n_products
+        return minimum.model.sample, minimum.n_products
 
-    return _iterate(constraints, x, alpha, step, proximal_step)
+    return _iterate(constraints, start, alpha, step, proximal_step)
 
 
 def primal_dual_linearized(
     constraints: ConstraintVector,
-    x: Point,
+    start: Sample,
     *,
     alpha: float = 0.0,
     step: StepRule = "sqrt",
@@ -64,7 +64,7 @@ def primal_dual_linearized(
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
-    x : Point
+    start : Sample
         x₀.
     alpha, step
         As for `primal_dual`.
@@ -72,38 +72,35 @@ def primal_dual_linearized(
         Step along geodesics (Khuzani and Li 2017) instead of the retraction of Section IV.
     """
 
-    def gradient_step(x: Point, lam: Array, eta: float) -> tuple[LocalLagrangian, int] | Stop:
-        objective = Lagrangian(constraints, lam)
-        model = objective(x)
+    def gradient_step(sample: Sample, lam: Array, eta: float) -> tuple[Sample, int] | Stop:
+        model = Lagrangian(constraints, lam).at(sample)
         move = model.frame.exp if exponential else model.frame.retract
-        return objective(move(-eta * model.gradient)), 0
+        return constraints.sample(move(-eta * model.gradient)), 0
 
-    return _iterate(constraints, x, alpha, step, gradient_step)
+    return _iterate(constraints, start, alpha, step, gradient_step)
 
 
 def _iterate(
     constraints: ConstraintVector,
-    x: Point,
+    start: Sample,
     alpha: float,
     step: StepRule,
-    primal_step: Callable[[Point, Array, float], tuple[LocalLagrangian, int] | Stop],
+    primal_step: Callable[[Sample, Array, float], tuple[Sample, int] | Stop],
 ) -> Iterator[Update | Stop]:
     if not alpha >= 0.0:
         raise ValueError(f"`alpha` must not be negative, got {alpha}.")
     rule = _step_rule(step)
-    lam = np.zeros(constraints.size)
-    t = 0
+    sample, lam, t = start, np.zeros(constraints.size), 0
     while True:
         eta = rule(t)
-        outcome = primal_step(x, lam, eta)
+        outcome = primal_step(sample, lam, eta)
         if isinstance(outcome, Stop):
             yield outcome
             return
-        model, inner = outcome
-        x = model.frame.point
-        ascended = lam + eta * (model.violations - alpha * lam)  # Eq. (4)
+        sample, inner = outcome
+        ascended = lam + eta * (sample.constraints - alpha * lam)  # Eq. (4)
         lam_next = np.where(constraints.is_equality, ascended, np.maximum(ascended, 0.0))
-        yield Update(x, lam_next, eta, inner, dual_used=lam)
+        yield Update(sample, lam_next, eta, inner, dual_used=lam)
         lam, t = lam_next, t + 1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from geodual.manifolds import Manifold, as_manifold
+from geodual.manifolds import Frame, Manifold, as_manifold
 from geodual.manifolds.base import Array, Point, Vector
 
 from .ambient import pairing, scaled, total
@@ -40,12 +40,12 @@ class Constraint:
 
     def __call__(self, x: Point) -> Array:
         """Return c(x) as a vector."""
-        return np.atleast_1d(np.asarray(self.value(x), dtype=float))
+        return _as_vector(self.value(x))
 
     def derivative(self, x: Point, u: Vector) -> Array:
         """Return Dc(x)[u], by `directional` where it is given."""
         if self.directional is not None:
-            return np.atleast_1d(np.asarray(self.directional(x, u), dtype=float))
+            return _as_vector(self.directional(x, u))
         units = np.eye(len(self(x)))
         return np.array([pairing(self.jacobian_product(x, unit), u) for unit in units])
 
@@ -151,7 +151,7 @@ class Problem:
             equalities=[Constraint(*constraint_derivatives(g)) for g in _sequence(equalities)],
         )
 
-    @property
+    @cached_property
     def blocks(self) -> tuple[Constraint, ...]:
         """All constraint blocks, the inequalities first."""
         return self.inequalities + self.equalities
@@ -160,6 +160,20 @@ class Problem:
     def has_hessian(self) -> bool:
         """Whether every second derivative is given."""
         return self.hessian_product is not None and all(b.hessian_product is not None for b in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A point with its frame, and the values of cost and constraints there."""
+
+    frame: Frame
+    cost: float
+    constraints: Array
+
+    @property
+    def x(self) -> Point:
+        """The point."""
+        return self.frame.point
 
 
 class ConstraintVector:
@@ -174,13 +188,17 @@ class ConstraintVector:
         self.n_inequalities = int(sum(sizes[: len(problem.inequalities)]))
         self.is_equality = np.arange(self.size) >= self.n_inequalities
 
+    def sample(self, x: Point) -> Sample:
+        """Evaluate cost and constraints at `x`."""
+        return Sample(self.problem.manifold.frame(x), float(self.problem.cost(x)), self.value(x))
+
     def value(self, x: Point) -> Array:
         """Return c(x)."""
-        return np.concatenate([block(x) for block in self.problem.blocks]) if self.size else np.zeros(0)
+        return _joined([block(x) for block in self.problem.blocks])
 
     def derivative(self, x: Point, u: Vector) -> Array:
         """Return Dc(x)[u]."""
-        return np.concatenate([block.derivative(x, u) for block in self.problem.blocks])
+        return _joined([block.derivative(x, u) for block in self.problem.blocks])
 
     def lagrangian_gradient(self, x: Point, cost_weight: float, w: Array) -> Vector:
         """Return the Euclidean gradient of a f + ⟨w, c⟩."""
@@ -198,7 +216,7 @@ class ConstraintVector:
 
     def adjoint(self, x: Point, w: Array) -> Vector:
         """Return Σₖ wₖ ∇cₖ(x)."""
-        return total(block.jacobian_product(x, part) for block, part in self._parts(w))
+        return total([block.jacobian_product(x, part) for block, part in self._parts(w)])
 
     def _parts(self, w: Array) -> list[tuple[Constraint, Array]]:
         return [(block, w[part]) for block, part in zip(self.problem.blocks, self._slices, strict=True)]
@@ -206,6 +224,17 @@ class ConstraintVector:
     def _weighted(self, w: Array) -> list[tuple[Constraint, Array]]:
         """Pair the blocks that have a non-zero weight with their weights."""
         return [(block, part) for block, part in self._parts(w) if part.any()]
+
+
+def _joined(parts: list[Array]) -> Array:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _as_vector(values: Any) -> Array:
+    vector = np.asarray(values, dtype=float)
+    return vector if vector.ndim else vector.reshape(1)
 
 
 def _given(function: Callable[..., Vector] | None) -> Callable[..., Vector]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from geodual.manifolds.base import Array, Point
+from geodual.manifolds.base import Array
 
 from .kkt import KKT
+from .problem import Sample
 from .result import Status
 
 
@@ -16,25 +17,25 @@ class Update:
 
     Attributes
     ----------
-    x : Point
-        The point.
+    sample : Sample
+        The point, with cost and constraints there.
     multipliers : array
         λ of all constraints, inequalities first.
     step_size : float
         η of Algorithm 1, or the penalty of the default method.
     inner_iterations : int
         Hessian products spent.
-    measured : (float, KKT), optional
-        Cost and KKT residual at (x, λ), where the method knows them already.
+    kkt : KKT, optional
+        The KKT residual at (x, λ), where the method knows it already.
     dual_used : array, optional
         The λ that the step to x was taken with, where the dual average is of interest.
     """
 
-    x: Point
+    sample: Sample
     multipliers: Array
     step_size: float
     inner_iterations: int
-    measured: tuple[float, KKT] | None = None
+    kkt: KKT | None = None
     dual_used: Array | None = None
 
 

@@ -7,49 +7,54 @@ numbers below mean the same for every problem.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodual.manifolds.base import Array, Point
+from geodual.manifolds.base import Array
 
-from .active_set import polish
-from .kkt import Units, measure_kkt
+from .active_set import Polished, polish
+from .kkt import Units, measure_kkt, measure_units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import Minimum, newton_cg
-from .problem import ConstraintVector
+from .problem import ConstraintVector, Sample
 from .progress import Stop, Update
 
 _PENALTY = 10.0
 _PENALTY_GROWTH = 10.0
 _PENALTY_LIMIT = 1e14
-_PROXIMAL_WEIGHT = 1e-3
+_PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, tenfold less each iteration
+_COMPACT_PROXIMAL_WEIGHT = 3e-3  # elsewhere, where symmetries leave flat valleys to the end
 _INNER_TOLERANCE = 1e-2
 _INNER_ITERATIONS = 40
-_ESCAPE_VALUE = 1e12  # a scaled cost this far below the start counts as minus infinity
-_ESCAPE_STEPS = 25.0  # as does a point this many step limits away on a curved Hadamard manifold
+_FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
+_TRAVEL_LIMIT = 25.0  # as does a point this many step limits away on a curved Hadamard manifold
 _PATIENCE = 15
+
+
+_Minimum = Minimum[LocalLagrangian]
 
 
 @dataclass(frozen=True)
 class _State:
-    """x and the multipliers y of the scaled problem, with what steers the next iteration."""
+    """A point and the multipliers y of the scaled problem, with what steers the next iteration."""
 
-    x: Point
+    sample: Sample
     y: Array
     penalty: float = _PENALTY
-    proximal_weight: float = _PROXIMAL_WEIGHT
+    proximal_weight: float = 0.0  # the first center, the start, is arbitrary
     inner_tol: float = _INNER_TOLERANCE
-    violation: float = float("inf")  # of the last iterate
+    violation: float = math.inf  # of the last iterate
     misses: int = 0  # iterations in a row in which the violation fell too little
     escapes: int = 0  # inner solves that ran away
     restorations: int = 0
-    polish_below: float = float("inf")  # residual below which a polish is worth a try
+    polish_below: float = math.inf  # residual below which a polish is worth a try
 
 
 def proximal_lagrangian(
-    constraints: ConstraintVector, x: Point, *, units: Units, tol: float
+    constraints: ConstraintVector, start: Sample, *, units: Units, tol: float
 ) -> Iterator[Update | Stop]:
     """Iterate the proximal method of multipliers until a KKT residual of `tol`.
 
@@ -57,32 +62,37 @@ def proximal_lagrangian(
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
-    x : Point
+    start : Sample
         Start; it may be infeasible.
     units : Units
         Sizes of cost and constraints.
     tol : float
         The KKT residual aimed at.
     """
-    return _ProximalLagrangian(constraints, units, tol).iterate(x)
+    return _ProximalLagrangian(constraints, units, tol).iterate(start)
 
 
 class _ProximalLagrangian:
     def __init__(self, constraints: ConstraintVector, units: Units, tol: float) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
         self.manifold = constraints.problem.manifold
-        # What `tol` is for the gradient of the scaled problem.
-        self.scaled_tol = tol * units.cost_unit / units.cost
+        self.travel_limit = _TRAVEL_LIMIT * self.manifold.step_limit if self.manifold.hadamard else math.inf
 
-    def iterate(self, x: Point) -> Iterator[Update | Stop]:
-        state = self._initial(x)
-        best, since_best = float("inf"), 0
+    @property
+    def scaled_tol(self) -> float:
+        """What `tol` is for the gradient of the scaled problem."""
+        return self.tol * self.units.cost_unit / self.units.cost
+
+    def iterate(self, start: Sample) -> Iterator[Update | Stop]:
+        y = np.zeros(self.constraints.size)
+        state = _State(start, y, inner_tol=_INNER_TOLERANCE if y.size else 0.5 * self.scaled_tol)
+        best, since_best = math.inf, 0
         while True:
             minimum = self._minimise(state)
             if minimum.status == "runaway":
                 outcome = self._after_escape(state, minimum)
                 if isinstance(outcome, Stop):
-                    yield self._update(minimum.point, state.y, state.penalty, minimum.n_products)
+                    yield self._update(minimum.model.sample, state.y, state.penalty, minimum.n_products)
                     yield outcome
                     return
                 state = outcome
@@ -101,13 +111,7 @@ class _ProximalLagrangian:
                 yield Stop("breakdown", _NO_PROGRESS.format(best))
                 return
 
-    def _initial(self, x: Point) -> _State:
-        y = np.zeros(self.constraints.size)
-        if not self.constraints.size:
-            return _State(x, y, proximal_weight=0.0, inner_tol=0.5 * self.scaled_tol)
-        return _State(x, y, proximal_weight=_PROXIMAL_WEIGHT if self.manifold.closed_form_log else 0.0)
-
-    def _minimise(self, state: _State) -> Minimum:
+    def _minimise(self, state: _State) -> _Minimum:
         objective = Lagrangian(
             self.constraints,
             state.y,
@@ -115,63 +119,85 @@ class _ProximalLagrangian:
             weights=1.0 / self.units.constraints,
             penalty=state.penalty,
             proximal_weight=state.proximal_weight,
-            center=state.x,
+            center=state.sample.x,
         )
         return newton_cg(
             objective,
-            state.x,
+            objective.at(state.sample),
             tol=state.inner_tol,
             max_iter=_INNER_ITERATIONS,
             step_limit=self.manifold.step_limit,
-            travel_limit=_ESCAPE_STEPS * self.manifold.step_limit if self.manifold.hadamard else np.inf,
-            lower_limit=objective(state.x).value - _ESCAPE_VALUE,
+            travel_limit=self.travel_limit,
+            fall_limit=_FALL_LIMIT,
         )
 
-    def _advance(self, state: _State, minimum: Minimum) -> tuple[Update, _State]:
+    def _advance(self, state: _State, minimum: _Minimum) -> tuple[Update, _State]:
         """Update the multipliers from the inner minimum, polish if that is promising, and steer."""
         model = minimum.model
-        assert isinstance(model, LocalLagrangian)
-        x, y, violation = minimum.point, model.estimates, self._violation(model, state)
-        update = self._update(x, y, state.penalty, minimum.n_products)
+        violation = self._violation(model, state)
+        update = self._update(model.sample, model.estimates, state.penalty, minimum.n_products)
         if minimum.status == "max_iterations":
-            return update, self._continued(state, x, violation)
-        polish_below = state.polish_below
-        if self.constraints.size and self.tol < _worst(update) < polish_below:
-            polished = polish(self.constraints, self.units, x, y, state.penalty, self.tol)
-            x, y, polish_below = polished.x, polished.y, 0.1 * polished.residual
-            update = self._update(x, y, state.penalty, minimum.n_products + polished.n_products)
+            return update, self._continued(state, model.sample, violation)
+        state = replace(state, sample=model.sample, y=model.estimates)
+        if self._is_worth_polishing(state, update):
+            update, state = self._polished(state, update)
+        self._refresh_units(state.sample)
         missed = violation > 0.25 * state.violation and violation > self.tol
-        inner_tol = max(0.1 * self.scaled_tol, 0.1 * min(state.inner_tol, max(violation, self.scaled_tol)))
         return update, replace(
             state,
-            x=x,
-            y=y,
+            y=self.units.scaled(update.multipliers),
             penalty=state.penalty * (_PENALTY_GROWTH if missed else 1.0),
-            proximal_weight=0.1 * state.proximal_weight,
-            inner_tol=inner_tol,
+            proximal_weight=self._next_proximal_weight(state),
+            inner_tol=max(0.1 * self.scaled_tol, 0.1 * min(state.inner_tol, max(violation, self.scaled_tol))),
             violation=violation,
             misses=state.misses + 1 if missed else 0,
-            polish_below=polish_below,
         )
 
-    def _continued(self, state: _State, x: Point, violation: float) -> _State:
+    def _is_worth_polishing(self, state: _State, update: Update) -> bool:
+        orthonormal = state.sample.frame.orthonormal
+        return orthonormal and self.constraints.size > 0 and self.tol < _worst(update) < state.polish_below
+
+    def _polished(self, state: _State, update: Update) -> tuple[Update, _State]:
+        assert update.kkt is not None
+        start = Polished(state.sample, state.y, update.kkt, update.inner_iterations)
+        found = polish(self.constraints, self.units, start, state.penalty, self.tol)
+        multipliers = self.units.unscaled(found.y)
+        update = Update(found.sample, multipliers, state.penalty, found.n_products, found.kkt)
+        return update, replace(state, sample=found.sample, polish_below=0.1 * found.kkt.worst)
+
+    def _refresh_units(self, sample: Sample) -> None:
+        """Measure again where a far start made cost or constraints look larger than they are."""
+        if self.units.exceed_ordinary_size:
+            new = measure_units(self.constraints, sample)
+            self.units = Units(
+                min(self.units.cost, new.cost), np.minimum(self.units.constraints, new.constraints)
+            )
+
+    def _next_proximal_weight(self, state: _State) -> float:
+        if not self.manifold.closed_form_log:
+            return 0.0
+        if not self.manifold.hadamard:
+            return _COMPACT_PROXIMAL_WEIGHT
+        return 0.1 * state.proximal_weight if state.proximal_weight else _PROXIMAL_WEIGHT
+
+    def _continued(self, state: _State, sample: Sample, violation: float) -> _State:
         """Go on with an unfinished inner problem, with more penalty if it leads away from feasibility."""
         growth = _PENALTY_GROWTH if violation > state.violation else 1.0
-        return replace(state, x=x, penalty=growth * state.penalty)
+        return replace(state, sample=sample, penalty=growth * state.penalty)
 
     def _violation(self, model: LocalLagrangian, state: _State) -> float:
         """Return the largest violation of feasibility and complementarity together."""
         slack = np.maximum(model.violations, -state.y / state.penalty)
         error = np.where(self.constraints.is_equality, model.violations, slack)
-        return float(np.max(np.abs(error), initial=0.0))
+        return float(np.abs(error).max(initial=0.0))
 
-    def _update(self, x: Point, y: Array, penalty: float, n_products: int) -> Update:
-        multipliers = y * self.units.cost / self.units.constraints
-        measured = measure_kkt(self.constraints, x, multipliers, self.units)
-        return Update(x, multipliers, penalty, n_products, measured)
+    def _update(self, sample: Sample, y: Array, penalty: float, n_products: int) -> Update:
+        multipliers = self.units.unscaled(y)
+        kkt = measure_kkt(self.constraints, sample, multipliers, self.units)
+        return Update(sample, multipliers, penalty, n_products, kkt)
 
-    def _least_violation(self, x: Point) -> Minimum:
-        """Minimise half the squared violation from `x`."""
+    def _least_violation(self, sample: Sample) -> _Minimum:
+        """Minimise half the squared violation."""
         objective = Lagrangian(
             self.constraints,
             np.zeros(self.constraints.size),
@@ -179,56 +205,53 @@ class _ProximalLagrangian:
             weights=1.0 / self.units.constraints,
             penalty=1.0,
         )
-        limit = _ESCAPE_STEPS * self.manifold.step_limit if self.manifold.hadamard else np.inf
         return newton_cg(
-            objective, x, tol=0.1 * self.tol, step_limit=self.manifold.step_limit, travel_limit=limit
+            objective,
+            objective.at(sample),
+            tol=0.1 * self.tol,
+            step_limit=self.manifold.step_limit,
+            travel_limit=self.travel_limit,
         )
 
     def _restore(self, state: _State) -> _State | Stop:
         """Look for a feasible point; if there is none nearby, say that the problem is infeasible."""
-        minimum = self._least_violation(state.x)
+        minimum = self._least_violation(state.sample)
         model = minimum.model
-        assert isinstance(model, LocalLagrangian)
-        left = float(np.max(np.abs(model.estimates), initial=0.0))
+        left = float(np.abs(model.estimates).max(initial=0.0))
         slope = model.frame.norm(model.gradient) / max(left, self.tol)
-        if left > np.sqrt(self.tol) and (slope < 1e-5 or minimum.status == "runaway"):
+        if left > math.sqrt(self.tol) and (slope < 1e-5 or minimum.status == "runaway"):
             return Stop("infeasible", _INFEASIBLE.format(left))
         return replace(
             state,
-            x=minimum.point,
+            sample=model.sample,
             y=np.zeros_like(state.y),
-            violation=float("inf"),
+            violation=math.inf,
             misses=0,
             restorations=state.restorations + 1,
         )
 
-    def _after_escape(self, state: _State, minimum: Minimum) -> _State | Stop:
+    def _after_escape(self, state: _State, minimum: _Minimum) -> _State | Stop:
         """Tell an unbounded problem from a penalty that was too weak to hold the iterate."""
-        start_cost = self._scaled_cost(state.x)
-        feasible = self._least_violation(minimum.point) if self.constraints.size else minimum
-        fall = start_cost - self._scaled_cost(minimum.point)
-        kept = start_cost - self._scaled_cost(feasible.point)
-        model = feasible.model
-        assert isinstance(model, LocalLagrangian)
-        violated = not self.constraints.size or np.max(np.abs(model.estimates)) <= np.sqrt(self.tol)
-        if violated and kept > 0.5 * fall > 0.0:
+        escaped = minimum.model.sample
+        feasible = (self._least_violation(escaped) if self.constraints.size else minimum).model
+        satisfied = float(np.abs(feasible.estimates).max(initial=0.0)) <= math.sqrt(self.tol)
+        fall = state.sample.cost - escaped.cost
+        kept = state.sample.cost - feasible.sample.cost
+        if satisfied and kept > 0.5 * fall > 0.0:
             return Stop("unbounded", _UNBOUNDED)
         if state.escapes >= 5:
             return Stop("breakdown", _ESCAPED)
         return replace(
             state,
             penalty=100.0 * state.penalty,
-            proximal_weight=10.0 * state.proximal_weight,
+            proximal_weight=10.0 * max(state.proximal_weight, _PROXIMAL_WEIGHT),
             escapes=state.escapes + 1,
         )
 
-    def _scaled_cost(self, x: Point) -> float:
-        return float(self.constraints.problem.cost(x)) / self.units.cost
-
 
 def _worst(update: Update) -> float:
-    assert update.measured is not None
-    return update.measured[1].worst
+    assert update.kkt is not None
+    return update.kkt.worst
 
 
 _NO_PROGRESS = (

@@ -15,7 +15,7 @@ from geodual.manifolds.base import Array, Point
 from .history import History, Iteration
 from .kkt import Units, measure_kkt, measure_units
 from .primal_dual import primal_dual, primal_dual_linearized
-from .problem import ConstraintVector, Problem
+from .problem import ConstraintVector, Problem, Sample
 from .progress import Stop, Update
 from .proximal_lagrangian import proximal_lagrangian
 from .result import Iterate, Result, Status
@@ -97,35 +97,36 @@ def minimize(
     chosen = _METHODS[method]
     x0 = problem.manifold.check_point(x0)
     with np.errstate(all="ignore"), blas_threads_for(_n_entries(x0)):
-        constraints = _check_start(problem, x0)
-        units = measure_units(constraints, x0)
+        constraints, start = _check_start(problem, x0)
+        units = measure_units(constraints, start)
         if chosen.knows_tolerance:
             options = {"units": units, "tol": tol} | options
-        updates = chosen.run(constraints, x0, **options)
+        updates = chosen.run(constraints, start, **options)
         watch = _Watch(constraints, units, tol, callback, verbose)
-        return watch.run(x0, updates, chosen.max_iter if max_iter is None else max_iter)
+        return watch.run(start, updates, chosen.max_iter if max_iter is None else max_iter)
 
 
 def _n_entries(x: Point) -> int:
     return max(map(_n_entries, x)) if isinstance(x, (tuple, list)) else int(np.size(x))
 
 
-def _check_start(problem: Problem, x0: Point) -> ConstraintVector:
-    """Return the constraints as one vector; raise if any function is not finite at `x0`."""
-    cost = problem.cost(x0)
-    if np.ndim(cost) != 0 or not np.isfinite(cost):
-        raise ValueError(f"The cost must be a finite number at `x0`, got {cost}; start where it is defined.")
+def _check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Sample]:
+    """Return the constraints as one vector and all values at `x0`; raise if any is not finite."""
     constraints = ConstraintVector(problem, x0)
-    values = constraints.value(x0)
+    if np.ndim(problem.cost(x0)) != 0:
+        raise ValueError("The cost must be a number, not an array.")
+    sample = constraints.sample(x0)
+    if not np.isfinite(sample.cost):
+        raise ValueError(f"The cost must be finite at `x0`, got {sample.cost}; start where it is defined.")
+    values = sample.constraints
     if not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(
             f"Constraint {bad} is {values[bad]} at `x0`; start where all constraints are defined."
         )
-    frame = problem.manifold.frame(x0)
-    if not np.isfinite(frame.norm(frame.gradient(problem.gradient(x0)))):
+    if not np.isfinite(sample.frame.norm(sample.frame.gradient(problem.gradient(x0)))):
         raise ValueError("The gradient of the cost is not finite at `x0`; check it with check_gradient.")
-    return constraints
+    return constraints, sample
 
 
 class _Watch:
@@ -147,10 +148,10 @@ class _Watch:
         self.dual_sum: Array | None = None
         self.step_sum = 0.0
 
-    def run(self, x0: Point, updates: Iterator[Update | Stop], max_iter: int) -> Result:
+    def run(self, start: Sample, updates: Iterator[Update | Stop], max_iter: int) -> Result:
         if self.verbose:
             _print(Iteration.header)
-        iterate = self._observe(0, Update(x0, np.zeros(self.constraints.size), 0.0, 0))
+        iterate = self._observe(0, Update(start, np.zeros(self.constraints.size), 0.0, 0))
         for iteration, update in enumerate(self._guarded(updates, max_iter), start=1):
             if isinstance(update, Stop):
                 return self._result(iterate, update.status, update.message)
@@ -176,34 +177,26 @@ class _Watch:
                 return
 
     def _observe(self, iteration: int, update: Update) -> Iterate:
-        cost, kkt = update.measured or measure_kkt(self.constraints, update.x, update.multipliers, self.units)
-        split = self.constraints.n_inequalities
-        lam = update.multipliers
-        iterate = Iterate(
-            iteration,
-            update.x,
-            cost,
-            lam[:split],
-            lam[split:],
-            kkt,
-            update.step_size,
-            update.inner_iterations,
-        )
+        lam, sample, split = update.multipliers, update.sample, self.constraints.n_inequalities
+        kkt = update.kkt or measure_kkt(self.constraints, sample, lam, self.units)
+        step, inner = update.step_size, update.inner_iterations
+        iterate = Iterate(iteration, sample.x, sample.cost, lam[:split], lam[split:], kkt, step, inner)
+        seconds = time.perf_counter() - self.started
         row = Iteration(
             iteration,
-            cost,
+            sample.cost,
             kkt.stationarity,
             kkt.feasibility,
             kkt.complementarity,
-            update.step_size,
-            update.inner_iterations,
-            time.perf_counter() - self.started,
+            step,
+            inner,
+            seconds,
         )
         self.rows.append(row)
         if self.verbose:
             _print(str(row))
-        if cost < self.best[0] and iteration > 0:
-            self.best = (cost, update.x)
+        if sample.cost < self.best[0] and iteration > 0:
+            self.best = (sample.cost, sample.x)
         if update.dual_used is not None:
             self.step_sum += update.step_size
             weighted = update.step_size * update.dual_used
