@@ -264,7 +264,7 @@ def test_unknown_options_are_refused() -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_functions_that_are_not_finite_at_the_start(bad: float) -> None:
     ok = {"cost": lambda x: 0.0, "gradient": np.zeros_like}
-    with pytest.raises(ValueError, match="cost must be a finite number at `x0`"):
+    with pytest.raises(ValueError, match="cost must be finite at `x0`"):
         minimize(Problem(Euclidean(2), **(ok | {"cost": lambda x: bad})), np.zeros(2))
     with pytest.raises(ValueError, match="gradient of the cost is not finite"):
         minimize(Problem(Euclidean(2), **(ok | {"gradient": lambda x: np.full(2, bad)})), np.zeros(2))

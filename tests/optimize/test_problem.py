@@ -85,7 +85,8 @@ def test_blocks_are_one_vector() -> None:
     np.testing.assert_array_equal(constraints.is_equality, [False] * 2 + [True] * 4)
     np.testing.assert_allclose(constraints.value(x), both @ x)
     np.testing.assert_allclose(constraints.derivative(x, u), both @ u)
-    np.testing.assert_allclose(constraints.adjoint(x, w), w @ both)
+    np.testing.assert_allclose(sum(constraints.adjoint(x, w)), w @ both)
+    np.testing.assert_allclose(constraints.gradients(x, np.array([0, 3, 5])), both[[0, 3, 5]])
 
 
 def jax_problem(n: int = 3) -> Problem:

@@ -24,7 +24,8 @@ class PymanoptManifold(Manifold):
     """A pymanopt manifold behind our interface; its tangent vectors serve as coordinates.
 
     What the manifold lacks is replaced where that is harmless (`exp` by the retraction) and refused with an
-    error otherwise (`log`, `dist`; the default solver then runs without its proximal term).
+    error otherwise (`log`, `dist`). The default solver runs without its proximal term here, because some of
+    the logarithms are NaN where two points coincide.
 
     Parameters
     ----------
@@ -32,11 +33,13 @@ class PymanoptManifold(Manifold):
         The manifold to adapt.
     """
 
+    closed_form_log = False
+
     def __init__(self, manifold: Any) -> None:
         self.wrapped = manifold
         self.dim = int(manifold.dim)
         self.hadamard = all(type(factor).__name__ in _HADAMARD for factor in _factors(manifold))
-        self.has_log = self.closed_form_log = _implements(manifold, "log")
+        self.has_log = _implements(manifold, "log")
         # Their typical distance is the square root of the dimension or, on compact manifolds, the diameter.
         self.step_limit = float("inf") if self.hadamard else float(manifold.typical_dist)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import expm
 from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dsygst
+from scipy.linalg.lapack import dpotrf, dsyevd, dsygst
 
 from .base import (
     Array,
@@ -21,7 +22,10 @@ from .base import (
 )
 
 _SYMMETRY_TOLERANCE = 1e-8
-_SHORT = 0.3
+_SHORT = 0.3  # length of a step for which the second-order retraction is close to exp
+_LARGE = 20  # rows from which on scaling and squaring beats eigenvalues
+_NEAR = 6.0  # largest eigenvalue up to which it loses less than three digits of the smallest one
+_OVERFLOW = 1e3  # length beyond which exp has no finite value
 
 
 class SPD(Manifold):
@@ -56,6 +60,8 @@ class SPD(Manifold):
 
     def _check_symmetric(self, x: Any) -> Array:
         matrix = as_finite_array(x, (self.n, self.n), self)
+        if np.array_equal(matrix, matrix.T):
+            return matrix
         asymmetry = float(np.abs(matrix - matrix.T).max())
         if asymmetry > _SYMMETRY_TOLERANCE * float(np.abs(matrix).max()):
             raise NotOnManifoldError(
@@ -91,9 +97,10 @@ class CholeskyFrame(Frame):
     def __init__(self, point: Array) -> None:
         self.point = point
         self.factor = _cholesky(point)
+        self._transposed = self.factor.T
 
     def tangent(self, c: Array) -> Array:
-        return np.asarray(self.factor @ c @ self.factor.T)
+        return np.asarray(self.factor @ c @ self._transposed)
 
     def coordinates(self, u: Vector) -> Array:
         # L⁻¹ u L⁻ᵀ; the transposes are Fortran views, so that BLAS copies nothing.
@@ -102,20 +109,23 @@ class CholeskyFrame(Frame):
         return symmetrised(dtrsm(1.0, upper, half, trans_a=1).T)
 
     def gradient(self, egrad: Vector) -> Array:
-        return symmetrised(self.factor.T @ egrad @ self.factor)
+        return symmetrised(self._transposed @ egrad @ self.factor)
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # Second derivative of f(L(I + S + S²/2)Lᵀ) at S = 0.
-        factor, transposed, gradient = self.factor, self.factor.T, self.gradient(egrad)
+        factor, transposed, gradient = self.factor, self._transposed, self.gradient(egrad)
         return lambda ehess, c: symmetrised(transposed @ ehess @ factor + gradient @ c)
 
     def exp(self, c: Array) -> Array:
-        spectrum, basis = np.linalg.eigh(c)
-        half = (self.factor @ basis) * np.exp(0.5 * spectrum)
+        if len(c) >= _LARGE and _spectral_bound(c) < _NEAR:
+            half = self.factor @ expm(0.5 * c)
+        else:  # slower for large matrices, but exact however far the spectrum spreads
+            spectrum, basis = _eigh(c)
+            half = (self.factor @ basis) * np.exp(0.5 * spectrum)
         return np.asarray(half @ half.T)
 
     def _spectral_log(self, y: Array) -> tuple[Array, Array]:
-        spectrum, basis = np.linalg.eigh(_congruent(self.factor, y))
+        spectrum, basis = _eigh(_congruent(self.factor, y))
         return _log_spectrum(spectrum, y), basis
 
     def log(self, y: Array) -> Array:
@@ -135,8 +145,21 @@ class CholeskyFrame(Frame):
         return np.asarray(0.5 * (self.factor @ self.factor.T + shifted @ shifted.T))
 
     def move(self, c: Array) -> Array:
-        # For short steps the retraction, which needs no eigenvalues, is as good to second order.
-        return self.retract(c) if float(np.vdot(c, c)) < _SHORT**2 else self.exp(c)
+        """Retract in 2ʲ short steps at once: L (I + s + s²/2)^(2ʲ) Lᵀ with s = c/2ʲ.
+
+        It is positive definite, right to second order, grows like `exp`, and takes products only.
+        """
+        length = float(np.sqrt(np.vdot(c, c)))
+        if not length < _OVERFLOW:
+            return np.full_like(c, np.inf)
+        halvings = max(int(np.ceil(np.log2(length / _SHORT))), 1) if length > _SHORT else 1
+        short = c * 0.5**halvings
+        root = short + 0.5 * (short @ short)
+        root.flat[:: len(c) + 1] += 1.0
+        for _ in range(halvings - 1):
+            root = root @ root
+        half = self.factor @ root
+        return np.asarray(half @ half.T)
 
     def transport(self, y: Array, c: Array) -> Array:
         theta, basis = self._spectral_log(y)
@@ -166,10 +189,23 @@ def symmetrised(a: Array) -> Array:
 
 
 def _cholesky(x: Array) -> Array:
-    try:
-        return np.linalg.cholesky(x)
-    except np.linalg.LinAlgError:
-        raise _indefinite(x) from None
+    # LAPACK sees the transpose of our row-major arrays: its upper factor is our lower one, without a copy.
+    upper, info = dpotrf(x.T)
+    if info:
+        raise _indefinite(x)
+    return np.asarray(upper.T)
+
+
+def _eigh(a: Array) -> tuple[Array, Array]:
+    """Return eigenvalues and eigenvectors of a symmetric matrix, of which only the lower triangle is read."""
+    spectrum, basis, _ = dsyevd(a.T)
+    return spectrum, basis
+
+
+def _spectral_bound(a: Array) -> float:
+    """Return (Σλ⁴)^¼, which is at least the largest |λ|."""
+    square = a @ a
+    return float(np.sqrt(np.sqrt(np.vdot(square, square))))
 
 
 def _congruent(factor: Array, y: Array) -> Array:

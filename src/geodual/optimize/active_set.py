@@ -97,12 +97,8 @@ class _KKTSystem:
     def _active_rows(self, constraints: ConstraintVector, units: Units, active: NDArray[np.bool_]) -> Array:
         """Return J: the gradients of the active constraints, one a row."""
         frame, indices = self._model.frame, np.flatnonzero(active)
-        rows = np.empty((len(indices), self._gradient.size))
-        for row, k in zip(rows, indices, strict=True):
-            weight = np.zeros(constraints.size)
-            weight[k] = 1.0 / units.constraints[k]
-            row[:] = np.ravel(frame.gradient(constraints.lagrangian_gradient(frame.point, 0.0, weight)))
-        return rows
+        rows = [np.ravel(frame.gradient(g)) for g in constraints.gradients(frame.point, indices)]
+        return np.reshape(rows, (len(indices), self._gradient.size)) / units.constraints[indices, None]
 
     def solve(self, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return direction, multipliers and the Hessian products spent; None at negative curvature."""

@@ -22,8 +22,8 @@ def cost_derivatives(cost: Function) -> tuple[Function, Function, Function]:
     return _compiled(cost), _compiled(gradient), _compiled(hessian_product)
 
 
-def constraint_derivatives(constraint: Function) -> tuple[Function, Function, Function, Function]:
-    """Return value, Jacobian product, directional derivative and Hessian product of a vector, compiled."""
+def constraint_derivatives(constraint: Function) -> tuple[Function, ...]:
+    """Return a vector function and all its derivatives, in the order of `Constraint`, compiled."""
 
     def value(x: Any) -> Any:
         return jnp.atleast_1d(constraint(x))
@@ -37,7 +37,18 @@ def constraint_derivatives(constraint: Function) -> tuple[Function, Function, Fu
     def hessian_product(x: Any, w: Any, u: Any) -> Any:
         return jax.jvp(lambda y: jacobian_product(y, w), (x,), (u,))[1]
 
-    return _compiled(value), _compiled(jacobian_product), _compiled(directional), _compiled(hessian_product)
+    products = [_compiled(f) for f in (value, jacobian_product, directional, hessian_product)]
+    return (*products, _gradients(_compiled(jax.jacrev(value))))
+
+
+def _gradients(jacobian: Function) -> Function:
+    """Turn a stack of gradients, which on a product is a tuple of stacks, into a list of the chosen ones."""
+
+    def chosen(x: Any, indices: Any) -> list[Any]:
+        stack = jacobian(x)
+        return [jax.tree.map(lambda part, k=k: part[k], stack) for k in indices]
+
+    return chosen
 
 
 def _compiled(function: Function) -> Function:

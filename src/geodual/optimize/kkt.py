@@ -101,14 +101,22 @@ def _constraint_sizes(constraints: ConstraintVector, sample: Sample, tangents: l
     """Measure each constraint by its value, and by slopes and changes in a few random directions."""
     if not constraints.size:
         return np.zeros(0)
-    frame, value = sample.frame, sample.constraints
+    frame, value = sample.frame, np.abs(sample.constraints)
     slopes = [constraints.derivative(frame.point, frame.tangent(c)) for c in tangents]
-    changes = [constraints.value(frame.move(c)) - value for c in tangents]
-    probes = np.nan_to_num(np.maximum(np.abs(slopes), np.abs(changes)), posinf=0.0)
-    sizes = np.linalg.norm(probes, axis=0) * np.sqrt(constraints.problem.manifold.dim / _PROBES)
-    sizes = np.maximum(sizes, np.abs(value))
+    sizes = _root_mean_square(slopes, constraints)
+    if (sizes <= 1e-3 * value.max()).any():
+        # Flat at the start, as a squared distance is at its center: look how much it changes further on.
+        changes = [constraints.value(frame.move(c)) - sample.constraints for c in tangents]
+        sizes = np.maximum(sizes, _root_mean_square(np.nan_to_num(changes, posinf=0.0), constraints))
+    sizes = np.maximum(sizes, value)
     sizes = np.maximum(sizes, 1e-10 * sizes.max())
     return np.where(sizes > 0.0, sizes, 1.0)
+
+
+def _root_mean_square(slopes: list[Array] | Array, constraints: ConstraintVector) -> Array:
+    """Estimate the norms of gradients from slopes in random unit directions."""
+    squares = np.mean(np.square(slopes), axis=0)
+    return np.asarray(np.sqrt(constraints.problem.manifold.dim * squares))
 
 
 def _unit_tangents(frame: Frame) -> list[Coordinates]:

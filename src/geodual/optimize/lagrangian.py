@@ -11,7 +11,7 @@ from geodual.manifolds import Frame
 from geodual.manifolds.base import Array, Coordinates, HalfSquaredDistance, HessianMap, Point, Vector
 
 from .ambient import scaled, total
-from .problem import ConstraintVector, Sample
+from .problem import Constraint, ConstraintVector, Sample
 
 _EPS = float(np.finfo(float).eps)
 _DIFFERENCE_STEP = float(np.sqrt(_EPS))
@@ -138,29 +138,30 @@ class LocalLagrangian:
         active = function.constraints.is_equality | (self.estimates > 0.0)
         return function.penalty * function.weights**2 * active if active.any() else None
 
+    @cached_property
+    def _weighted(self) -> list[tuple[Constraint, Array]]:
+        return self.function.constraints.weighted(self._weighted_estimates)
+
     def hessian_product(self, c: Coordinates) -> Coordinates:
         """Return the Riemannian Hessian applied to `c`."""
         constraints = self.function.constraints
         u = self.frame.tangent(c)
-        ehess = self._multiplier_hessian(c, u)
+        terms = self._multiplier_hessian(c, u)
         if self._stiffness is not None:
-            bend = self._stiffness * constraints.derivative(self._x, u)
-            ehess = total([ehess, constraints.adjoint(self._x, bend)])
-        product = self._to_riemannian(ehess, c)
+            terms += constraints.adjoint(self._x, self._stiffness * constraints.derivative(self._x, u))
+        product = self._to_riemannian(total(terms), c)
         if self._distance:
             product = product + self.function.proximal_weight * self._distance.hessian(c)
         return product
 
-    def _multiplier_hessian(self, c: Coordinates, u: Vector) -> Vector:
-        """Return the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y, by differences where it is not given."""
+    def _multiplier_hessian(self, c: Coordinates, u: Vector) -> list[Vector]:
+        """Return terms of the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y, differenced if not given."""
         function = self.function
         if function.constraints.problem.has_hessian:
-            return function.constraints.lagrangian_hessian(
-                self._x, function.cost_weight, self._weighted_estimates, u
-            )
+            return function.constraints.lagrangian_hessian(self._x, function.cost_weight, self._weighted, u)
         length = self.frame.norm(c)
         if length == 0.0:
-            return scaled(0.0, self._egrad)
+            return [scaled(0.0, self._egrad)]
         step = _DIFFERENCE_STEP * self.frame.unit / length
         ahead = self._euclidean_gradient(self.frame.move(step * c))
-        return scaled(1.0 / step, total([ahead, scaled(-1.0, self._egrad)]))
+        return [scaled(1.0 / step, ahead), scaled(-1.0 / step, self._egrad)]

@@ -92,7 +92,7 @@ def newton_cg(
     step_limit: float = float("inf"),
     travel_limit: float = float("inf"),
     fall_limit: float = float("inf"),
-    forcing: float = 0.5,
+    forcing: float = 0.1,
 ) -> Minimum[Model]:
     """Minimise a smooth function on a manifold.
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geodual.manifolds import Frame, Manifold, as_manifold
 from geodual.manifolds.base import Array, Point, Vector
@@ -31,12 +32,16 @@ class Constraint:
         ``directional(x, u)`` gives Dc(x)[u], m numbers. Without it the m gradients are formed one by one.
     hessian_product : callable, optional
         ``hessian_product(x, w, u)`` gives Σₖ wₖ ∇²cₖ(x)[u]. Without it gradients are differenced.
+    gradients : callable, optional
+        ``gradients(x, indices)`` gives the list of ∇cₖ(x) for the given k, where that is cheaper than one
+        `jacobian_product` each.
     """
 
     value: Callable[[Point], Any]
     jacobian_product: Callable[[Point, Array], Vector]
     directional: Callable[[Point, Vector], Any] | None = None
     hessian_product: Callable[[Point, Array, Vector], Vector] | None = None
+    gradients: Callable[[Point, NDArray[np.intp]], Sequence[Vector]] | None = None
 
     def __call__(self, x: Point) -> Array:
         """Return c(x) as a vector."""
@@ -46,8 +51,14 @@ class Constraint:
         """Return Dc(x)[u], by `directional` where it is given."""
         if self.directional is not None:
             return _as_vector(self.directional(x, u))
-        units = np.eye(len(self(x)))
-        return np.array([pairing(self.jacobian_product(x, unit), u) for unit in units])
+        rows = self.rows(x, np.arange(len(self(x))))
+        return np.array([pairing(row, u) for row in rows])
+
+    def rows(self, x: Point, indices: NDArray[np.intp]) -> Sequence[Vector]:
+        """Return the gradients of some entries, by `gradients` where it is given."""
+        if self.gradients is not None:
+            return self.gradients(x, indices)
+        return [self.jacobian_product(x, unit) for unit in np.eye(len(self(x)))[indices]]
 
 
 class Problem:
@@ -200,30 +211,43 @@ class ConstraintVector:
         """Return Dc(x)[u]."""
         return _joined([block.derivative(x, u) for block in self.problem.blocks])
 
+    def weighted(self, w: Array) -> list[tuple[Constraint, Array]]:
+        """Pair the blocks that have a non-zero weight with their weights."""
+        return [(block, part) for block, part in self._parts(w) if part.any()]
+
     def lagrangian_gradient(self, x: Point, cost_weight: float, w: Array) -> Vector:
         """Return the Euclidean gradient of a f + ⟨w, c⟩."""
-        terms = [block.jacobian_product(x, part) for block, part in self._weighted(w)]
+        terms = [block.jacobian_product(x, part) for block, part in self.weighted(w)]
         if cost_weight or not terms:
             terms.append(scaled(cost_weight, self.problem.gradient(x)))
         return total(terms)
 
-    def lagrangian_hessian(self, x: Point, cost_weight: float, w: Array, u: Vector) -> Vector:
-        """Return the Euclidean Hessian of a f + ⟨w, c⟩ applied to `u`, all second derivatives being given."""
-        terms = [_given(block.hessian_product)(x, part, u) for block, part in self._weighted(w)]
+    def lagrangian_hessian(
+        self, x: Point, cost_weight: float, weighted: list[tuple[Constraint, Array]], u: Vector
+    ) -> list[Vector]:
+        """Return terms whose sum is the Euclidean Hessian of a f + ⟨w, c⟩ applied to `u`.
+
+        All second derivatives must be given; ``weighted(w)`` stands for w, for it serves many products.
+        """
+        terms = [_given(block.hessian_product)(x, part, u) for block, part in weighted]
         if cost_weight or not terms:
             terms.append(scaled(cost_weight, _given(self.problem.hessian_product)(x, u)))
-        return total(terms)
+        return terms
 
-    def adjoint(self, x: Point, w: Array) -> Vector:
-        """Return Σₖ wₖ ∇cₖ(x)."""
-        return total([block.jacobian_product(x, part) for block, part in self._parts(w)])
+    def adjoint(self, x: Point, w: Array) -> list[Vector]:
+        """Return terms whose sum is Σₖ wₖ ∇cₖ(x)."""
+        return [block.jacobian_product(x, part) for block, part in self._parts(w)]
+
+    def gradients(self, x: Point, indices: NDArray[np.intp]) -> list[Vector]:
+        """Return ∇cₖ(x) for the given k, in increasing order."""
+        rows: list[Vector] = []
+        for block, part in zip(self.problem.blocks, self._slices, strict=True):
+            within = indices[(indices >= part.start) & (indices < part.stop)] - part.start
+            rows.extend(block.rows(x, within) if within.size else ())
+        return rows
 
     def _parts(self, w: Array) -> list[tuple[Constraint, Array]]:
         return [(block, w[part]) for block, part in zip(self.problem.blocks, self._slices, strict=True)]
-
-    def _weighted(self, w: Array) -> list[tuple[Constraint, Array]]:
-        """Pair the blocks that have a non-zero weight with their weights."""
-        return [(block, part) for block, part in self._parts(w) if part.any()]
 
 
 def _joined(parts: list[Array]) -> Array:

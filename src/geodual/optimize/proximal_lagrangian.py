@@ -22,7 +22,7 @@ from .newton_cg import Minimum, newton_cg
 from .problem import ConstraintVector, Sample
 from .progress import Stop, Update
 
-_PENALTY = 10.0
+_PENALTY = 3.0
 _PENALTY_GROWTH = 10.0
 _PENALTY_LIMIT = 1e14
 _PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, tenfold less each iteration
@@ -32,6 +32,7 @@ _INNER_ITERATIONS = 40
 _FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
 _TRAVEL_LIMIT = 25.0  # as does a point this many step limits away on a curved Hadamard manifold
 _PATIENCE = 15
+_POLISH_AGAIN = 0.5  # after a polish that fell short, once the residual is this much smaller
 
 
 _Minimum = Minimum[LocalLagrangian]
@@ -148,7 +149,7 @@ class _ProximalLagrangian:
             y=self.units.scaled(update.multipliers),
             penalty=state.penalty * (_PENALTY_GROWTH if missed else 1.0),
             proximal_weight=self._next_proximal_weight(state),
-            inner_tol=max(0.1 * self.scaled_tol, 0.1 * min(state.inner_tol, max(violation, self.scaled_tol))),
+            inner_tol=max(0.1 * self.scaled_tol, min(state.inner_tol, 0.1 * violation)),
             violation=violation,
             misses=state.misses + 1 if missed else 0,
         )
@@ -163,7 +164,7 @@ class _ProximalLagrangian:
         found = polish(self.constraints, self.units, start, state.penalty, self.tol)
         multipliers = self.units.unscaled(found.y)
         update = Update(found.sample, multipliers, state.penalty, found.n_products, found.kkt)
-        return update, replace(state, sample=found.sample, polish_below=0.1 * found.kkt.worst)
+        return update, replace(state, sample=found.sample, polish_below=_POLISH_AGAIN * found.kkt.worst)
 
     def _refresh_units(self, sample: Sample) -> None:
         """Measure again where a far start made cost or constraints look larger than they are."""

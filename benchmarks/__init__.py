@@ -1,0 +1,1 @@
+"""Benchmark problems with known answers, and side-by-side comparisons with pymanopt."""

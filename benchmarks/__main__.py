@@ -1,0 +1,44 @@
+"""Run the benchmarks: ``python -m benchmarks [geometry] [solvers] [scaling]``, all of them by default."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from .geometry import geometry_table
+from .solvers import scaling_table, solver_table
+from .timing import describe_machine
+
+SECTIONS: dict[str, Callable[[], str]] = {
+    "geometry": geometry_table,
+    "solvers": solver_table,
+    "scaling": scaling_table,
+}
+
+
+def main() -> None:
+    """Run the chosen sections, print their tables and save them to output/bench.txt."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="section", help=f"any of {', '.join(SECTIONS)}")
+    parser.add_argument("--out", type=Path, default=Path("output/bench.txt"), help="where to save the tables")
+    arguments = parser.parse_args()
+    unknown = set(arguments.sections) - set(SECTIONS)
+    if unknown:
+        parser.error(f"unknown section {', '.join(sorted(unknown))}; choose from {', '.join(SECTIONS)}")
+    with threadpool_limits(1):
+        tables = [describe_machine()]
+        print(tables[0])
+        for name in arguments.sections or SECTIONS:
+            print(f"\n{name}: running", flush=True)
+            tables.append(SECTIONS[name]())
+            print(tables[-1], flush=True)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text("\n\n".join(tables) + "\n", encoding="utf-8")
+    print(f"\nSaved to {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()

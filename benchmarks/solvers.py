@@ -1,0 +1,142 @@
+"""Time to a KKT residual of 1e-6: the default method, Algorithm 1 of the paper, and the pymanopt peer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geodual.optimize import minimize
+
+from .optimality import kkt_residual
+from .problems import BenchmarkProblem, benchmark_problems, determinant_under_trace
+from .pymanopt_lagrangian import has_peer, solve_with_pymanopt
+from .timing import fitted_exponent, format_seconds, format_table
+
+TOL = 1e-6
+SIZES = (10, 20, 40, 80, 160)
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Run:
+    """One solve: its time, the KKT residual by the common measure, and the number of outer iterations."""
+
+    seconds: float
+    residual: float
+    n_iter: int
+
+    @property
+    def reached(self) -> bool:
+        """Whether the residual is what was asked for."""
+        return self.residual <= TOL
+
+    def __str__(self) -> str:
+        return format_seconds(self.seconds) if self.reached else f"— ({self.residual:.0e})"
+
+
+def solver_table(
+    cases: list[BenchmarkProblem] | None = None, budget: float = 1.0, report: Callable[[str], object] = print
+) -> str:
+    """Solve every problem from each of its starts with each solver and return the table.
+
+    Parameters
+    ----------
+    cases : list of BenchmarkProblem, optional
+        What to solve; all benchmark problems by default.
+    budget : float
+        Seconds that Algorithm 1 gets for each start.
+    report : callable
+        Receives a progress line for each problem.
+    """
+    rows, ratios = [], []
+    for case in benchmark_problems() if cases is None else cases:
+        report(f"  {case.name} …")
+        for start, x0 in case.starts.items():
+            default, peer = _side_by_side(case, x0)
+            both = peer is not None and default.reached and peer.reached
+            ratios.append(peer.seconds / default.seconds if both else np.nan)
+            ratio = f"{ratios[-1]:.2f}" if both else ""
+            theirs = (str(peer), str(peer.n_iter)) if peer else ("no hyperboloid", "")
+            printed = str(run_algorithm_1(case, x0, budget))
+            rows.append((case.name, start, str(default), str(default.n_iter), *theirs, ratio, printed))
+    header = ("problem", "start", "geodual", "iter", "pymanopt ALM", "iter", "ratio", "Algorithm 1")
+    mean = float(np.exp(np.nanmean(np.log(ratios))))
+    return (
+        f"Time to a KKT residual of {TOL:g}; — (residual reached) where it was missed\n"
+        f"{format_table(header, rows)}\n"
+        f"ratio: pymanopt's time by ours, geometric mean {mean:.2f}, least {np.nanmin(ratios):.2f}; "
+        f"Algorithm 1: α = 0, η = 1/√(t+1), within {budget:g} s"
+    )
+
+
+def scaling_table(sizes: tuple[int, ...] = SIZES, rounds: int = ROUNDS) -> str:
+    """Time one Hessian product of the default method as the matrices double, all overheads included."""
+    rows, seconds = [], []
+    for n in sizes:
+        case = determinant_under_trace(n)
+        runs = [
+            _timed(lambda case=case: minimize(case.problem, case.infeasible_start, tol=TOL))
+            for _ in range(rounds)
+        ]
+        total, result = min(runs, key=lambda run: run[0])
+        products = sum(row.inner_iterations for row in result.history)
+        seconds.append(total / products)
+        rows.append((str(n), format_seconds(total), str(products), format_seconds(seconds[-1])))
+    large = len(sizes) // 2
+    return (
+        "Cost of the default method on SPD(n), logdet under trace\n"
+        f"{format_table(('n', 'solve', 'products', 'per product'), rows)}\n"
+        f"fitted exponent {fitted_exponent(sizes, seconds):.2f}, from n = {sizes[large]} on "
+        f"{fitted_exponent(sizes[large:], seconds[large:]):.2f}"
+    )
+
+
+def run_default(case: BenchmarkProblem, x0: Any) -> Run:
+    """Solve with the default method."""
+    seconds, result = _timed(lambda: minimize(case.problem, x0, tol=TOL))
+    return _measured(case, result, seconds, result.n_iter)
+
+
+def run_peer(case: BenchmarkProblem, x0: Any) -> Run:
+    """Solve with the augmented Lagrangian around pymanopt."""
+    result = solve_with_pymanopt(case, x0, TOL)
+    return _measured(case, result, result.seconds, result.n_iter)
+
+
+def run_algorithm_1(case: BenchmarkProblem, x0: Any, budget: float) -> Run:
+    """Solve with Algorithm 1 as printed, with α = 0, for at most `budget` seconds."""
+    deadline = time.perf_counter() + budget
+    seconds, result = _timed(
+        lambda: minimize(
+            case.problem,
+            x0,
+            method="primal-dual",
+            tol=TOL,
+            max_iter=10_000,
+            callback=lambda _: time.perf_counter() > deadline,
+        )
+    )
+    return _measured(case, result, seconds, result.n_iter)
+
+
+def _side_by_side(case: BenchmarkProblem, x0: Any) -> tuple[Run, Run | None]:
+    """Solve in turns with the default method and the peer; return the fastest run of each."""
+    solvers = [run_default, run_peer] if has_peer(case) else [run_default]
+    rounds = [[solve(case, x0) for solve in solvers] for _ in range(ROUNDS)]
+    best = [min(runs, key=lambda run: run.seconds) for runs in zip(*rounds, strict=True)]
+    return best[0], best[1] if len(best) > 1 else None
+
+
+def _measured(case: BenchmarkProblem, result: Any, seconds: float, n_iter: int) -> Run:
+    residual = kkt_residual(case, result.x, result.multipliers, result.equality_multipliers).worst
+    return Run(seconds, residual, n_iter)
+
+
+def _timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    started = time.perf_counter()
+    result = function()
+    return time.perf_counter() - started, result
