@@ -1,18 +1,18 @@
 """A peer built on pymanopt: a Riemannian augmented Lagrangian around its trust-region solver.
 
-The method is that of Liu and Boumal (2019), made as strong as we could:
+The method is that of Liu and Boumal (2019), with two settings:
 
-- multipliers are not capped, and start at zero;
-- the first penalty is ALGENCAN's (Birgin and Martínez 2014), 10 max(1, |f|) / max(1, ½‖violation‖²); it grows
-  tenfold when the violation falls less than fourfold. Of ten settings tried on the benchmark problems as they
-  stand, these were among the two fastest: 0.6 of the time that the factors of Liu and Boumal take (growth
-  1/0.3, progress 0.8), and 0.1 of that with a first penalty of 1. They are not best everywhere: with costs
-  multiplied by 0.01 both of those take about half the time of these;
-- inner solves start at the last point and are tightened tenfold each time, from 0.1 down to the tolerance;
-- the stop is the KKT residual itself, not the length of a step;
-- the inner solver gets the same hand-written gradients and Hessian products as ours, with the gradient at a
-  point computed once (pymanopt asks for it again with every Hessian product), the second-order polar
-  retraction on Stiefel, and the vectorised oblique manifold in place of a product of spheres.
+- `PUBLISHED`, the parameters of their code: first penalty 1, growth 1/0.3 when the violation falls by less
+  than a factor of 0.8, inner tolerance from 1e-3 to 1e-6 over 30 iterations;
+- `TUNED`, the best of ten settings that we tried on the benchmark problems as they stand: ALGENCAN's first
+  penalty (Birgin and Martínez 2014), 10 max(1, |f|) / max(1, ½‖violation‖²), tenfold growth when the
+  violation falls less than fourfold, inner tolerance from 0.1 down tenfold each time.
+
+In both, multipliers start at zero and are not capped (their cap of 20 would fail), inner solves start at the
+last point, and the stop is the KKT residual itself. The inner solver gets the same hand-written gradients and
+Hessian products as ours, with the gradient at a point computed once (pymanopt asks for it again with every
+Hessian product), the second-order polar retraction on Stiefel, and the vectorised oblique manifold in place
+of a product of spheres.
 """
 
 from __future__ import annotations
@@ -36,9 +36,20 @@ from .optimality import Residual, kkt_residual
 from .problems import BenchmarkProblem
 from .problems.case import Array, LastPoint
 
-_PENALTY_GROWTH = 10.0
-_ENOUGH_PROGRESS = 0.25
-_TOLERANCE_DECREASE = 0.1
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers the outer iteration; a first penalty of None means ALGENCAN's."""
+
+    first_penalty: float | None
+    penalty_growth: float
+    enough_progress: float
+    first_tolerance: float
+    tolerance_decrease: float
+
+
+PUBLISHED = Settings(1.0, 1.0 / 0.3, 0.8, 1e-3, 1e-3 ** (1.0 / 30.0))
+TUNED = Settings(None, 10.0, 0.25, 0.1, 0.1)
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ class _State:
     x: Any
     multipliers: Array
     penalty: float
-    inner_tol: float = 0.1
+    inner_tol: float
     violation: float = np.inf
     n_iter: int = 0
     inner_iterations: int = 0
@@ -116,7 +127,12 @@ def has_peer(case: BenchmarkProblem) -> bool:
 
 
 def solve_with_pymanopt(
-    case: BenchmarkProblem, x0: Any, tol: float = 1e-6, max_iter: int = 50, max_seconds: float = 30.0
+    case: BenchmarkProblem,
+    x0: Any,
+    settings: Settings = TUNED,
+    tol: float = 1e-6,
+    max_iter: int = 300,
+    max_seconds: float = 10.0,
 ) -> PeerResult:
     """Solve a benchmark problem by the augmented Lagrangian method around pymanopt's trust regions.
 
@@ -126,6 +142,8 @@ def solve_with_pymanopt(
         The problem, on a manifold for which `has_peer` holds.
     x0 : point
         Start.
+    settings : Settings
+        `PUBLISHED` or `TUNED`.
     tol : float
         Stop when stationarity, violation and complementarity are all at most this.
     max_iter : int
@@ -140,9 +158,10 @@ def solve_with_pymanopt(
     deadline = time.perf_counter() + max_seconds
     chart = _chart(case.manifold)
     constraints = ConstraintVector(case.problem, x0)
-    state = _State(x0, np.zeros(constraints.size), _first_penalty(case, constraints, x0))
+    penalty = settings.first_penalty or _first_penalty(case, constraints, x0)
+    state = _State(x0, np.zeros(constraints.size), penalty, settings.first_tolerance)
     for _ in range(max_iter):
-        state = _advance(state, constraints, chart, tol, deadline)
+        state = _advance(state, settings, constraints, chart, tol, deadline)
         lam, y = np.split(state.multipliers, [constraints.n_inequalities])
         kkt = kkt_residual(case, state.x, lam, y)
         if kkt.worst <= tol or time.perf_counter() > deadline:
@@ -152,7 +171,12 @@ def solve_with_pymanopt(
 
 
 def _advance(
-    state: _State, constraints: ConstraintVector, chart: _Chart, tol: float, deadline: float
+    state: _State,
+    settings: Settings,
+    constraints: ConstraintVector,
+    chart: _Chart,
+    tol: float,
+    deadline: float,
 ) -> _State:
     """Minimise the augmented Lagrangian, update the multipliers, and steer penalty and tolerance."""
     function = _AugmentedLagrangian(constraints, state.multipliers, state.penalty)
@@ -160,12 +184,12 @@ def _advance(
     multipliers = function.estimates(x)
     # This is the violation of feasibility and complementarity together.
     violation = float(np.abs(multipliers - state.multipliers).max(initial=0.0)) / state.penalty
-    missed = violation > max(_ENOUGH_PROGRESS * state.violation, 0.1 * tol)
+    missed = violation > max(settings.enough_progress * state.violation, 0.1 * tol)
     return _State(
         x,
         multipliers,
-        state.penalty * (_PENALTY_GROWTH if missed else 1.0),
-        max(_TOLERANCE_DECREASE * state.inner_tol, 0.5 * tol),
+        state.penalty * (settings.penalty_growth if missed else 1.0),
+        max(settings.tolerance_decrease * state.inner_tol, 0.5 * tol),
         violation,
         state.n_iter + 1,
         state.inner_iterations + steps,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear
+from scipy.optimize import nnls
 
 from geodual.manifolds import NotOnManifoldError
 from geodual.manifolds.base import Array
@@ -128,9 +128,15 @@ class _KKTSystem:
         y = -self._solve_gram(slopes)
         if (y >= self._lower).all():
             return y
-        target = -(self._basis.T @ slopes) / self._roots
-        bounds = (self._lower, np.inf)
-        return np.asarray(lsq_linear(self._roots[:, None] * self._basis.T, target, bounds, method="bvls").x)
+        root, target = self._roots[:, None] * self._basis.T, -(self._basis.T @ slopes) / self._roots
+        free = np.isneginf(self._lower)
+        try:
+            found = nnls(np.hstack([root, -root[:, free]]), target)[0]
+        except RuntimeError:  # it ran out of iterations: a poor step, which the residual will tell
+            return np.maximum(y, self._lower)
+        positive, negative = np.split(found, [len(y)])
+        positive[free] -= negative
+        return np.asarray(positive)
 
     def _projected_cg(self, force: Array, accuracy: float) -> tuple[Array, Array, int] | None:
         """Solve P H P d = P force by conjugate gradients; return d and H d, or None at negative curvature."""
