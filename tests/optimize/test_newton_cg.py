@@ -21,6 +21,9 @@ class Model:
     def hessian_product(self, c):
         return self.hessian(c)
 
+    def precondition(self, c):
+        return c
+
 
 def quadratic(A: np.ndarray, b: np.ndarray):
     def objective(x):

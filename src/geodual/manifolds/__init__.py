@@ -1,7 +1,7 @@
 """Riemannian manifolds in numpy: geometry only, exact and in closed form where there is one."""
 
 from .adapter import PymanoptManifold, as_manifold
-from .base import Frame, Manifold, NotOnManifoldError
+from .base import Frame, Manifold, NoLogarithmError, NotOnManifoldError
 from .euclidean import Euclidean
 from .hyperbolic import Hyperbolic
 from .product import Product
@@ -15,6 +15,7 @@ __all__ = [
     "Frame",
     "Hyperbolic",
     "Manifold",
+    "NoLogarithmError",
     "NotOnManifoldError",
     "Product",
     "PymanoptManifold",

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Coordinates, Frame, HessianMap, Manifold, NotOnManifoldError, Point, Vector
+from .base import Coordinates, Frame, HessianMap, Manifold, NotOnManifoldError, Point, Vector, as_finite_array
+from .spd import SPD
 
 _HADAMARD = {
     "Euclidean",
@@ -40,6 +41,7 @@ class PymanoptManifold(Manifold):
         self.dim = int(manifold.dim)
         self.hadamard = all(type(factor).__name__ in _HADAMARD for factor in _factors(manifold))
         self.has_log = _implements(manifold, "log")
+        self._example = self.random_point(np.random.default_rng(0))
         # Their typical distance is the square root of the dimension or, on compact manifolds, the diameter.
         self.step_limit = float("inf") if self.hadamard else float(manifold.typical_dist)
 
@@ -50,9 +52,17 @@ class PymanoptManifold(Manifold):
         return PymanoptFrame(self, x)
 
     def check_point(self, x: Point) -> Point:
-        parts = x if isinstance(x, (tuple, list)) else [x]
-        if not all(np.isfinite(part).all() for part in parts):
+        """Return `x` if it has the shape of a point, is finite, and stays where it is under a zero step."""
+        if isinstance(self._example, np.ndarray):
+            x = as_finite_array(x, self._example.shape, self)
+        elif not all(np.isfinite(part).all() for part in x):
             raise NotOnManifoldError(f"A point of {self} must be finite, got NaN or infinite entries.")
+        if type(self.wrapped).__name__ == "SymmetricPositiveDefinite" and np.ndim(x) == 2:
+            return SPD(len(x)).check_point(x)
+        still = self.wrapped.retraction(x, self.wrapped.zero_vector(x))
+        defect = max(float(np.abs(a - b).max()) for a, b in zip(_parts(x), _parts(still), strict=True))
+        if defect > 1e-6 * max(1.0, *(float(np.abs(part).max()) for part in _parts(x))):
+            raise NotOnManifoldError(f"Not a point of {self}: it is off by {defect:.3g}.")
         return x
 
     def project(self, x: Point, v: Vector) -> Vector:
@@ -82,6 +92,14 @@ class PymanoptFrame(Frame):
         self.manifold = manifold
         self.point = point
         self._wrapped = manifold.wrapped
+
+    @property
+    def dim(self) -> int:
+        return self.manifold.dim
+
+    def random(self, rng: np.random.Generator) -> Coordinates:
+        with _global_generator(rng):
+            return self._wrapped.random_tangent_vector(self.point)
 
     def tangent(self, c: Coordinates) -> Vector:
         return self._wrapped.embedding(self.point, c)
@@ -139,6 +157,10 @@ def _defines(manifold: Any, operation: str) -> bool:
     """Tell whether a class defines an operation itself; those of pymanopt's base classes raise or warn."""
     own = (cls for cls in type(manifold).__mro__ if cls.__module__ != "pymanopt.manifolds.manifold")
     return any(operation in vars(cls) for cls in own)
+
+
+def _parts(x: Point) -> list[Any]:
+    return list(x) if isinstance(x, (tuple, list)) else [x]
 
 
 def _factors(manifold: Any) -> tuple[Any, ...]:

@@ -26,6 +26,10 @@ class NotOnManifoldError(ValueError):
     """A point that is not on the manifold; the message names the defect."""
 
 
+class NoLogarithmError(ValueError):
+    """Two points between which no shortest geodesic could be found."""
+
+
 @dataclass(frozen=True, slots=True)
 class HalfSquaredDistance:
     """½ d²(·, y) at a point: its value, gradient and Hessian in the coordinates of the frame there."""
@@ -38,8 +42,9 @@ class HalfSquaredDistance:
 class Frame(ABC):
     """Coordinates of the tangent space at a point, and the geometry as seen from there.
 
-    Solvers work in frames: all linear algebra is done on coordinates, whose inner product is the plain
-    one, and the conversion to ambient vectors happens only where a user's function is called.
+    Solvers work in frames: all linear algebra is done on coordinates, whose inner product is the plain one
+    (unless `orthonormal` is false), and the conversion to ambient vectors happens only where a user's
+    function is called.
     """
 
     point: Point
@@ -50,6 +55,15 @@ class Frame(ABC):
     def shape(self) -> tuple[int, ...]:
         """Shape of the coordinates."""
         return np.shape(self.point)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates, at least the dimension of the manifold."""
+        return int(np.prod(self.shape, dtype=int))
+
+    def remoteness(self, y: Point) -> float:
+        """Return how far `y` is as a share of the distance at which numbers end; 0 where they do not."""
+        return 0.0
 
     @property
     def unit(self) -> float:

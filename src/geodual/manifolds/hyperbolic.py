@@ -18,6 +18,7 @@ from .base import (
 )
 
 _CONSTRAINT_TOLERANCE = 1e-8
+_FAR = 50.0  # distance beyond which coordinates say nothing of a point any more
 
 
 def minkowski(u: Array, v: Array) -> float:
@@ -132,6 +133,9 @@ class HyperbolicFrame(Frame):
         area = self._radius * radius
         radial = (radius - self._radius) ** 2 / (1.0 + self._time * y[0] + area)
         return float(radial + 0.5 * area * np.sum((outwards - self._outwards) ** 2))
+
+    def remoteness(self, y: Array) -> float:
+        return self.dist(y) / _FAR
 
     def transport(self, y: Array, c: Array) -> Array:
         length, direction = _polar(self.log(y))

@@ -29,7 +29,8 @@ class Product(Manifold):
         self.has_log = all(factor.has_log for factor in self.factors)
         self.hadamard = all(factor.hadamard for factor in self.factors)
         self.closed_form_log = all(factor.closed_form_log for factor in self.factors)
-        self.step_limit = float(np.linalg.norm([factor.step_limit for factor in self.factors]))
+        limits = [factor.step_limit for factor in self.factors if np.isfinite(factor.step_limit)]
+        self.step_limit = float(np.linalg.norm(limits)) if limits else float("inf")
 
     def __repr__(self) -> str:
         return f"Product({', '.join(map(repr, self.factors))})"
@@ -115,6 +116,9 @@ class ProductFrame(Frame):
 
     def move(self, c: Array) -> Point:
         return tuple(frame.move(part) for frame, part in self._parts(c))
+
+    def remoteness(self, y: Point) -> float:
+        return max(frame.remoteness(part) for frame, part in zip(self.frames, y, strict=True))
 
     def transport(self, y: Point, c: Array) -> Vector:
         return tuple(frame.transport(part, d) for (frame, d), part in zip(self._parts(c), y, strict=True))

@@ -25,6 +25,7 @@ _SYMMETRY_TOLERANCE = 1e-8
 _SHORT = 0.3  # length of a step for which the second-order retraction is close to exp
 _LARGE = 20  # rows from which on scaling and squaring beats eigenvalues
 _NEAR = 6.0  # largest eigenvalue up to which it loses less than three digits of the smallest one
+_FAR = 50.0  # root mean square of log eigenvalues beyond which a matrix is as good as singular
 _OVERFLOW = 1e3  # length beyond which exp has no finite value
 
 
@@ -160,6 +161,9 @@ class CholeskyFrame(Frame):
             root = root @ root
         half = self.factor @ root
         return np.asarray(half @ half.T)
+
+    def remoteness(self, y: Array) -> float:
+        return self.dist(y) / (_FAR * float(np.sqrt(len(y))))
 
     def transport(self, y: Array, c: Array) -> Array:
         theta, basis = self._spectral_log(y)

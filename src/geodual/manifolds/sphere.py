@@ -10,6 +10,7 @@ from .base import (
     HalfSquaredDistance,
     HessianMap,
     Manifold,
+    NoLogarithmError,
     NotOnManifoldError,
     Vector,
     as_finite_array,
@@ -88,7 +89,7 @@ class SphereFrame(AmbientFrame):
 
     def _check_not_opposite(self, y: Array) -> None:
         if np.linalg.norm(self.point + y) <= _NORM_TOLERANCE:
-            raise ValueError(
+            raise NoLogarithmError(
                 "Opposite points of a sphere are joined by many shortest geodesics, so they have "
                 "no logarithm and no transport; put a point between them."
             )

@@ -10,6 +10,7 @@ from .base import (
     Array,
     HessianMap,
     Manifold,
+    NoLogarithmError,
     NotOnManifoldError,
     Vector,
     as_finite_array,
@@ -82,7 +83,9 @@ class StiefelFrame(AmbientFrame):
     def log(self, y: Array) -> Array:
         n, p = self.point.shape
         if n == p and np.linalg.det(self.point) * np.linalg.det(y) < 0.0:
-            raise ValueError("Square orthogonal matrices with determinants 1 and −1 are joined by no curve.")
+            raise NoLogarithmError(
+                "Square orthogonal matrices with determinants 1 and −1 are joined by no curve."
+            )
         if n <= 2 * p:
             return _shoot(self.point, y)
         # All happens in the span of both points: shoot among 2p × p matrices, whatever n is.
@@ -159,7 +162,7 @@ def _shoot(x: Array, y: Array) -> Array:
         u = u - _rescaled(carried, size)
     if best_miss < 1e-9:
         return best
-    raise ValueError(
+    raise NoLogarithmError(
         f"The logarithm on the Stiefel manifold did not converge (miss {best_miss:.2g}): "
         "the points are too far apart; put a point between them."
     )

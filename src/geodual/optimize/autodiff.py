@@ -26,7 +26,7 @@ def constraint_derivatives(constraint: Function) -> tuple[Function, ...]:
     """Return a vector function and all its derivatives, in the order of `Constraint`, compiled."""
 
     def value(x: Any) -> Any:
-        return jnp.atleast_1d(constraint(x))
+        return jnp.ravel(constraint(x))
 
     def jacobian_product(x: Any, w: Any) -> Any:
         return jax.vjp(value, x)[1](w)[0]

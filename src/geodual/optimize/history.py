@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -85,7 +85,8 @@ class History(Sequence[Iteration]):
         """Return a DataFrame with one row an iteration."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(row) for row in self]).set_index("iteration")
+        names = [field.name for field in fields(Iteration)]
+        return pd.DataFrame([asdict(row) for row in self], columns=names).set_index("iteration")
 
     def plot(self, ax: Axes | None = None, tol: float | None = None) -> Axes:
         """Plot the parts of the KKT residual over the iterations.

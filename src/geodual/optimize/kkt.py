@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geodual.manifolds import Frame
+from geodual.manifolds import Frame, NotOnManifoldError
 from geodual.manifolds.base import Array, Coordinates
 
 from .lagrangian import Lagrangian
@@ -97,6 +97,14 @@ def measure_units(constraints: ConstraintVector, sample: Sample) -> Units:
     return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, sample, tangents))
 
 
+def refreshed_units(units: Units, constraints: ConstraintVector, sample: Sample) -> Units:
+    """Measure again where a far start made cost or constraints look larger than they are."""
+    if not units.exceed_ordinary_size:
+        return units
+    new = measure_units(constraints, sample)
+    return Units(min(units.cost, new.cost), np.minimum(units.constraints, new.constraints))
+
+
 def _constraint_sizes(constraints: ConstraintVector, sample: Sample, tangents: list[Coordinates]) -> Array:
     """Measure each constraint by its value, and by slopes and changes in a few random directions."""
     if not constraints.size:
@@ -106,11 +114,19 @@ def _constraint_sizes(constraints: ConstraintVector, sample: Sample, tangents: l
     sizes = _root_mean_square(slopes, constraints)
     if (sizes <= 1e-3 * value.max()).any():
         # Flat at the start, as a squared distance is at its center: look how much it changes further on.
-        changes = [constraints.value(frame.move(c)) - sample.constraints for c in tangents]
-        sizes = np.maximum(sizes, _root_mean_square(np.nan_to_num(changes, posinf=0.0), constraints))
+        changes = [_change(constraints, sample, c) for c in tangents]
+        sizes = np.maximum(sizes, _root_mean_square(changes, constraints))
     sizes = np.maximum(sizes, value)
-    sizes = np.maximum(sizes, 1e-10 * sizes.max())
-    return np.where(sizes > 0.0, sizes, 1.0)
+    return np.where(sizes > 0.0, sizes, sizes.max() if sizes.any() else 1.0)
+
+
+def _change(constraints: ConstraintVector, sample: Sample, c: Coordinates) -> Array:
+    """Return how much the constraints change after a step, 0 where they have no value there."""
+    try:
+        change = constraints.value(sample.frame.move(c)) - sample.constraints
+    except (np.linalg.LinAlgError, NotOnManifoldError):
+        return np.zeros(constraints.size)
+    return np.nan_to_num(change, posinf=0.0, neginf=0.0)
 
 
 def _root_mean_square(slopes: list[Array] | Array, constraints: ConstraintVector) -> Array:

@@ -154,14 +154,22 @@ class LocalLagrangian:
             product = product + self.function.proximal_weight * self._distance.hessian(c)
         return product
 
+    def precondition(self, c: Coordinates) -> Coordinates:
+        """Return `c`: nothing is known of a user's Hessian."""
+        return c
+
     def _multiplier_hessian(self, c: Coordinates, u: Vector) -> list[Vector]:
         """Return terms of the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y, differenced if not given."""
-        function = self.function
-        if function.constraints.problem.has_hessian:
-            return function.constraints.lagrangian_hessian(self._x, function.cost_weight, self._weighted, u)
+        constraints, weight = self.function.constraints, self.function.cost_weight
+        terms = constraints.lagrangian_hessian(self._x, weight, self._weighted, u)
         length = self.frame.norm(c)
-        if length == 0.0:
-            return [scaled(0.0, self._egrad)]
-        step = _DIFFERENCE_STEP * self.frame.unit / length
-        ahead = self._euclidean_gradient(self.frame.move(step * c))
-        return [scaled(1.0 / step, ahead), scaled(-1.0 / step, self._egrad)]
+        if self._undifferentiated is not None and length > 0.0:
+            step = _DIFFERENCE_STEP * self.frame.unit / length
+            ahead = constraints.gradient_without_hessian(self.frame.move(step * c), weight, self._weighted)
+            terms += [scaled(1.0 / step, ahead), scaled(-1.0 / step, self._undifferentiated)]
+        return terms or [scaled(0.0, u)]
+
+    @cached_property
+    def _undifferentiated(self) -> Vector | None:
+        function = self.function
+        return function.constraints.gradient_without_hessian(self._x, function.cost_weight, self._weighted)

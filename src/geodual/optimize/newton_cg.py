@@ -12,12 +12,13 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from geodual.manifolds import Frame, NotOnManifoldError
+from geodual.manifolds import Frame, NoLogarithmError, NotOnManifoldError
 from geodual.manifolds.base import Coordinates, Point
 
 _EPS = float(np.finfo(float).eps)
 _MAX_BACKTRACKS = 40
 _SUFFICIENT = 1e-4
+_LONG_WAY = 50.0  # length of a path after which to look whether it leads to infinity
 _LEAST_FRACTION = 1e-3  # of a step, where only gradients can judge it
 
 
@@ -43,6 +44,9 @@ class LocalModel(Protocol):
     def hessian_product(self, c: Coordinates) -> Coordinates:
         """Return the Riemannian Hessian applied to `c`."""
 
+    def precondition(self, c: Coordinates) -> Coordinates:
+        """Return an approximate inverse of the Hessian applied to `c`, symmetric and positive definite."""
+
 
 Model = TypeVar("Model", bound=LocalModel)
 
@@ -56,8 +60,9 @@ class Minimum(Generic[Model]):
     model : LocalModel
         The function at the last point.
     status : str
-        "converged", "max_iterations", "stalled" (no further decrease in floating point) or "runaway" (the
-        function falls without end as far as numbers go).
+        "converged", "max_iterations", "stalled" (no further decrease in floating point), "blocked" (the
+        function is not defined where it would have to go) or "runaway" (it falls without end as far as
+        numbers go).
     n_iter, n_products : int
         Newton iterations and Hessian products spent.
     """
@@ -90,9 +95,9 @@ def newton_cg(
     tol: float,
     max_iter: int = 200,
     step_limit: float = float("inf"),
-    travel_limit: float = float("inf"),
     fall_limit: float = float("inf"),
     forcing: float = 0.1,
+    is_done: Callable[[Model], bool] | None = None,
 ) -> Minimum[Model]:
     """Minimise a smooth function on a manifold.
 
@@ -108,12 +113,12 @@ def newton_cg(
         Bound on Newton iterations.
     step_limit : float
         Length of the longest first step; later steps may grow.
-    travel_limit : float
-        A point farther than this from the start counts as infinitely far.
     fall_limit : float
         A value this far below the start counts as minus infinity.
     forcing : float
         Largest relative residual at which conjugate gradients stop; it shrinks with the gradient.
+    is_done : callable, optional
+        Asked at every iterate, the start included; the minimisation ends as converged where it is true.
 
     Returns
     -------
@@ -124,105 +129,107 @@ def newton_cg(
     norm = first_norm = model.frame.norm(model.gradient)
     travelled, n_products = 0.0, 0
     for iteration in range(max_iter):
-        if norm <= tol:
+        if norm <= tol or (is_done is not None and is_done(model)):
             return Minimum(model, "converged", iteration, n_products)
         accuracy = min(forcing, float(np.sqrt(norm / first_norm)) if norm < first_norm else forcing)
         step = truncated_cg(model, radius, max(accuracy, 0.1 * tol / norm))
         n_products += step.n_products
-        trial, fraction, blocked = _advance(objective, model, step, norm)
+        trial, fraction, obstacle = _advance(objective, model, step, norm)
         if trial is None:
-            return Minimum(model, "runaway" if blocked else "stalled", iteration, n_products)
+            return Minimum(model, obstacle or "stalled", iteration, n_products)
         length = fraction * model.frame.norm(step.direction)
         radius = _next_radius(radius, length, step, fraction, model.value - trial.value)
         model, norm = trial, trial.frame.norm(trial.gradient)
         travelled += length
-        if travelled > travel_limit:
-            travelled = _distance(start.frame, model.frame.point)
-        if start.value - model.value > fall_limit or travelled > travel_limit:
+        fallen = start.value - model.value > fall_limit
+        if fallen or (travelled > _LONG_WAY and _is_remote(start.frame, model.frame.point)):
             return Minimum(model, "runaway", iteration + 1, n_products)
-    return Minimum(model, "converged" if norm <= tol else "max_iterations", max_iter, n_products)
+    done = norm <= tol or (is_done is not None and is_done(model))
+    return Minimum(model, "converged" if done else "max_iterations", max_iter, n_products)
 
 
 def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
-    """Minimise the quadratic model within a ball, approximately (Steihaug and Toint)."""
+    """Minimise the quadratic model within a ball, approximately (Steihaug and Toint), preconditioned."""
     inner = model.frame.inner
     gradient = model.gradient
     residual = -gradient
-    step, hessian_step, direction = 0.0 * gradient, 0.0 * gradient, residual
-    squared = start = inner(residual, residual)
-    step_squared, step_direction, direction_squared = 0.0, 0.0, squared
-    at_boundary, products = False, 0
-    while products < _cg_budget(gradient):
+    step, hessian_step, direction = 0.0 * gradient, 0.0 * gradient, model.precondition(residual)
+    enough = accuracy**2 * inner(residual, residual)
+    product = inner(residual, direction)
+    step_squared, at_boundary, n_products = 0.0, False, 0
+    while n_products < 2 * model.frame.dim + 20:
         image = model.hessian_product(direction)
-        products += 1
+        n_products += 1
         curvature = inner(direction, image)
-        length = squared / curvature if curvature > 0.0 else np.inf
-        ahead = step_squared + 2.0 * length * step_direction + length**2 * direction_squared
+        length = product / curvature if curvature > 0.0 else np.inf
+        overlap, squared = inner(step, direction), inner(direction, direction)
+        ahead = step_squared + 2.0 * length * overlap + length**2 * squared
         if not ahead < radius**2:
-            root = step_direction**2 + direction_squared * (radius**2 - step_squared)
-            length = (np.sqrt(root) - step_direction) / direction_squared
+            root = overlap**2 + squared * (radius**2 - step_squared)
+            length = (np.sqrt(root) - overlap) / squared
             at_boundary = True
         step, hessian_step = step + length * direction, hessian_step + length * image
-        if at_boundary:
-            break
         residual = residual - length * image
-        previous, squared = squared, inner(residual, residual)
-        if squared <= accuracy**2 * start:
+        if at_boundary or inner(residual, residual) <= enough:
             break
-        ratio = squared / previous
         step_squared = ahead
-        step_direction = ratio * (step_direction + length * direction_squared)
-        direction_squared = squared + ratio**2 * direction_squared
-        direction = residual + ratio * direction
+        preconditioned = model.precondition(residual)
+        previous, product = product, inner(residual, preconditioned)
+        direction = preconditioned + (product / previous) * direction
     slope = inner(gradient, step)
-    return _Step(step, slope, -slope - 0.5 * inner(step, hessian_step), at_boundary, products)
-
-
-def _cg_budget(gradient: Coordinates) -> int:
-    return 2 * int(np.size(gradient)) + 20
+    return _Step(step, slope, -slope - 0.5 * inner(step, hessian_step), at_boundary, n_products)
 
 
 def _advance(
     objective: Callable[[Point], Model], model: Model, step: _Step, norm: float
-) -> tuple[Model | None, float, bool]:
-    """Take the step or a fraction of it; tell that fraction, and whether invalid points were in the way."""
-    fraction, blocked = 1.0, False
+) -> tuple[Model | None, float, str]:
+    """Take the step or a fraction of it; tell that fraction and what, if anything, stood in the way."""
+    fraction, obstacle = 1.0, ""
     for _ in range(_MAX_BACKTRACKS):
         trial = _evaluate(objective, model.frame.move(fraction * step.direction))
-        if trial is None:
-            blocked = True
+        if isinstance(trial, str):
+            obstacle = trial
             fraction *= 0.25
             continue
         change = trial.value - model.value
         if change <= _SUFFICIENT * fraction * step.slope:
-            return trial, fraction, blocked
+            return trial, fraction, obstacle
         if abs(fraction * step.slope) <= model.noise:
             # Values no longer tell better from worse here, but gradients still do.
             if trial.frame.norm(trial.gradient) < (1.0 - _SUFFICIENT * fraction) * norm:
-                return trial, fraction, blocked
+                return trial, fraction, obstacle
             if fraction < _LEAST_FRACTION:
                 break
             fraction *= 0.25
             continue
         best = -0.5 * step.slope * fraction**2 / (change - fraction * step.slope)
         fraction = float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
-    return None, fraction, blocked
+    return None, fraction, obstacle
 
 
-def _evaluate(objective: Callable[[Point], Model], x: Point) -> Model | None:
-    """Evaluate at a trial point; None where numbers overflow or the point has left the manifold."""
+def _evaluate(objective: Callable[[Point], Model], x: Point) -> Model | str:
+    """Evaluate at a trial point; "runaway" if its numbers overflow, "blocked" if functions have no value."""
+    if not _is_finite(x):
+        return "runaway"
     try:
         model = objective(x)
-        return model if np.isfinite(model.value) and np.isfinite(model.frame.norm(model.gradient)) else None
-    except (np.linalg.LinAlgError, NotOnManifoldError):
-        return None
+        finite = np.isfinite(model.value) and np.isfinite(model.frame.norm(model.gradient))
+    except (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError):
+        return "blocked"
+    return model if finite else "blocked"
 
 
-def _distance(start: Frame, x: Point) -> float:
+def _is_finite(x: Point) -> bool:
+    if isinstance(x, (tuple, list)):
+        return all(map(_is_finite, x))
+    return bool(np.isfinite(x).all())
+
+
+def _is_remote(start: Frame, x: Point) -> bool:
     try:
-        return start.dist(x)
+        return start.remoteness(x) > 1.0
     except NotOnManifoldError:
-        return float("inf")
+        return True
 
 
 def _next_radius(radius: float, length: float, step: _Step, fraction: float, decrease: float) -> float:

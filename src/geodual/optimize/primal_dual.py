@@ -14,6 +14,7 @@ from .problem import ConstraintVector, Sample
 from .progress import Stop, Update
 
 StepRule = str | float | Callable[[int], float]
+PrimalStep = Callable[[Sample, Array, float], tuple[Sample, int] | Stop]
 _PROXIMAL_TOLERANCE = 1e-13
 
 
@@ -47,7 +48,7 @@ def primal_dual(
             return Stop("breakdown", f"The proximal problem has no minimiser within reach (step {eta:.2g}).")
         return minimum.model.sample, minimum.n_products
 
-    return _iterate(constraints, start, alpha, step, proximal_step)
+    return iterate_primal_dual(constraints, start, alpha, step, proximal_step)
 
 
 def primal_dual_linearized(
@@ -69,7 +70,8 @@ def primal_dual_linearized(
     alpha, step
         As for `primal_dual`.
     exponential : bool
-        Step along geodesics (Khuzani and Li 2017) instead of the retraction of Section IV.
+        Step along geodesics (Khuzani and Li 2017) instead of the manifold's retraction. Appendix C retracts
+        by projection, under the embedded metric; see docs/errata.md.
     """
 
     def gradient_step(sample: Sample, lam: Array, eta: float) -> tuple[Sample, int] | Stop:
@@ -77,16 +79,25 @@ def primal_dual_linearized(
         move = model.frame.exp if exponential else model.frame.retract
         return constraints.sample(move(-eta * model.gradient)), 0
 
-    return _iterate(constraints, start, alpha, step, gradient_step)
+    return iterate_primal_dual(constraints, start, alpha, step, gradient_step)
 
 
-def _iterate(
+def iterate_primal_dual(
     constraints: ConstraintVector,
     start: Sample,
     alpha: float,
     step: StepRule,
-    primal_step: Callable[[Sample, Array, float], tuple[Sample, int] | Stop],
+    primal_step: PrimalStep,
 ) -> Iterator[Update | Stop]:
+    """Alternate a primal step of any kind with the dual step of eq. (4).
+
+    Parameters
+    ----------
+    constraints, start, alpha, step
+        As for `primal_dual`.
+    primal_step : callable
+        ``primal_step(sample, lam, eta)`` gives the next sample and the Hessian products spent, or a `Stop`.
+    """
     if not alpha >= 0.0:
         raise ValueError(f"`alpha` must not be negative, got {alpha}.")
     rule = _step_rule(step)

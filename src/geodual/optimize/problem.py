@@ -167,11 +167,6 @@ class Problem:
         """All constraint blocks, the inequalities first."""
         return self.inequalities + self.equalities
 
-    @cached_property
-    def has_hessian(self) -> bool:
-        """Whether every second derivative is given."""
-        return self.hessian_product is not None and all(b.hessian_product is not None for b in self.blocks)
-
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -198,6 +193,8 @@ class ConstraintVector:
         self.size = int(sum(sizes))
         self.n_inequalities = int(sum(sizes[: len(problem.inequalities)]))
         self.is_equality = np.arange(self.size) >= self.n_inequalities
+        self._rows_at: Point = None
+        self._rows: dict[int, Sequence[Vector]] = {}
 
     def sample(self, x: Point) -> Sample:
         """Evaluate cost and constraints at `x`."""
@@ -205,11 +202,25 @@ class ConstraintVector:
 
     def value(self, x: Point) -> Array:
         """Return c(x)."""
-        return _joined([block(x) for block in self.problem.blocks])
+        values = _joined([block(x) for block in self.problem.blocks])
+        if len(values) != self.size:
+            raise ValueError(f"The constraints gave {len(values)} numbers, but {self.size} at the start.")
+        return values
 
     def derivative(self, x: Point, u: Vector) -> Array:
-        """Return Dc(x)[u]."""
-        return _joined([block.derivative(x, u) for block in self.problem.blocks])
+        """Return Dc(x)[u]; gradients formed for want of `directional` are kept while `x` is the same."""
+        return _joined([self._block_derivative(k, x, u) for k in range(len(self._slices))])
+
+    def _block_derivative(self, k: int, x: Point, u: Vector) -> Array:
+        block = self.problem.blocks[k]
+        if block.directional is not None:
+            return block.derivative(x, u)
+        if self._rows_at is not x:
+            self._rows_at, self._rows = x, {}
+        if k not in self._rows:
+            size = self._slices[k].stop - self._slices[k].start
+            self._rows[k] = block.rows(x, np.arange(size))
+        return np.array([pairing(row, u) for row in self._rows[k]])
 
     def weighted(self, w: Array) -> list[tuple[Constraint, Array]]:
         """Pair the blocks that have a non-zero weight with their weights."""
@@ -225,14 +236,23 @@ class ConstraintVector:
     def lagrangian_hessian(
         self, x: Point, cost_weight: float, weighted: list[tuple[Constraint, Array]], u: Vector
     ) -> list[Vector]:
-        """Return terms whose sum is the Euclidean Hessian of a f + ⟨w, c⟩ applied to `u`.
+        """Return terms whose sum is the Euclidean Hessian of a f + ⟨w, c⟩ times `u`, so far as it is given.
 
-        All second derivatives must be given; ``weighted(w)`` stands for w, for it serves many products.
+        ``weighted(w)`` stands for w, for it serves many products.
         """
-        terms = [_given(block.hessian_product)(x, part, u) for block, part in weighted]
-        if cost_weight or not terms:
-            terms.append(scaled(cost_weight, _given(self.problem.hessian_product)(x, u)))
+        terms = [b.hessian_product(x, part, u) for b, part in weighted if b.hessian_product is not None]
+        if cost_weight and self.problem.hessian_product is not None:
+            terms.append(scaled(cost_weight, self.problem.hessian_product(x, u)))
         return terms
+
+    def gradient_without_hessian(
+        self, x: Point, cost_weight: float, weighted: list[tuple[Constraint, Array]]
+    ) -> Vector | None:
+        """Return the Euclidean gradient of the parts whose second derivative is not given, if any."""
+        terms = [b.jacobian_product(x, part) for b, part in weighted if b.hessian_product is None]
+        if cost_weight and self.problem.hessian_product is None:
+            terms.append(scaled(cost_weight, self.problem.gradient(x)))
+        return total(terms) if terms else None
 
     def adjoint(self, x: Point, w: Array) -> list[Vector]:
         """Return terms whose sum is Σₖ wₖ ∇cₖ(x)."""
@@ -258,12 +278,11 @@ def _joined(parts: list[Array]) -> Array:
 
 def _as_vector(values: Any) -> Array:
     vector = np.asarray(values, dtype=float)
+    if vector.ndim > 1:
+        raise ValueError(
+            f"A constraint must give a number or a vector, got an array of shape {vector.shape}."
+        )
     return vector if vector.ndim else vector.reshape(1)
-
-
-def _given(function: Callable[..., Vector] | None) -> Callable[..., Vector]:
-    assert function is not None
-    return function
 
 
 def _sequence(functions: Any) -> list[Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from geodual.manifolds.base import Array
 
 from .active_set import Polished, polish
-from .kkt import Units, measure_kkt, measure_units
+from .kkt import Units, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import Minimum, newton_cg
 from .problem import ConstraintVector, Sample
@@ -30,7 +30,7 @@ _COMPACT_PROXIMAL_WEIGHT = 3e-3  # elsewhere, where symmetries leave flat valley
 _INNER_TOLERANCE = 0.03
 _INNER_ITERATIONS = 40
 _FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
-_TRAVEL_LIMIT = 25.0  # as does a point this many step limits away on a curved Hadamard manifold
+_CONSISTENT = 1e-5  # slope of a violation, relative to it, below which it is stationary
 _PATIENCE = 15
 _POLISH_AGAIN = 0.5  # after a polish that fell short, once the residual is this much smaller
 
@@ -77,7 +77,6 @@ class _ProximalLagrangian:
     def __init__(self, constraints: ConstraintVector, units: Units, tol: float) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
         self.manifold = constraints.problem.manifold
-        self.travel_limit = _TRAVEL_LIMIT * self.manifold.step_limit if self.manifold.hadamard else math.inf
 
     @property
     def scaled_tol(self) -> float:
@@ -87,9 +86,11 @@ class _ProximalLagrangian:
     def iterate(self, start: Sample) -> Iterator[Update | Stop]:
         y = np.zeros(self.constraints.size)
         state = _State(start, y, inner_tol=_INNER_TOLERANCE if y.size else 0.5 * self.scaled_tol)
-        best, since_best = math.inf, 0
+        best: Update | None = None
+        since_best, blocked = 0, False
         while True:
             minimum = self._minimise(state)
+            blocked = minimum.status == "blocked"
             if minimum.status == "runaway":
                 outcome = self._after_escape(state, minimum)
                 if isinstance(outcome, Stop):
@@ -100,16 +101,19 @@ class _ProximalLagrangian:
                 continue
             update, state = self._advance(state, minimum)
             yield update
-            residual = _worst(update)
-            best, since_best = (residual, 0) if residual < 0.9 * best else (best, since_best + 1)
+            improved = best is None or _worst(update) < 0.9 * _worst(best)
+            best, since_best = (update, 0) if improved else (best, since_best + 1)
             if state.misses >= 3 and state.penalty >= 1e3 * _PENALTY and state.restorations < 2:
                 restored = self._restore(state)
-                if isinstance(restored, Stop):
-                    yield restored
+                if isinstance(restored, tuple):
+                    yield from restored
                     return
                 state = restored
             if since_best >= _PATIENCE or state.penalty > _PENALTY_LIMIT:
-                yield Stop("breakdown", _NO_PROGRESS.format(best))
+                yield best or update
+                yield Stop(
+                    "breakdown", (_BLOCKED if blocked else _NO_PROGRESS).format(_worst(best or update))
+                )
                 return
 
     def _minimise(self, state: _State) -> _Minimum:
@@ -128,7 +132,6 @@ class _ProximalLagrangian:
             tol=state.inner_tol,
             max_iter=_INNER_ITERATIONS,
             step_limit=self.manifold.step_limit,
-            travel_limit=self.travel_limit,
             fall_limit=_FALL_LIMIT,
         )
 
@@ -142,7 +145,7 @@ class _ProximalLagrangian:
         state = replace(state, sample=model.sample, y=model.estimates)
         if self._is_worth_polishing(state, update):
             update, state = self._polished(state, update)
-        self._refresh_units(state.sample)
+        update = self._in_refreshed_units(update)
         missed = violation > 0.25 * state.violation and violation > self.tol
         return update, replace(
             state,
@@ -166,13 +169,13 @@ class _ProximalLagrangian:
         update = Update(found.sample, multipliers, state.penalty, found.n_products, found.kkt)
         return update, replace(state, sample=found.sample, polish_below=_POLISH_AGAIN * found.kkt.worst)
 
-    def _refresh_units(self, sample: Sample) -> None:
-        """Measure again where a far start made cost or constraints look larger than they are."""
-        if self.units.exceed_ordinary_size:
-            new = measure_units(self.constraints, sample)
-            self.units = Units(
-                min(self.units.cost, new.cost), np.minimum(self.units.constraints, new.constraints)
-            )
+    def _in_refreshed_units(self, update: Update) -> Update:
+        units = refreshed_units(self.units, self.constraints, update.sample)
+        if units is self.units:
+            return update
+        self.units = units
+        kkt = measure_kkt(self.constraints, update.sample, update.multipliers, units)
+        return replace(update, kkt=kkt)
 
     def _next_proximal_weight(self, state: _State) -> float:
         if not self.manifold.closed_form_log:
@@ -211,17 +214,19 @@ class _ProximalLagrangian:
             objective.at(sample),
             tol=0.1 * self.tol,
             step_limit=self.manifold.step_limit,
-            travel_limit=self.travel_limit,
         )
 
-    def _restore(self, state: _State) -> _State | Stop:
+    def _restore(self, state: _State) -> _State | tuple[Update, Stop]:
         """Look for a feasible point; if there is none nearby, say that the problem is infeasible."""
         minimum = self._least_violation(state.sample)
+        if _is_stationary_violation(minimum, self.tol):
+            # Perhaps a maximum or a saddle of the violation: try once from beside it.
+            beside = self._least_violation(self._beside(minimum.model.sample))
+            minimum = min(minimum, beside, key=lambda found: found.model.value)
         model = minimum.model
-        left = float(np.abs(model.estimates).max(initial=0.0))
-        slope = model.frame.norm(model.gradient) / max(left, self.tol)
-        if left > math.sqrt(self.tol) and (slope < 1e-5 or minimum.status == "runaway"):
-            return Stop("infeasible", _INFEASIBLE.format(left))
+        if _is_stationary_violation(minimum, self.tol):
+            update = self._update(model.sample, np.zeros_like(state.y), state.penalty, minimum.n_products)
+            return update, Stop("infeasible", _INFEASIBLE.format(_left(minimum)))
         return replace(
             state,
             sample=model.sample,
@@ -230,6 +235,11 @@ class _ProximalLagrangian:
             misses=0,
             restorations=state.restorations + 1,
         )
+
+    def _beside(self, sample: Sample) -> Sample:
+        frame = sample.frame
+        c = frame.random(np.random.default_rng(0))
+        return self.constraints.sample(frame.move((0.1 * frame.unit / frame.norm(c)) * c))
 
     def _after_escape(self, state: _State, minimum: _Minimum) -> _State | Stop:
         """Tell an unbounded problem from a penalty that was too weak to hold the iterate."""
@@ -250,6 +260,17 @@ class _ProximalLagrangian:
         )
 
 
+def _left(minimum: _Minimum) -> float:
+    """Return the largest violation that is left."""
+    return float(np.abs(minimum.model.estimates).max(initial=0.0))
+
+
+def _is_stationary_violation(minimum: _Minimum, tol: float) -> bool:
+    """Tell whether a violation is left that no small step reduces."""
+    left, model = _left(minimum), minimum.model
+    return left > 10.0 * tol and model.frame.norm(model.gradient) < _CONSISTENT * left
+
+
 def _worst(update: Update) -> float:
     assert update.kkt is not None
     return update.kkt.worst
@@ -258,6 +279,10 @@ def _worst(update: Update) -> float:
 _NO_PROGRESS = (
     "No further progress: the best KKT residual is {:.2g}. The tolerance may be below what rounding errors "
     "allow, or the problem may lack regularity; try a larger `tol` or another start."
+)
+_BLOCKED = (
+    "Stuck at the edge of where cost or constraints are defined: the best KKT residual is {:.2g}. Start "
+    "further inside, or extend the functions beyond the edge."
 )
 _INFEASIBLE = (
     "Stopped at a stationary point of the violation, where it is {:.2g} (scaled): no feasible point is near. "

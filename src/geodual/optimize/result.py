@@ -48,7 +48,7 @@ class Iterate:
     inner_iterations: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """The outcome of `minimize`.
 
@@ -75,7 +75,7 @@ class Result:
     best_x, best_cost : Point, float
         The iterate x₁ … x_T of lowest cost, which Theorem 1 speaks of. It may be infeasible.
     dual_average : array or None
-        Σ ηₜ λₜ / Σ ηₜ of Algorithm 1; None for other methods.
+        Σ ηₜ λₜ / Σ ηₜ of Algorithm 1, inequalities first and equalities after them; None for other methods.
     """
 
     x: Point = field(repr=False)

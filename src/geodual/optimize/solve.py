@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from geodual.manifolds import NotOnManifoldError
-from geodual.manifolds.base import Array, Point
+from geodual.manifolds import NoLogarithmError, NotOnManifoldError
+from geodual.manifolds.base import Array, Point, Vector
 
 from .history import History, Iteration
-from .kkt import Units, measure_kkt, measure_units
+from .kkt import KKT, Units, measure_kkt, measure_units, refreshed_units
 from .primal_dual import primal_dual, primal_dual_linearized
 from .problem import ConstraintVector, Problem, Sample
 from .progress import Stop, Update
@@ -92,18 +92,27 @@ def minimize(
     """
     if method not in _METHODS:
         raise ValueError(f"`method` must be one of {', '.join(map(repr, _METHODS))}, got {method!r}.")
-    if not tol > 0.0:
-        raise ValueError(f"`tol` must be positive, got {tol}.")
+    if not 0.0 < tol < np.inf:
+        raise ValueError(f"`tol` must be positive and finite, got {tol}.")
+    if max_iter is not None and not max_iter >= 0:
+        raise ValueError(f"`max_iter` must not be negative, got {max_iter}.")
     chosen = _METHODS[method]
-    x0 = problem.manifold.check_point(x0)
-    with np.errstate(all="ignore"), blas_threads_for(_n_entries(x0)):
+    x0 = _copied(problem.manifold.check_point(x0))
+    with np.errstate(all="ignore"), blas_threads_for(2.0 * _n_entries(x0) ** 1.5):
         constraints, start = _check_start(problem, x0)
         units = measure_units(constraints, start)
-        if chosen.knows_tolerance:
-            options = {"units": units, "tol": tol} | options
-        updates = chosen.run(constraints, start, **options)
-        watch = _Watch(constraints, units, tol, callback, verbose)
+        known = {"units": units, "tol": tol} if chosen.knows_tolerance else {}
+        updates = chosen.run(constraints, start, **known, **options)
+        watch = _Watch(
+            constraints, units, tol, callback, verbose, _STALLS if options.get("alpha") else _RAISE
+        )
         return watch.run(start, updates, chosen.max_iter if max_iter is None else max_iter)
+
+
+def _copied(x: Point) -> Point:
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(_copied, x)) if type(x) in (tuple, list) else x
+    return np.array(x) if isinstance(x, np.ndarray) else x
 
 
 def _n_entries(x: Point) -> int:
@@ -124,9 +133,29 @@ def _check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Sample]
         raise ValueError(
             f"Constraint {bad} is {values[bad]} at `x0`; start where all constraints are defined."
         )
-    if not np.isfinite(sample.frame.norm(sample.frame.gradient(problem.gradient(x0)))):
-        raise ValueError("The gradient of the cost is not finite at `x0`; check it with check_gradient.")
+    _check_derivative(problem.gradient(x0), sample, "gradient of the cost", "gradient(x)")
+    for kind, blocks in (("inequalities", problem.inequalities), ("equalities", problem.equalities)):
+        for position, block in enumerate(blocks):
+            weights = np.ones(len(block(x0)))
+            what, call = f"gradient of {kind}[{position}]", "jacobian_product(x, w)"
+            _check_derivative(block.jacobian_product(x0, weights), sample, what, call)
     return constraints, sample
+
+
+def _check_derivative(derivative: Vector, sample: Sample, what: str, call: str) -> None:
+    """Raise unless a Euclidean derivative at the start has the structure of a point and is finite."""
+    found, expected = _structure(derivative), _structure(sample.x)
+    if found != expected and sample.frame.orthonormal:
+        raise ValueError(f"The {what} has shape {found}, but a point has {expected}; check {call}.")
+    if not np.isfinite(sample.frame.norm(sample.frame.gradient(derivative))):
+        raise ValueError(
+            f"The {what} is not finite at `x0`; start elsewhere, or check it with check_gradient."
+        )
+
+
+def _structure(x: Any) -> Any:
+    """Return the shape of an array, or the tuple of the shapes of its parts."""
+    return tuple(map(_structure, x)) if isinstance(x, (tuple, list)) else np.shape(x)
 
 
 class _Watch:
@@ -139,9 +168,10 @@ class _Watch:
         tol: float,
         callback: Callable[[Iterate], object] | None,
         verbose: int,
+        hint: str,
     ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
-        self.callback, self.verbose = callback, verbose
+        self.callback, self.verbose, self.hint = callback, verbose, hint
         self.started = time.perf_counter()
         self.rows: list[Iteration] = []
         self.best: tuple[float, Point] = (float("inf"), None)
@@ -152,24 +182,29 @@ class _Watch:
         if self.verbose:
             _print(Iteration.header)
         iterate = self._observe(0, Update(start, np.zeros(self.constraints.size), 0.0, 0))
+        if iterate.kkt.worst <= self.tol:
+            return self._result(
+                iterate, "converged", "The start satisfies the KKT conditions to the tolerance."
+            )
         for iteration, update in enumerate(self._guarded(updates, max_iter), start=1):
             if isinstance(update, Stop):
                 return self._result(iterate, update.status, update.message)
             previous, iterate = iterate, self._observe(iteration, update)
             if not np.isfinite(iterate.kkt.worst):
                 return self._result(previous, "breakdown", _OVERFLOW)
+            stopped = self.callback is not None and bool(self.callback(iterate))
             if iterate.kkt.worst <= self.tol:
                 return self._result(iterate, "converged", "The KKT conditions hold to the tolerance.")
-            if self.callback is not None and self.callback(iterate) is True:
+            if stopped:
                 return self._result(iterate, "stopped", "Stopped by the callback.")
-        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate))
+        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self.hint))
 
     def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
         """Pass updates on, but turn points where numbers end into a breakdown."""
         for _ in range(max_iter):
             try:
                 update = next(updates)
-            except (np.linalg.LinAlgError, FloatingPointError, NotOnManifoldError) as error:
+            except (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError) as error:
                 yield Stop("breakdown", f"The iterates left the manifold: {error}")
                 return
             yield update
@@ -178,7 +213,7 @@ class _Watch:
 
     def _observe(self, iteration: int, update: Update) -> Iterate:
         lam, sample, split = update.multipliers, update.sample, self.constraints.n_inequalities
-        kkt = update.kkt or measure_kkt(self.constraints, sample, lam, self.units)
+        kkt = update.kkt or self._measure(sample, lam)
         step, inner = update.step_size, update.inner_iterations
         iterate = Iterate(iteration, sample.x, sample.cost, lam[:split], lam[split:], kkt, step, inner)
         seconds = time.perf_counter() - self.started
@@ -195,13 +230,17 @@ class _Watch:
         self.rows.append(row)
         if self.verbose:
             _print(str(row))
-        if sample.cost < self.best[0] and iteration > 0:
+        if iteration > 0 and -np.inf < sample.cost < self.best[0]:
             self.best = (sample.cost, sample.x)
         if update.dual_used is not None:
             self.step_sum += update.step_size
             weighted = update.step_size * update.dual_used
             self.dual_sum = weighted if self.dual_sum is None else self.dual_sum + weighted
         return iterate
+
+    def _measure(self, sample: Sample, lam: Array) -> KKT:
+        self.units = refreshed_units(self.units, self.constraints, sample)
+        return measure_kkt(self.constraints, sample, lam, self.units)
 
     def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
         if not self.constraints.problem.manifold.hadamard:
@@ -235,11 +274,13 @@ _OVERFLOW = (
 )
 
 
-def _out_of_budget(max_iter: int, iterate: Iterate) -> str:
-    return (
-        f"The budget of {max_iter} iterations ended at a KKT residual of {iterate.kkt.worst:.2g}; raise "
-        "`max_iter`, or use the default method if this is another one."
-    )
+_RAISE = "raise `max_iter`, or use the default method if this is another one."
+_STALLS = "with `alpha` > 0 the iteration stalls at a violation of αλ*: use alpha=0, or the default method."
+
+
+def _out_of_budget(max_iter: int, iterate: Iterate, hint: str) -> str:
+    residual = iterate.kkt.worst
+    return f"The budget of {max_iter} iterations ended at a KKT residual of {residual:.2g}; {hint}"
 
 
 def _print(line: str) -> None:

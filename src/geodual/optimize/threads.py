@@ -8,13 +8,19 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-_SMALL = 300**2  # entries of the largest matrix for which one thread is at least as fast as two
+_SMALL = 1e8  # floating-point operations of a matrix product that is not worth a second thread
 
 
 @contextmanager
-def blas_threads_for(n_entries: int) -> Iterator[None]:
-    """Run a block with one BLAS thread if its matrices have at most 300² entries, else with all."""
-    if n_entries > _SMALL:
+def blas_threads_for(operations: float) -> Iterator[None]:
+    """Run a block with one BLAS thread if its largest matrix product is small, else with all.
+
+    Parameters
+    ----------
+    operations : float
+        Floating-point operations of that product.
+    """
+    if operations > _SMALL:
         yield
         return
     with _controller().limit(limits=1, user_api="blas"):

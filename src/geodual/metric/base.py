@@ -1,0 +1,162 @@
+"""What all metric learners share: a linear map to a space in which the learnt distance is Euclidean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from geodual.manifolds.base import Array
+
+
+class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Transform, distances and the matrix of a learnt metric d²(x, x′) = (x − x′)ᵀ W (x − x′), W = LᵀL.
+
+    Learners call `_set_metric` at the end of `fit`. Names follow metric-learn.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        L.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the total squared length of the transformed training data; they sum to one.
+    """
+
+    components_: Array
+    feature_importances_: Array
+
+    def _set_metric(self, components: Array, X: Array) -> None:
+        """Keep L, and what share of the spread of the transformed data each feature accounts for."""
+        self.components_ = np.asarray(components, dtype=float)
+        self.feature_importances_ = feature_shares(self.components_, X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def transform(self, X: Any) -> Array:
+        """Map samples to the space in which the learnt metric is Euclidean.
+
+        `transform`, then Euclidean nearest neighbours, is far faster than a callable metric.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            X Lᵀ.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=float)
+        return np.asarray(X @ self.components_.T)
+
+    def get_mahalanobis_matrix(self) -> Array:
+        """Return W = LᵀL."""
+        check_is_fitted(self)
+        return np.asarray(self.components_.T @ self.components_)
+
+    def get_metric(self) -> Callable[..., float]:
+        """Return a function of two samples that gives their distance, independent of this estimator.
+
+        Returns
+        -------
+        callable
+            ``metric(u, v, squared=False)``.
+        """
+        check_is_fitted(self)
+        components = self.components_.copy()
+
+        def metric(u: Any, v: Any, squared: bool = False) -> float:
+            difference = components @ (np.asarray(u, dtype=float) - np.asarray(v, dtype=float))
+            length = float(difference @ difference)
+            return length if squared else float(np.sqrt(length))
+
+        return metric
+
+    def pair_distance(self, pairs: Any) -> Array:
+        """Return the learnt distance of each pair.
+
+        Parameters
+        ----------
+        pairs : array of shape (n_pairs, 2, n_features)
+            Pairs of samples.
+
+        Returns
+        -------
+        array of shape (n_pairs,)
+        """
+        check_is_fitted(self)
+        pairs = check_pair_array(pairs, self.components_.shape[1])
+        difference = (pairs[:, 0] - pairs[:, 1]) @ self.components_.T
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", difference, difference)))
+
+    def pair_score(self, pairs: Any) -> Array:
+        """Return minus the learnt distance of each pair: the larger, the more similar."""
+        return -self.pair_distance(pairs)
+
+
+class MetricLearner(MahalanobisMixin, BaseEstimator):
+    """Base of the learners that fit to samples X and class labels y."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _validate(self, X: Any, y: Any) -> tuple[Array, NDArray[np.intp]]:
+        """Return samples as floats and classes as 0, 1, …; labels may be of any type."""
+        X, y = validate_data(self, X, y, dtype=float, ensure_min_samples=2)
+        check_classification_targets(y)
+        classes, encoded = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, got 1 class: {classes[0]!r}."
+            )
+        return X, encoded.ravel()
+
+
+def feature_shares(components: Array, X: Array) -> Array:
+    """Return the share of each feature in the total variance of X Lᵀ; equal shares if it is zero.
+
+    The total variance tr(L Cov(X) Lᵀ) is a sum over features of (W Cov(X))_jj, which may be negative for a
+    feature whose effect others undo; these count as zero.
+    """
+    centred = X - X.mean(axis=0)
+    diagonal = np.einsum("ij,ij->j", centred @ (components.T @ components), centred)
+    positive = np.maximum(diagonal, 0.0)
+    total = positive.sum()
+    n_features = X.shape[1]
+    return positive / total if total > 0.0 else np.full(n_features, 1.0 / n_features)
+
+
+def leading_components(W: Array, n_components: int | None) -> Array:
+    """Return L with LᵀL = W or, of the best rank, nearest to it: eigenvectors by falling eigenvalue."""
+    n_features = len(W)
+    if n_components is not None and not 1 <= n_components <= n_features:
+        raise ValueError(f"`n_components` must be between 1 and {n_features}, got {n_components}.")
+    spectrum, basis = np.linalg.eigh(W)
+    order = np.argsort(spectrum)[::-1][:n_components]
+    directions = basis[:, order]
+    # A fixed sign makes the result the same on every machine.
+    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(len(order))])
+    return np.asarray((directions * signs * np.sqrt(np.maximum(spectrum[order], 0.0))).T)
+
+
+def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
+    """Return pairs of samples as an array of shape (n_pairs, 2, n_features), or say what is wrong."""
+    array = np.asarray(pairs, dtype=float)
+    if array.ndim != 3 or array.shape[1] != 2:
+        raise ValueError(f"`pairs` must have shape (n_pairs, 2, n_features), got {array.shape}.")
+    if n_features is not None and array.shape[2] != n_features:
+        raise ValueError(f"`pairs` has {array.shape[2]} features, but the metric was learnt on {n_features}.")
+    if not np.isfinite(array).all():
+        raise ValueError("`pairs` must be finite, got NaN or infinite entries.")
+    return array

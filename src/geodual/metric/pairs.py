@@ -1,0 +1,288 @@
+"""Sets of pairs of samples, and sums over them that never hold a difference vector longer than needed.
+
+With Z the samples in the coordinates of a frame, a pass over the pairs needs three things: the squared
+distances d = ‖zᵢ − zⱼ‖², the quadratic forms (zᵢ − zⱼ)ᵀ S (zᵢ − zⱼ), and the sums Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ,
+which are Zᵀ Lap(a) Z with the Laplacian of the graph that has the weights a on its edges.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from geodual.manifolds.base import Array
+
+from .pair_loss import PairLoss
+
+_ROWS = 256  # of a tile: its distances stay in the cache
+_COLUMNS = 8192
+_CURVATURE_BUDGET = 32_000_000  # pairs whose curvatures are kept (256 MB); beyond, they are computed again
+_CHUNK = 65_536  # pairs of a list whose differences are formed at once
+
+
+def product_operations(n_samples: int, n_features: int) -> float:
+    """Return the floating-point operations of the largest matrix product in a pass over all pairs."""
+    return 2.0 * min(n_samples, _ROWS) * min(n_samples, _COLUMNS) * n_features
+
+
+class LossPass(NamedTuple):
+    """The loss over all pairs: sums of φ, φ*, φ′ z zᵀ and φ″, and every φ″ (None if they are not kept)."""
+
+    value: float
+    conjugate: float
+    slope_sum: Array
+    curvature_total: float
+    curvatures: list[Array] | None
+
+
+class Pairs(ABC):
+    """A set of similar and dissimilar pairs.
+
+    Attributes
+    ----------
+    n_pairs : int
+        How many.
+    total_weight : float
+        The sum of their weights.
+    """
+
+    n_pairs: int
+    total_weight: float
+
+    @abstractmethod
+    def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
+        """Make one pass over the pairs for the loss and its first derivative."""
+
+    @abstractmethod
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
+        """Make one pass for Σ φ″(d) (zᵀ S z) z zᵀ over the differences z."""
+
+    @abstractmethod
+    def second_moment(self, Z: Array) -> Array:
+        """Return the weighted mean of z zᵀ over the differences z of all pairs."""
+
+    @abstractmethod
+    def index_list(self, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+        """Return both samples of every pair and whether it is similar, if they are at most `limit`."""
+
+    def _check_limit(self, limit: int) -> None:
+        if self.n_pairs > limit:
+            raise ValueError(
+                f"{self.n_pairs:,} pairs are too many to list (at most {limit:,}); give `pairs` a number."
+            )
+
+
+class _Tile(NamedTuple):
+    rows: slice
+    columns: slice
+    similar: bool
+    halved: bool  # a square on the diagonal, in which every pair stands twice
+
+
+class AllPairs(Pairs):
+    """All pairs of samples, streamed in tiles of the distance matrix.
+
+    Parameters
+    ----------
+    labels : array of int
+        Classes, in increasing order: samples must be sorted by class, so that a tile is of one kind.
+    sample_weight : array, optional
+        A pair weighs the product of the weights of its samples.
+    """
+
+    def __init__(self, labels: NDArray[np.intp], sample_weight: Array | None = None) -> None:
+        if (np.diff(labels) < 0).any():
+            raise ValueError("`labels` must be sorted.")
+        n = len(labels)
+        self.n_pairs = n * (n - 1) // 2
+        self._labels = labels
+        self._weight = sample_weight
+        self._tiles = list(_class_tiles(labels))
+        weight = np.ones(n) if sample_weight is None else sample_weight
+        self._weights = weight
+        self.total_weight = 0.5 * float(weight.sum() ** 2 - weight @ weight)
+
+    def _pair_weight(self, tile: _Tile) -> Array | None:
+        if self._weight is None:
+            return None
+        return np.outer(self._weight[tile.rows], self._weight[tile.columns])
+
+    def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
+        left, right = _augmented(Z, Z)
+        sums = _LaplacianSum(Z)
+        value = conjugate = curvature_total = 0.0
+        curvatures: list[Array] | None = [] if self.n_pairs <= _CURVATURE_BUDGET else None
+        for tile in self._tiles:
+            share = 0.5 if tile.halved else 1.0
+            terms = loss.terms(_distances(left, right, tile), tile.similar, self._pair_weight(tile))
+            value += share * terms.value
+            conjugate += share * terms.conjugate
+            curvature_total += share * float(terms.curvature.sum())
+            sums.add(tile, terms.slope, share)
+            if curvatures is not None:
+                curvatures.append(terms.curvature)
+        return LossPass(value, conjugate, sums.total(), curvature_total, curvatures)
+
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
+        form_left, form_right = _augmented(Z, Z @ S)
+        left, right = _augmented(Z, Z) if curvatures is None else (Z, Z)
+        sums = _LaplacianSum(Z)
+        for k, tile in enumerate(self._tiles):
+            forms = form_left[tile.rows] @ form_right[tile.columns].T
+            if curvatures is None:
+                distances = _distances(left, right, tile)
+                forms *= loss.terms(distances, tile.similar, self._pair_weight(tile)).curvature
+            else:
+                forms *= curvatures[k]
+            sums.add(tile, forms, 0.5 if tile.halved else 1.0)
+        return sums.total()
+
+    def second_moment(self, Z: Array) -> Array:
+        # Σ over pairs of wᵢwⱼ (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = (Σw) Σ w (z − z̄)(z − z̄)ᵀ.
+        weight = self._weights
+        mass = float(weight.sum())
+        centred = Z - (weight @ Z) / mass
+        return np.asarray((centred.T * (weight * (mass / self.total_weight))) @ centred)
+
+    def index_list(self, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+        self._check_limit(limit)
+        i, j = np.triu_indices(len(self._labels), 1)
+        return i, j, self._labels[i] == self._labels[j]
+
+
+class _LaplacianSum:
+    """Collect Zᵀ Lap(a) Z from tiles of the weights a."""
+
+    def __init__(self, Z: Array) -> None:
+        self._Z = Z
+        self._with_ones = np.hstack([Z, np.ones((len(Z), 1))])
+        self._degrees = np.zeros(len(Z))
+        self._cross = np.zeros((Z.shape[1], Z.shape[1]))
+
+    def add(self, tile: _Tile, a: Array, share: float) -> None:
+        weighted = a @ self._with_ones[tile.columns]
+        self._degrees[tile.rows] += share * weighted[:, -1]
+        self._degrees[tile.columns] += share * a.sum(axis=0)
+        self._cross += share * (self._Z[tile.rows].T @ weighted[:, :-1])
+
+    def total(self) -> Array:
+        return np.asarray((self._Z.T * self._degrees) @ self._Z - self._cross - self._cross.T)
+
+
+def _augmented(Z: Array, Y: Array) -> tuple[Array, Array]:
+    """Return factors whose product is (zᵢ − zⱼ)ᵀ(yᵢ − yⱼ) for Y = Z S with S symmetric."""
+    forms = np.einsum("ij,ij->i", Z, Y)[:, None]
+    ones = np.ones((len(Z), 1))
+    return np.hstack([-2.0 * Y, forms, ones]), np.hstack([Z, ones, forms])
+
+
+def _distances(left: Array, right: Array, tile: _Tile) -> Array:
+    d = left[tile.rows] @ right[tile.columns].T
+    np.maximum(d, 0.0, out=d)
+    if tile.halved:
+        np.fill_diagonal(d, 0.0)
+    return np.asarray(d)
+
+
+def _class_tiles(labels: NDArray[np.intp]) -> Iterator[_Tile]:
+    """Cut the upper triangle of the distance matrix into tiles of one kind of pair."""
+    n = len(labels)
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [n]])
+    for start, stop in pairwise(edges.tolist()):
+        for row in range(start, stop, _ROWS):
+            rows = slice(row, min(row + _ROWS, stop))
+            yield _Tile(rows, rows, similar=True, halved=True)
+            for first, last, similar in ((rows.stop, stop, True), (stop, n, False)):
+                for column in range(first, last, _COLUMNS):
+                    yield _Tile(rows, slice(column, min(column + _COLUMNS, last)), similar, halved=False)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Pairs of one kind from a list."""
+
+    i: NDArray[np.intp]
+    j: NDArray[np.intp]
+    similar: bool
+    weight: Array | None
+
+    def chunks(self) -> Iterator[slice]:
+        for start in range(0, len(self.i), _CHUNK):
+            yield slice(start, start + _CHUNK)
+
+    def forms(self, Z: Array, Y: Array) -> Array:
+        """Return (zᵢ − zⱼ)ᵀ(yᵢ − yⱼ)."""
+        parts = [
+            np.einsum("kf,kf->k", Z[self.i[c]] - Z[self.j[c]], Y[self.i[c]] - Y[self.j[c]])
+            for c in self.chunks()
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def laplacian_sum(self, Z: Array, a: Array) -> Array:
+        n = len(Z)
+        graph = csr_matrix((a, (self.i, self.j)), shape=(n, n))
+        degrees = np.bincount(self.i, a, n) + np.bincount(self.j, a, n)
+        cross = Z.T @ (graph @ Z)
+        return np.asarray((Z.T * degrees) @ Z - cross - cross.T)
+
+
+class PairList(Pairs):
+    """Given pairs of sample indices.
+
+    Parameters
+    ----------
+    indices : array of shape (n_pairs, 2)
+        Rows of the two samples of each pair.
+    similar : array of bool
+        Which pairs are similar.
+    weight : array, optional
+        Weights of the pairs.
+    """
+
+    def __init__(
+        self, indices: NDArray[np.intp], similar: NDArray[np.bool_], weight: Array | None = None
+    ) -> None:
+        self.n_pairs = len(indices)
+        self.total_weight = float(len(indices) if weight is None else weight.sum())
+        self._groups = [
+            _Group(indices[kind, 0], indices[kind, 1], is_similar, None if weight is None else weight[kind])
+            for kind, is_similar in ((similar, True), (~similar, False))
+        ]
+
+    def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
+        terms = [loss.terms(group.forms(Z, Z), group.similar, group.weight) for group in self._groups]
+        sums = [group.laplacian_sum(Z, t.slope) for group, t in zip(self._groups, terms, strict=True)]
+        return LossPass(
+            sum(t.value for t in terms),
+            sum(t.conjugate for t in terms),
+            np.sum(sums, axis=0),
+            sum(float(t.curvature.sum()) for t in terms),
+            [t.curvature for t in terms],
+        )
+
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
+        assert curvatures is not None
+        Y = Z @ S
+        parts = zip(self._groups, curvatures, strict=True)
+        sums = [group.laplacian_sum(Z, c * group.forms(Z, Y)) for group, c in parts]
+        return np.asarray(np.sum(sums, axis=0))
+
+    def second_moment(self, Z: Array) -> Array:
+        sums = [
+            group.laplacian_sum(Z, np.ones(len(group.i)) if group.weight is None else group.weight)
+            for group in self._groups
+        ]
+        return np.asarray(np.sum(sums, axis=0) / max(self.total_weight, 1e-300))
+
+    def index_list(self, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+        self._check_limit(limit)
+        similar, dissimilar = self._groups
+        kinds = np.repeat([True, False], [len(similar.i), len(dissimilar.i)])
+        return np.concatenate([similar.i, dissimilar.i]), np.concatenate([similar.j, dissimilar.j]), kinds

@@ -1,0 +1,165 @@
+"""The updates (1)–(4) of Section IV: Algorithm 1 with a gradient step in W and a closed form in ξ."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geodual.manifolds import SPD, Euclidean, NotOnManifoldError, Product
+from geodual.manifolds.base import Array
+from geodual.manifolds.product import ProductFrame
+from geodual.manifolds.spd import symmetrised
+from geodual.optimize import Constraint, Problem
+from geodual.optimize.primal_dual import PrimalStep, StepRule, iterate_primal_dual
+from geodual.optimize.problem import ConstraintVector, Sample
+from geodual.optimize.progress import Stop
+
+from .logdet_program import CertifiedIteration, CertifiedMetric, LogDetProgram, relative_gap
+from .pair_loss import SquaredHinge
+from .pairs import Pairs
+
+ERRATA = ("corrected", "printed")
+_MAX_PAIRS = 2_000_000
+
+
+def solve_by_paper_updates(
+    X: Array,
+    pairs: Pairs,
+    loss: SquaredHinge,
+    prior_inverse: Array,
+    start: Array,
+    *,
+    C1: float,
+    C2: float,
+    step: StepRule,
+    errata: str,
+    tol: float,
+    max_iter: int,
+    report: Callable[[CertifiedIteration], object],
+) -> CertifiedMetric:
+    """Iterate the updates, measuring every W by the certificate of the reduced program.
+
+    The iteration ends at a relative gap of `tol`, at its budget, or where W leaves the positive definite
+    cone, as it does with the printed updates; the best W is returned.
+    """
+    slack = SlackProgram(X, *pairs.index_list(_MAX_PAIRS), loss, prior_inverse, C1)
+    reduced = LogDetProgram(X, pairs, loss, prior_inverse)
+    constraints = ConstraintVector(slack.problem, (start, np.zeros(slack.size)))
+    sample = constraints.sample((start, np.zeros(slack.size)))
+    updates = iterate_primal_dual(constraints, sample, C2, step, slack.primal_step(constraints, errata))
+    started, rows, dual = time.perf_counter(), [], 0.0
+    best, best_W = np.inf, start
+    with np.errstate(all="ignore"):
+        for _ in range(max_iter):
+            try:
+                update = next(updates)
+                assert not isinstance(update, Stop)
+                model = reduced(update.sample.x[0])
+            except (np.linalg.LinAlgError, NotOnManifoldError):
+                break
+            if model.value < best:
+                best, best_W = model.value, update.sample.x[0]
+            dual = max(dual, min(model.dual, model.value))
+            seconds = time.perf_counter() - started
+            gap = relative_gap(model.value, dual)
+            rows.append(CertifiedIteration(model.value, dual, gap, reduced.passes, seconds))
+            report(rows[-1])
+            if gap <= tol or not np.isfinite(model.value):
+                break
+    if not rows or not np.isfinite(best):
+        best = reduced(start).value
+    return CertifiedMetric(best_W, best, dual, tuple(rows), relative_gap(best, dual) <= tol)
+
+
+class SlackProgram:
+    """Eq. (10) in W and ξ: min ½ D(W, W₀) + (C₁/2)‖ξ‖² s.t. s (d(W) − b) − b ξ ≤ 0, −ξ ≤ 0.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Samples.
+    i, j : arrays of int
+        The samples of each pair.
+    similar : array of bool
+        Which pairs are similar.
+    loss : SquaredHinge
+        For its bounds.
+    prior_inverse : array of shape (n_features, n_features)
+        W₀⁻¹.
+    C1 : float
+        C₁.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        i: NDArray[np.intp],
+        j: NDArray[np.intp],
+        similar: NDArray[np.bool_],
+        loss: SquaredHinge,
+        prior_inverse: Array,
+        C1: float,
+    ) -> None:
+        self.size, self.C1 = len(i), C1
+        self.V = X[i] - X[j]
+        self.s = np.where(similar, 1.0, -1.0)
+        self.b = np.where(similar, loss.upper, loss.lower)
+        self.prior_inverse = prior_inverse
+        n = X.shape[1]
+        self.problem = Problem(
+            Product(SPD(n), Euclidean(self.size)),
+            cost=self._cost,
+            gradient=lambda x: (self._divergence_gradient(x[0]), C1 * x[1]),
+            inequalities=[
+                Constraint(self.h, lambda x, w: (self.weighted_outer(w), -self.b * w)),
+                Constraint(lambda x: -x[1], lambda x, w: (np.zeros((n, n)), -w)),
+            ],
+        )
+
+    def h(self, x: tuple[Array, Array]) -> Array:
+        """Return s (d(W) − b) − b ξ."""
+        W, xi = x
+        d = np.einsum("kf,kf->k", self.V @ W, self.V)
+        return np.asarray(self.s * (d - self.b) - self.b * xi)
+
+    def weighted_outer(self, w: Array) -> Array:
+        """Return ⟨w, ∂h/∂W⟩ = Σ w s v vᵀ."""
+        return np.asarray((self.V.T * (w * self.s)) @ self.V)
+
+    def _cost(self, x: tuple[Array, Array]) -> float:
+        W, xi = x
+        divergence = np.vdot(self.prior_inverse, W) - np.linalg.slogdet(W)[1]
+        return 0.5 * float(divergence) + 0.5 * self.C1 * float(xi @ xi)
+
+    def _divergence_gradient(self, W: Array) -> Array:
+        return np.asarray(0.5 * (self.prior_inverse - np.linalg.inv(W)))
+
+    def primal_step(self, constraints: ConstraintVector, errata: str) -> PrimalStep:
+        """Return updates (1) and (2) as the primal step of Algorithm 1."""
+
+        def take(sample: Sample, multipliers: Array, eta: float) -> tuple[Sample, int]:
+            lam, gamma = multipliers[: self.size], multipliers[self.size :]
+            W = self.update_W(sample, lam, eta, errata)
+            xi = self.update_xi(sample.x[1], lam, gamma, eta, errata)
+            return constraints.sample((W, xi)), 0
+
+        return take
+
+    def update_W(self, sample: Sample, lam: Array, eta: float, errata: str) -> Array:
+        """Update (1): one Riemannian gradient step and a retraction."""
+        W = sample.x[0]
+        gradient = self._divergence_gradient(W) + self.weighted_outer(lam)
+        if errata == "printed":
+            # Appendix C: the Euclidean gradient, and eigenvalues of any sign kept.
+            return symmetrised(W - eta * gradient)
+        assert isinstance(sample.frame, ProductFrame)
+        frame = sample.frame.frames[0]
+        return np.asarray(frame.retract(-eta * frame.gradient(gradient)))  # Errata E8 and E9
+
+    def update_xi(self, xi: Array, lam: Array, gamma: Array, eta: float, errata: str) -> Array:
+        """Update (2): the proximal problem in ξ in closed form."""
+        weight = eta if errata == "printed" else 1.0 / eta  # Erratum E10
+        return np.maximum((weight * xi + gamma + lam * self.b) / (self.C1 + weight), 0.0)
