@@ -30,7 +30,7 @@ from pymanopt.optimizers import TrustRegions
 
 from geodual import manifolds as ours
 from geodual.optimize.ambient import total
-from geodual.optimize.problem import ConstraintVector
+from geodual.optimize.constraint_vector import ConstraintVector
 
 from .optimality import Residual, kkt_residual
 from .problems import BenchmarkProblem

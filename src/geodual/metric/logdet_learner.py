@@ -23,7 +23,7 @@ from .pair_selection import Indices, check_index_pairs, local_pairs, sampled_pai
 from .pairs import AllPairs, PairList, Pairs, product_operations
 from .prior import prior_matrices
 
-_MAX_ITER = 100
+_MAX_ITER = 500
 
 
 class LogDetLearner(MetricLearner):

@@ -116,7 +116,7 @@ class LogDetProgram:
         minimum = newton_cg(
             self,
             self(W),
-            tol=0.0,
+            tol=-1.0,  # the gap decides, not the gradient
             max_iter=max_iter,
             step_limit=SPD(len(W)).step_limit,
             forcing=0.5,  # a Hessian product costs as much as an evaluation here

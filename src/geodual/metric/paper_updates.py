@@ -13,8 +13,8 @@ from geodual.manifolds.base import Array
 from geodual.manifolds.product import ProductFrame
 from geodual.manifolds.spd import symmetrised
 from geodual.optimize import Constraint, Problem
+from geodual.optimize.constraint_vector import ConstraintVector, Sample
 from geodual.optimize.primal_dual import PrimalStep, StepRule, iterate_primal_dual
-from geodual.optimize.problem import ConstraintVector, Sample
 from geodual.optimize.progress import Stop
 
 from .logdet_program import CertifiedIteration, CertifiedMetric, LogDetProgram, relative_gap

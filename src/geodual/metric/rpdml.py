@@ -54,7 +54,7 @@ class RPDML(LogDetLearner):
     tol : float
         Relative duality gap to reach.
     max_iter : int, optional
-        Bound on the iterations: 100 by default, 1,000 for the paper's updates.
+        Bound on the iterations: 500 by default, 1,000 for the paper's updates.
     n_components : int, optional
         Rank of the transformation; all by default.
     random_state : int or RandomState, optional

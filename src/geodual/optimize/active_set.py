@@ -16,9 +16,9 @@ from scipy.optimize import nnls
 from geodual.manifolds import NotOnManifoldError
 from geodual.manifolds.base import Array
 
+from .constraint_vector import ConstraintVector, Sample
 from .kkt import KKT, Units, measure_kkt
 from .lagrangian import Lagrangian, LocalLagrangian
-from .problem import ConstraintVector, Sample
 
 _MAX_STEPS = 12
 _CG_ACCURACY = (1e-10, 1e-3)

@@ -11,8 +11,8 @@ import numpy as np
 from geodual.manifolds import Frame, NotOnManifoldError
 from geodual.manifolds.base import Array, Coordinates
 
+from .constraint_vector import ConstraintVector, Sample
 from .lagrangian import Lagrangian
-from .problem import ConstraintVector, Sample
 
 _PROBES = 3
 

@@ -11,7 +11,8 @@ from geodual.manifolds import Frame
 from geodual.manifolds.base import Array, Coordinates, HalfSquaredDistance, HessianMap, Point, Vector
 
 from .ambient import scaled, total
-from .problem import Constraint, ConstraintVector, Sample
+from .constraint_vector import ConstraintVector, Sample
+from .problem import Constraint
 
 _EPS = float(np.finfo(float).eps)
 _DIFFERENCE_STEP = float(np.sqrt(_EPS))

@@ -8,9 +8,9 @@ import numpy as np
 
 from geodual.manifolds.base import Array
 
+from .constraint_vector import ConstraintVector, Sample
 from .lagrangian import Lagrangian
 from .newton_cg import newton_cg
-from .problem import ConstraintVector, Sample
 from .progress import Stop, Update
 
 StepRule = str | float | Callable[[int], float]

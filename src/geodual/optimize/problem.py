@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geodual.manifolds import Frame, Manifold, as_manifold
+from geodual.manifolds import Manifold, as_manifold
 from geodual.manifolds.base import Array, Point, Vector
 
-from .ambient import pairing, scaled, total
+from .ambient import pairing
 
 _INSTALL_JAX = "write it with jax.numpy and use Problem.from_jax (pip install 'geodual[jax]')"
 
@@ -166,114 +166,6 @@ class Problem:
     def blocks(self) -> tuple[Constraint, ...]:
         """All constraint blocks, the inequalities first."""
         return self.inequalities + self.equalities
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A point with its frame, and the values of cost and constraints there."""
-
-    frame: Frame
-    cost: float
-    constraints: Array
-
-    @property
-    def x(self) -> Point:
-        """The point."""
-        return self.frame.point
-
-
-class ConstraintVector:
-    """All constraints of a problem as one vector c = (h, g), whose block sizes are read off at a point."""
-
-    def __init__(self, problem: Problem, x: Point) -> None:
-        self.problem = problem
-        sizes = [len(block(x)) for block in problem.blocks]
-        ends = np.cumsum(sizes, dtype=int)
-        self._slices = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
-        self.size = int(sum(sizes))
-        self.n_inequalities = int(sum(sizes[: len(problem.inequalities)]))
-        self.is_equality = np.arange(self.size) >= self.n_inequalities
-        self._rows_at: Point = None
-        self._rows: dict[int, Sequence[Vector]] = {}
-
-    def sample(self, x: Point) -> Sample:
-        """Evaluate cost and constraints at `x`."""
-        return Sample(self.problem.manifold.frame(x), float(self.problem.cost(x)), self.value(x))
-
-    def value(self, x: Point) -> Array:
-        """Return c(x)."""
-        values = _joined([block(x) for block in self.problem.blocks])
-        if len(values) != self.size:
-            raise ValueError(f"The constraints gave {len(values)} numbers, but {self.size} at the start.")
-        return values
-
-    def derivative(self, x: Point, u: Vector) -> Array:
-        """Return Dc(x)[u]; gradients formed for want of `directional` are kept while `x` is the same."""
-        return _joined([self._block_derivative(k, x, u) for k in range(len(self._slices))])
-
-    def _block_derivative(self, k: int, x: Point, u: Vector) -> Array:
-        block = self.problem.blocks[k]
-        if block.directional is not None:
-            return block.derivative(x, u)
-        if self._rows_at is not x:
-            self._rows_at, self._rows = x, {}
-        if k not in self._rows:
-            size = self._slices[k].stop - self._slices[k].start
-            self._rows[k] = block.rows(x, np.arange(size))
-        return np.array([pairing(row, u) for row in self._rows[k]])
-
-    def weighted(self, w: Array) -> list[tuple[Constraint, Array]]:
-        """Pair the blocks that have a non-zero weight with their weights."""
-        return [(block, part) for block, part in self._parts(w) if part.any()]
-
-    def lagrangian_gradient(self, x: Point, cost_weight: float, w: Array) -> Vector:
-        """Return the Euclidean gradient of a f + ⟨w, c⟩."""
-        terms = [block.jacobian_product(x, part) for block, part in self.weighted(w)]
-        if cost_weight or not terms:
-            terms.append(scaled(cost_weight, self.problem.gradient(x)))
-        return total(terms)
-
-    def lagrangian_hessian(
-        self, x: Point, cost_weight: float, weighted: list[tuple[Constraint, Array]], u: Vector
-    ) -> list[Vector]:
-        """Return terms whose sum is the Euclidean Hessian of a f + ⟨w, c⟩ times `u`, so far as it is given.
-
-        ``weighted(w)`` stands for w, for it serves many products.
-        """
-        terms = [b.hessian_product(x, part, u) for b, part in weighted if b.hessian_product is not None]
-        if cost_weight and self.problem.hessian_product is not None:
-            terms.append(scaled(cost_weight, self.problem.hessian_product(x, u)))
-        return terms
-
-    def gradient_without_hessian(
-        self, x: Point, cost_weight: float, weighted: list[tuple[Constraint, Array]]
-    ) -> Vector | None:
-        """Return the Euclidean gradient of the parts whose second derivative is not given, if any."""
-        terms = [b.jacobian_product(x, part) for b, part in weighted if b.hessian_product is None]
-        if cost_weight and self.problem.hessian_product is None:
-            terms.append(scaled(cost_weight, self.problem.gradient(x)))
-        return total(terms) if terms else None
-
-    def adjoint(self, x: Point, w: Array) -> list[Vector]:
-        """Return terms whose sum is Σₖ wₖ ∇cₖ(x)."""
-        return [block.jacobian_product(x, part) for block, part in self._parts(w)]
-
-    def gradients(self, x: Point, indices: NDArray[np.intp]) -> list[Vector]:
-        """Return ∇cₖ(x) for the given k, in increasing order."""
-        rows: list[Vector] = []
-        for block, part in zip(self.problem.blocks, self._slices, strict=True):
-            within = indices[(indices >= part.start) & (indices < part.stop)] - part.start
-            rows.extend(block.rows(x, within) if within.size else ())
-        return rows
-
-    def _parts(self, w: Array) -> list[tuple[Constraint, Array]]:
-        return [(block, w[part]) for block, part in zip(self.problem.blocks, self._slices, strict=True)]
-
-
-def _joined(parts: list[Array]) -> Array:
-    if len(parts) == 1:
-        return parts[0]
-    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _as_vector(values: Any) -> Array:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from geodual.manifolds.base import Array
 
+from .constraint_vector import Sample
 from .kkt import KKT
-from .problem import Sample
 from .result import Status
 
 

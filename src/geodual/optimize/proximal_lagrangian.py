@@ -16,10 +16,10 @@ import numpy as np
 from geodual.manifolds.base import Array
 
 from .active_set import Polished, polish
+from .constraint_vector import ConstraintVector, Sample
 from .kkt import Units, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import Minimum, newton_cg
-from .problem import ConstraintVector, Sample
 from .progress import Stop, Update
 
 _PENALTY = 3.0

@@ -12,10 +12,11 @@ import numpy as np
 from geodual.manifolds import NoLogarithmError, NotOnManifoldError
 from geodual.manifolds.base import Array, Point, Vector
 
+from .constraint_vector import ConstraintVector, Sample
 from .history import History, Iteration
 from .kkt import KKT, Units, measure_kkt, measure_units, refreshed_units
 from .primal_dual import primal_dual, primal_dual_linearized
-from .problem import ConstraintVector, Problem, Sample
+from .problem import Problem
 from .progress import Stop, Update
 from .proximal_lagrangian import proximal_lagrangian
 from .result import Iterate, Result, Status

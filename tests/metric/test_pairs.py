@@ -1,0 +1,115 @@
+"""Passes over pairs against sums written out over difference vectors."""
+
+import numpy as np
+import pytest
+
+from geodual.metric import pairs as pairs_module
+from geodual.metric.pair_loss import OneSidedBurg, SquaredHinge
+from geodual.metric.pairs import AllPairs, PairList
+
+LOSSES = [SquaredHinge(1.5, 4.0, 0.7, 1.3), OneSidedBurg(1.5, 4.0, 0.8)]
+N, F = 23, 4
+
+
+@pytest.fixture(params=["all", "all weighted", "list", "list weighted"])
+def case(request):
+    """Pairs, samples, and the same as plain lists: differences, signs, weights."""
+    rng = np.random.default_rng(0)
+    labels = np.sort(rng.integers(3, size=N))
+    Z = rng.standard_normal((N, F))
+    i, j = np.triu_indices(N, 1)
+    if "list" in request.param:
+        chosen = rng.permutation(len(i))[:80]
+        i, j = i[chosen], j[chosen]
+    similar = labels[i] == labels[j]
+    sample_weight = rng.uniform(0.5, 2.0, N) if "weighted" in request.param else None
+    weight = np.ones(len(i)) if sample_weight is None else sample_weight[i] * sample_weight[j]
+    if "list" in request.param:
+        pairs = PairList(np.column_stack([i, j]), similar, None if sample_weight is None else weight)
+    else:
+        pairs = AllPairs(labels, sample_weight)
+    return pairs, Z, Z[i] - Z[j], similar, weight
+
+
+def by_kind(function, values, similar):
+    """Evaluate a function of a loss, whose two branches have domains of their own."""
+    result = np.empty(len(values))
+    for kind, chosen in ((True, similar), (False, ~similar)):
+        result[chosen] = function(values[chosen], kind)
+    return result
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_evaluate(case, loss) -> None:
+    pairs, Z, V, similar, weight = case
+    d = (V**2).sum(axis=1)
+    slope = by_kind(loss.slope, d, similar)
+    found = pairs.evaluate(Z, loss)
+    assert pairs.n_pairs == len(V)
+    assert pairs.total_weight == pytest.approx(weight.sum())
+    assert found.value == pytest.approx(weight @ by_kind(loss.value, d, similar))
+    assert found.conjugate == pytest.approx(weight @ by_kind(loss.conjugate, slope, similar))
+    assert found.curvature_total == pytest.approx(weight @ by_kind(loss.curvature, d, similar))
+    np.testing.assert_allclose(found.slope_sum, (V.T * (weight * slope)) @ V, atol=1e-10)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_curvature_product(case, loss, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs, Z, V, similar, weight = case
+    if not kept:
+        monkeypatch.setattr(pairs_module, "_CURVATURE_BUDGET", 0)
+    S = np.random.default_rng(1).standard_normal((F, F))
+    S = S + S.T
+    curvature = weight * by_kind(loss.curvature, (V**2).sum(axis=1), similar)
+    form = np.einsum("ki,ij,kj->k", V, S, V)
+    found = pairs.curvature_product(Z, S, loss, pairs.evaluate(Z, loss).curvatures)
+    np.testing.assert_allclose(found, (V.T * (curvature * form)) @ V, atol=1e-9)
+
+
+def test_second_moment(case) -> None:
+    pairs, Z, V, _, weight = case
+    np.testing.assert_allclose(pairs.second_moment(Z), (V.T * weight) @ V / weight.sum(), atol=1e-12)
+
+
+def test_tiles_and_chunks_do_not_matter(case, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs, Z, *_ = case
+    expected = pairs.evaluate(Z, LOSSES[0])
+    for name, size in (("_ROWS", 4), ("_COLUMNS", 5), ("_CHUNK", 7)):
+        monkeypatch.setattr(pairs_module, name, size)
+    if isinstance(pairs, AllPairs):
+        pairs = AllPairs(pairs._labels, pairs._weight)
+        assert len(pairs._tiles) > 20
+    found = pairs.evaluate(Z, LOSSES[0])
+    assert found.value == pytest.approx(expected.value)
+    np.testing.assert_allclose(found.slope_sum, expected.slope_sum, atol=1e-11)
+
+
+def test_index_list(case) -> None:
+    pairs, Z, V, similar, _ = case
+    i, j, kinds = pairs.index_list(1000)
+    assert kinds.sum() == similar.sum()
+    np.testing.assert_allclose(np.sort(((Z[i] - Z[j]) ** 2).sum(axis=1)), np.sort((V**2).sum(axis=1)))
+    with pytest.raises(ValueError, match="too many to list"):
+        pairs.index_list(10)
+
+
+def test_labels_must_be_sorted() -> None:
+    with pytest.raises(ValueError, match="sorted"):
+        AllPairs(np.array([0, 1, 0]))
+
+
+@pytest.mark.parametrize("similar", [True, False])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_losses_are_consistent(loss, similar: bool) -> None:
+    """Slope and curvature are derivatives; Fenchel's equality holds at the slope, else his inequality."""
+    d = np.linspace(0.05, 9.0, 400)
+    d = d[np.abs(d - (loss.upper if similar else loss.lower)) > 0.02]
+    step = 1e-5
+    ahead, behind = loss.value(d + step, similar), loss.value(d - step, similar)
+    np.testing.assert_allclose(loss.slope(d, similar), (ahead - behind) / (2 * step), atol=1e-5)
+    rise = (loss.slope(d + step, similar) - loss.slope(d - step, similar)) / (2 * step)
+    np.testing.assert_allclose(loss.curvature(d, similar), rise, atol=1e-3, rtol=1e-4)
+    a = loss.slope(d, similar)
+    np.testing.assert_allclose(loss.conjugate(a, similar), a * d - loss.value(d, similar), atol=1e-12)
+    assert (loss.conjugate(a[:, None], similar) >= a[:, None] * d - loss.value(d, similar) - 1e-12).all()
