@@ -28,7 +28,7 @@ def case(request):
         pairs = PairList(np.column_stack([i, j]), similar, None if sample_weight is None else weight)
     else:
         pairs = AllPairs(labels, sample_weight)
-    return pairs, Z, Z[i] - Z[j], similar, weight
+    return pairs, Z, Z[i] - Z[j], similar, weight, sample_weight
 
 
 def by_kind(function, values, similar):
@@ -41,12 +41,11 @@ def by_kind(function, values, similar):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_evaluate(case, loss) -> None:
-    pairs, Z, V, similar, weight = case
+    pairs, Z, V, similar, weight, _ = case
     d = (V**2).sum(axis=1)
     slope = by_kind(loss.slope, d, similar)
     found = pairs.evaluate(Z, loss)
     assert pairs.n_pairs == len(V)
-    assert pairs.total_weight == pytest.approx(weight.sum())
     assert found.value == pytest.approx(weight @ by_kind(loss.value, d, similar))
     assert found.conjugate == pytest.approx(weight @ by_kind(loss.conjugate, slope, similar))
     assert found.curvature_total == pytest.approx(weight @ by_kind(loss.curvature, d, similar))
@@ -56,7 +55,7 @@ def test_evaluate(case, loss) -> None:
 @pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_curvature_product(case, loss, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs, Z, V, similar, weight = case
+    pairs, Z, V, similar, weight, _ = case
     if not kept:
         monkeypatch.setattr(pairs_module, "_CURVATURE_BUDGET", 0)
     S = np.random.default_rng(1).standard_normal((F, F))
@@ -68,8 +67,18 @@ def test_curvature_product(case, loss, kept: bool, monkeypatch: pytest.MonkeyPat
 
 
 def test_second_moment(case) -> None:
-    pairs, Z, V, _, weight = case
-    np.testing.assert_allclose(pairs.second_moment(Z), (V.T * weight) @ V / weight.sum(), atol=1e-12)
+    pairs, Z, V, _, weight, _ = case
+    np.testing.assert_allclose(pairs.second_moment(Z), (V.T * weight) @ V / pairs.total_weight, atol=1e-12)
+
+
+def test_total_weight_counts_copies_of_a_sample_as_pairs(case) -> None:
+    pairs, *_, weight, sample_weight = case
+    own = (
+        0.0
+        if sample_weight is None or isinstance(pairs, PairList)
+        else sample_weight @ (sample_weight - 1.0) / 2
+    )
+    assert pairs.total_weight == pytest.approx(weight.sum() + own)
 
 
 def test_tiles_and_chunks_do_not_matter(case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,9 +95,10 @@ def test_tiles_and_chunks_do_not_matter(case, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_index_list(case) -> None:
-    pairs, Z, V, similar, _ = case
-    i, j, kinds = pairs.index_list(1000)
+    pairs, Z, V, similar, weight, _ = case
+    i, j, kinds, weights = pairs.index_list(1000)
     assert kinds.sum() == similar.sum()
+    np.testing.assert_allclose(np.sort(weights), np.sort(weight))
     np.testing.assert_allclose(np.sort(((Z[i] - Z[j]) ** 2).sum(axis=1)), np.sort((V**2).sum(axis=1)))
     with pytest.raises(ValueError, match="too many to list"):
         pairs.index_list(10)

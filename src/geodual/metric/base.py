@@ -138,10 +138,15 @@ def feature_shares(components: Array, X: Array) -> Array:
 
 
 def leading_components(W: Array, n_components: int | None) -> Array:
-    """Return L with LᵀL = W or, of the best rank, nearest to it: eigenvectors by falling eigenvalue."""
+    """Return L with LᵀL = W: its Cholesky factor or, for a lower rank, its leading eigenvectors.
+
+    The Cholesky factor is unique, where eigenvectors of equal eigenvalues are not.
+    """
     n_features = len(W)
     if n_components is not None and not 1 <= n_components <= n_features:
         raise ValueError(f"`n_components` must be between 1 and {n_features}, got {n_components}.")
+    if n_components is None:
+        return np.asarray(np.linalg.cholesky(W).T)
     spectrum, basis = np.linalg.eigh(W)
     order = np.argsort(spectrum)[::-1][:n_components]
     directions = basis[:, order]

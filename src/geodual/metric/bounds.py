@@ -26,17 +26,17 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
 
 
 def percentile_bounds(
-    distances: Array, percentiles: tuple[float, float], what: str = "samples"
+    distances: Array, percentiles: tuple[float, float], counts: Array | None = None, what: str = "samples"
 ) -> tuple[float, float]:
     """Return percentiles of squared distances as bounds that can be used.
 
-    A lower percentile of zero (many equal samples) is replaced by the smallest positive distance, with a
-    warning.
+    Distances may count more than once. A lower percentile of zero (many equal samples) is replaced by the
+    smallest positive distance, with a warning.
     """
     low, high = percentiles
     if not 0.0 <= low < high <= 100.0:
         raise ValueError(f"`percentiles` must satisfy 0 ≤ low < high ≤ 100, got {percentiles}.")
-    u, l = (float(value) for value in np.percentile(distances, [low, high]))  # noqa: E741
+    u, l = (counted_percentile(distances, counts, percentile) for percentile in (low, high))  # noqa: E741
     positive = distances[distances > 0.0]
     if not positive.size:
         raise ValueError(f"All {what} are equal: there is no distance to learn. Check the features.")
@@ -58,6 +58,21 @@ def percentile_bounds(
             stacklevel=4,
         )
     return u, l
+
+
+def counted_percentile(values: Array, counts: Array | None, percentile: float) -> float:
+    """Return the percentile of values that count more than once, as if they were repeated."""
+    if counts is None:
+        return float(np.percentile(values, percentile))
+    order = np.argsort(values)
+    values, reached = values[order], np.cumsum(counts[order])
+    position = percentile / 100.0 * (reached[-1] - 1.0)
+    below, fraction = np.floor(position), position - np.floor(position)
+    low, high = (
+        values[min(int(np.searchsorted(reached, at, side="right")), len(values) - 1)]
+        for at in (below, below + 1.0)
+    )
+    return float(low + fraction * (high - low))
 
 
 def squared_distances(Z: Array, rng: np.random.RandomState) -> tuple[Array, bool]:

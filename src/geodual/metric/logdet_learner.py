@@ -57,18 +57,29 @@ class LogDetLearner(MetricLearner):
         y : array of shape (n_samples,)
             Class labels of any type.
         sample_weight : array of shape (n_samples,), optional
-            A pair weighs the product of the weights of its samples.
+            How often each sample counts; a pair weighs the product of the weights of its samples.
 
         Returns
         -------
         self
         """
         X, labels = self._validate(X, y)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         self._check_parameters()
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            X, labels, weight = X[weight > 0.0], labels[weight > 0.0], weight[weight > 0.0]
         with blas_threads_for(product_operations(*X.shape)):
             self._fit(X, labels, weight)
         return self
+
+    def fit_from(self, start: Array | None, X: Any, y: Any) -> LogDetLearner:
+        """Learn a metric as `fit` does, but start the iteration from another one's `W_`."""
+        self._warm_start = start
+        try:
+            return self.fit(X, y)
+        finally:
+            del self._warm_start
 
     def _check_parameters(self) -> None:
         if not self.tol > 0.0:
@@ -80,10 +91,11 @@ class LogDetLearner(MetricLearner):
         W0, prior_inverse = prior_matrices(self.prior, X)
         rng = check_random_state(self.random_state)
         factor = np.linalg.cholesky(W0)
-        self.bounds_, self.bounds_are_exact_ = self._find_bounds(X @ factor, rng)
+        self.bounds_, self.bounds_are_exact_ = self._find_bounds(X @ factor, weight, rng)
         order = np.argsort(labels, kind="stable")
         pairs = self._select_pairs(X @ factor, labels, order, weight, rng)
-        found = self._solve(X[order], pairs, prior_inverse, self._start(W0))
+        start = getattr(self, "_warm_start", None)
+        found = self._solve(X[order], pairs, prior_inverse, W0 if start is None else start)
         if isinstance(self.pairs, str) and self.pairs == "local":
             # Once more among the neighbours under the metric just learnt.
             Z = X @ np.linalg.cholesky(found.W)
@@ -91,14 +103,19 @@ class LogDetLearner(MetricLearner):
             found = self._solve(X[order], pairs, prior_inverse, found.W)
         self._keep(found, pairs, X)
 
-    def _start(self, W0: Array) -> Array:
-        return W0
-
-    def _find_bounds(self, Z: Array, rng: np.random.RandomState) -> tuple[tuple[float, float], bool]:
+    def _find_bounds(
+        self, Z: Array, weight: Array | None, rng: np.random.RandomState
+    ) -> tuple[tuple[float, float], bool]:
         if self.bounds is not None:
             return check_bounds(self.bounds), True
         distances, exact = squared_distances(Z, rng)
-        return percentile_bounds(distances, self.percentiles), exact
+        counts = None
+        if weight is not None and exact:
+            # Copies of a sample are at distance zero of each other.
+            i, j = np.triu_indices(len(Z), 1)
+            distances = np.append(distances, 0.0)
+            counts = np.append(weight[i] * weight[j], 0.5 * float(weight @ (weight - 1.0)))
+        return percentile_bounds(distances, self.percentiles, counts), exact
 
     def _select_pairs(
         self, Z: Array, labels: Indices, order: Indices, weight: Array | None, rng: np.random.RandomState
@@ -132,6 +149,7 @@ class LogDetLearner(MetricLearner):
 
     def _keep(self, found: CertifiedMetric, pairs: Pairs, X: Array) -> None:
         self._set_metric(leading_components(found.W, self.n_components), X)
+        self.W_ = found.W
         self.objective_, self.dual_objective_ = found.primal, found.dual
         self.duality_gap_ = found.gap
         self.history_ = found.history

@@ -42,6 +42,15 @@ class LossPass(NamedTuple):
     curvatures: list[Array] | None
 
 
+class PairTable(NamedTuple):
+    """Pairs one by one: the rows of both samples, whether they are similar, and how much they weigh."""
+
+    i: NDArray[np.intp]
+    j: NDArray[np.intp]
+    similar: NDArray[np.bool_]
+    weight: Array
+
+
 class Pairs(ABC):
     """A set of similar and dissimilar pairs.
 
@@ -69,8 +78,8 @@ class Pairs(ABC):
         """Return the weighted mean of z zᵀ over the differences z of all pairs."""
 
     @abstractmethod
-    def index_list(self, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-        """Return both samples of every pair and whether it is similar, if they are at most `limit`."""
+    def index_list(self, limit: int) -> PairTable:
+        """Return every pair with its kind and weight, if they are at most `limit`."""
 
     def _check_limit(self, limit: int) -> None:
         if self.n_pairs > limit:
@@ -94,7 +103,7 @@ class AllPairs(Pairs):
     labels : array of int
         Classes, in increasing order: samples must be sorted by class, so that a tile is of one kind.
     sample_weight : array, optional
-        A pair weighs the product of the weights of its samples.
+        How often each sample counts; a pair weighs the product of the weights of its samples.
     """
 
     def __init__(self, labels: NDArray[np.intp], sample_weight: Array | None = None) -> None:
@@ -107,7 +116,8 @@ class AllPairs(Pairs):
         self._tiles = list(_class_tiles(labels))
         weight = np.ones(n) if sample_weight is None else sample_weight
         self._weights = weight
-        self.total_weight = 0.5 * float(weight.sum() ** 2 - weight @ weight)
+        # A sample of weight 2 is two equal samples, which make a pair of their own.
+        self.total_weight = 0.5 * float(weight.sum() ** 2 - weight.sum())
 
     def _pair_weight(self, tile: _Tile) -> Array | None:
         if self._weight is None:
@@ -149,12 +159,12 @@ class AllPairs(Pairs):
         weight = self._weights
         mass = float(weight.sum())
         centred = Z - (weight @ Z) / mass
-        return np.asarray((centred.T * (weight * (mass / self.total_weight))) @ centred)
+        return np.asarray((centred.T * (weight * (mass / max(self.total_weight, 1e-300)))) @ centred)
 
-    def index_list(self, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+    def index_list(self, limit: int) -> PairTable:
         self._check_limit(limit)
         i, j = np.triu_indices(len(self._labels), 1)
-        return i, j, self._labels[i] == self._labels[j]
+        return PairTable(i, j, self._labels[i] == self._labels[j], self._weights[i] * self._weights[j])
 
 
 class _LaplacianSum:
@@ -212,6 +222,10 @@ class _Group:
     j: NDArray[np.intp]
     similar: bool
     weight: Array | None
+
+    @property
+    def weights(self) -> Array:
+        return np.ones(len(self.i)) if self.weight is None else self.weight
 
     def chunks(self) -> Iterator[slice]:
         for start in range(0, len(self.i), _CHUNK):
@@ -275,14 +289,12 @@ class PairList(Pairs):
         return np.asarray(np.sum(sums, axis=0))
 
     def second_moment(self, Z: Array) -> Array:
-        sums = [
-            group.laplacian_sum(Z, np.ones(len(group.i)) if group.weight is None else group.weight)
-            for group in self._groups
-        ]
+        sums = [group.laplacian_sum(Z, group.weights) for group in self._groups]
         return np.asarray(np.sum(sums, axis=0) / max(self.total_weight, 1e-300))
 
-    def index_list(self, limit: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+    def index_list(self, limit: int) -> PairTable:
         self._check_limit(limit)
-        similar, dissimilar = self._groups
-        kinds = np.repeat([True, False], [len(similar.i), len(dissimilar.i)])
-        return np.concatenate([similar.i, dissimilar.i]), np.concatenate([similar.j, dissimilar.j]), kinds
+        i, j, weight = (
+            np.concatenate([getattr(group, name) for group in self._groups]) for name in ("i", "j", "weights")
+        )
+        return PairTable(i, j, np.repeat([True, False], [len(group.i) for group in self._groups]), weight)

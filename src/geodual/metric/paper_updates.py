@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geodual.manifolds import SPD, Euclidean, NotOnManifoldError, Product
 from geodual.manifolds.base import Array
@@ -19,7 +18,7 @@ from geodual.optimize.progress import Stop
 
 from .logdet_program import CertifiedIteration, CertifiedMetric, LogDetProgram, relative_gap
 from .pair_loss import SquaredHinge
-from .pairs import Pairs
+from .pairs import Pairs, PairTable
 
 ERRATA = ("corrected", "printed")
 _MAX_PAIRS = 2_000_000
@@ -45,7 +44,7 @@ def solve_by_paper_updates(
     The iteration ends at a relative gap of `tol`, at its budget, or where W leaves the positive definite
     cone, as it does with the printed updates; the best W is returned.
     """
-    slack = SlackProgram(X, *pairs.index_list(_MAX_PAIRS), loss, prior_inverse, C1)
+    slack = SlackProgram(X, pairs.index_list(_MAX_PAIRS), loss, prior_inverse, C1)
     reduced = LogDetProgram(X, pairs, loss, prior_inverse)
     constraints = ConstraintVector(slack.problem, (start, np.zeros(slack.size)))
     sample = constraints.sample((start, np.zeros(slack.size)))
@@ -81,10 +80,8 @@ class SlackProgram:
     ----------
     X : array of shape (n_samples, n_features)
         Samples.
-    i, j : arrays of int
-        The samples of each pair.
-    similar : array of bool
-        Which pairs are similar.
+    pairs : PairTable
+        The pairs; one of weight 2 stands for two equal ones, with equal ξ, λ and γ.
     loss : SquaredHinge
         For its bounds.
     prior_inverse : array of shape (n_features, n_features)
@@ -96,17 +93,15 @@ class SlackProgram:
     def __init__(
         self,
         X: Array,
-        i: NDArray[np.intp],
-        j: NDArray[np.intp],
-        similar: NDArray[np.bool_],
+        pairs: PairTable,
         loss: SquaredHinge,
         prior_inverse: Array,
         C1: float,
     ) -> None:
-        self.size, self.C1 = len(i), C1
-        self.V = X[i] - X[j]
-        self.s = np.where(similar, 1.0, -1.0)
-        self.b = np.where(similar, loss.upper, loss.lower)
+        self.size, self.C1, self.weight = len(pairs.i), C1, pairs.weight
+        self.V = X[pairs.i] - X[pairs.j]
+        self.s = np.where(pairs.similar, 1.0, -1.0)
+        self.b = np.where(pairs.similar, loss.upper, loss.lower)
         self.prior_inverse = prior_inverse
         n = X.shape[1]
         self.problem = Problem(
@@ -127,12 +122,12 @@ class SlackProgram:
 
     def weighted_outer(self, w: Array) -> Array:
         """Return ⟨w, ∂h/∂W⟩ = Σ w s v vᵀ."""
-        return np.asarray((self.V.T * (w * self.s)) @ self.V)
+        return np.asarray((self.V.T * (self.weight * w * self.s)) @ self.V)
 
     def _cost(self, x: tuple[Array, Array]) -> float:
         W, xi = x
         divergence = np.vdot(self.prior_inverse, W) - np.linalg.slogdet(W)[1]
-        return 0.5 * float(divergence) + 0.5 * self.C1 * float(xi @ xi)
+        return 0.5 * float(divergence) + 0.5 * self.C1 * float(self.weight @ xi**2)
 
     def _divergence_gradient(self, W: Array) -> Array:
         return np.asarray(0.5 * (self.prior_inverse - np.linalg.inv(W)))

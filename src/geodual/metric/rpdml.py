@@ -64,8 +64,10 @@ class RPDML(LogDetLearner):
 
     Attributes
     ----------
+    W_ : array of shape (n_features, n_features)
+        W.
     components_ : array of shape (n_components, n_features)
-        L with W = LᵀL.
+        L with W = LᵀL, or of lower rank.
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed training data; they sum to one.
     duality_gap_, objective_, dual_objective_ : float

@@ -1,0 +1,238 @@
+"""What fitting a metric costs: RPDML by its bare matrix products and by NCA, ITML by metric-learn's, scaling."""
+
+from __future__ import annotations
+
+import functools
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from sklearn.preprocessing import StandardScaler
+
+from geodual.metric import ITML, RPDML
+from geodual.metric.pairs import AllPairs
+
+from .timing import fitted_exponent, format_seconds, format_table
+
+TOL = 1e-6
+ROUNDS = 3
+LONGEST = 60.0  # seconds: a size that is expected to take longer is left out
+SAMPLES = (500, 1000, 2000, 4000, 8000)
+FEATURES = (10, 50, 100, 200, 500)
+PAIRS = (1_000, 10_000, 100_000, 1_000_000)
+ITML_GAMMA = 0.01  # on all pairs: about the total weight of metric-learn's default, 1, on its constraints
+CONSTRAINTS = 1000
+
+Array = NDArray[np.float64]
+
+
+def synthetic_set() -> tuple[Array, NDArray[np.intp]]:
+    """Return the 697 × 70 set on which metric learners are timed, standardised."""
+    X, y = make_classification(697, 70, n_informative=15, n_redundant=20, class_sep=0.7, random_state=0)
+    return StandardScaler().fit_transform(X), y
+
+
+def metric_fit_table(
+    Cs: Sequence[float] = (100.0, 1000.0, 10_000.0), report: Callable[[str], object] = print
+) -> str:
+    """Fit RPDML to all pairs of the 697 × 70 set and return its costs as a table.
+
+    Parameters
+    ----------
+    Cs : sequence of float
+        Weights of the violations.
+    report : callable
+        Receives a progress line for each fit.
+    """
+    X, y = synthetic_set()
+    report("  scikit-learn's NCA …")
+    nca = _best(lambda: NeighborhoodComponentsAnalysis(random_state=0).fit(X, y))
+    product = _product_seconds(X, y)
+    rows = []
+    for C in Cs:
+        report(f"  RPDML, C = {C:g} …")
+        learner = RPDML(C=C, tol=TOL)
+        seconds = _best(lambda learner=learner: learner.fit(X, y))
+        passes = learner.history_[-1].passes
+        rows.append(
+            [
+                f"C = {C:,.0f}",
+                format_seconds(seconds),
+                str(passes),
+                f"{learner.duality_gap_:.0e}",
+                f"{seconds / (passes * product):.2f}",
+                f"{seconds / nca:.2f}",
+                f"{_peak_megabytes(lambda learner=learner: learner.fit(X, y)):.1f}",
+            ]
+        )
+    header = ["RPDML", "time", "passes", "gap", "by products", "by NCA", "peak MB"]
+    return (
+        f"{X.shape[0]} × {X.shape[1]}, all {len(X) * (len(X) - 1) // 2:,} pairs, to a relative gap of {TOL:g}; "
+        f"best of {ROUNDS}. The bare matrix products of a pass take {format_seconds(product)},\n"
+        f"scikit-learn's NCA {format_seconds(nca)}; memory is Python's peak above the data.\n\n"
+        + format_table(header, rows)
+    )
+
+
+def itml_table(report: Callable[[str], object] = print) -> str:
+    """Fit ITML to all pairs and metric-learn's to 1,000 constraints, and return the times as a table.
+
+    Parameters
+    ----------
+    report : callable
+        Receives a progress line for each fit.
+    """
+    X, y = synthetic_set()
+    report("  ITML on all pairs …")
+    ours = ITML(gamma=ITML_GAMMA, tol=TOL)
+    seconds = _best(lambda: ours.fit(X, y))
+    rows = [["geodual", f"{ours.n_pairs_:,}", format_seconds(seconds), f"{ours.duality_gap_:.0e}", "1"]]
+    with _working_metric_learn() as metric_learn:
+        for bounds, name in ((None, "metric-learn"), (np.array(ours.bounds_), "metric-learn, our bounds")):
+            report(f"  {name} …")
+            peer = metric_learn.ITML_Supervised(n_constraints=CONSTRAINTS, random_state=0)
+            peer_seconds = _best(lambda peer=peer, bounds=bounds: peer.fit(X, y, bounds=bounds), rounds=1)
+            ended = "—" if peer.n_iter_ + 1 < peer.max_iter else "out of sweeps"
+            rows.append(
+                [
+                    name,
+                    f"2 × {CONSTRAINTS:,}",
+                    format_seconds(peer_seconds),
+                    ended,
+                    f"{peer_seconds / seconds:.1f}",
+                ]
+            )
+    table = format_table(["ITML", "pairs", "time", "gap", "times ours"], rows)
+    return f"ITML on {X.shape[0]} × {X.shape[1]}, gamma = {ITML_GAMMA:g} on all pairs\n\n{table}"
+
+
+def metric_scaling_table(longest: float = LONGEST, report: Callable[[str], object] = print) -> str:
+    """Fit RPDML with C = 100 to growing sets and return the times with fitted exponents.
+
+    Parameters
+    ----------
+    longest : float
+        Seconds; sizes that the sizes before them predict to take longer are left out.
+    report : callable
+        Receives a progress line for each fit.
+    """
+    series: list[tuple[str, Sequence[int], Callable[[int], tuple[RPDML, Array, Any]]]] = [
+        ("N, all pairs, n = 20", SAMPLES, lambda N: (RPDML(), *_classes(N, 20))),
+        ("n, all pairs, N = 500", FEATURES, lambda n: (RPDML(), *_classes(500, n))),
+        (
+            "sampled pairs, N = 3,000, n = 20",
+            PAIRS,
+            lambda m: (RPDML(pairs=m, random_state=0), *_classes(3000, 20)),
+        ),
+    ]
+    return "\n\n".join(_series_table(*one, longest, report) for one in series)
+
+
+def _series_table(
+    name: str,
+    sizes: Sequence[int],
+    case: Callable[[int], tuple[RPDML, Array, Any]],
+    longest: float,
+    report: Callable[[str], object],
+) -> str:
+    done: list[int] = []
+    times: list[float] = []
+    rows = []
+    for size in sizes:
+        if len(done) > 1 and _predicted(done, times, size) > longest:
+            report(f"  {name}: {size:,} left out, would take over {longest:g} s")
+            break
+        report(f"  {name}: {size:,} …")
+        learner, X, y = case(size)
+        seconds = _best(lambda learner=learner, X=X, y=y: learner.fit(X, y))
+        done.append(size)
+        times.append(seconds)
+        passes = learner.history_[-1].passes
+        per_pass = format_seconds(learner.history_[-1].seconds / passes)
+        rows.append(
+            [f"{size:,}", format_seconds(seconds), str(passes), per_pass, f"{learner.duality_gap_:.0e}"]
+        )
+    exponent = fitted_exponent(done, times)
+    table = format_table([name.split(",")[0], "time", "passes", "a pass", "gap"], rows)
+    return f"RPDML(C=100) over {name}: time ∝ size^{exponent:.2f}\n\n{table}"
+
+
+def _predicted(sizes: Sequence[int], times: Sequence[float], size: int) -> float:
+    return times[-1] * (size / sizes[-1]) ** fitted_exponent(sizes[-2:], times[-2:])
+
+
+def _classes(n_samples: int, n_features: int) -> tuple[Array, NDArray[np.intp]]:
+    X, y = make_classification(
+        n_samples,
+        n_features,
+        n_informative=max(n_features // 4, 2),
+        n_redundant=n_features // 4,
+        random_state=0,
+    )
+    return StandardScaler().fit_transform(X), y
+
+
+def _product_seconds(X: Array, y: NDArray[np.intp]) -> float:
+    """Return the time of the two matrix products of every tile of a pass: distances, and weights by samples."""
+    Z = X[np.argsort(y, kind="stable")]
+    tiles = [(tile.rows, tile.columns) for tile in AllPairs(np.sort(y))._tiles]
+    weights = [np.ones((len(Z[rows]), len(Z[columns]))) for rows, columns in tiles]
+
+    def products() -> None:
+        for (rows, columns), weight in zip(tiles, weights, strict=True):
+            Z[rows] @ Z[columns].T
+            weight @ Z[columns]
+
+    return _best(products, rounds=20)
+
+
+def _best(function: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """Return the least seconds of a call; one that takes long is made once."""
+    times: list[float] = []
+    while len(times) < rounds and sum(times) < LONGEST / 4:
+        started = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            function()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def _peak_megabytes(function: Callable[[], object]) -> float:
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+@contextmanager
+def _working_metric_learn() -> Iterator[Any]:
+    """Give metric-learn 0.7 with `force_all_finite` translated to what scikit-learn calls it now."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        import metric_learn
+        import metric_learn._util as validation
+
+    def translated(check: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(check)
+        def wrapper(*args: Any, **options: Any) -> Any:
+            if "force_all_finite" in options:
+                options["ensure_all_finite"] = options.pop("force_all_finite")
+            return check(*args, **options)
+
+        return wrapper
+
+    patches = {name: translated(getattr(validation, name)) for name in ("check_array", "check_X_y")}
+    with patch.multiple(validation, **patches):
+        yield metric_learn

@@ -1,0 +1,242 @@
+"""LMNN: large margin nearest neighbours, with impostors found exactly and a bound on what is left to gain."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from geodual.manifolds.base import Array
+from geodual.optimize.threads import blas_threads_for
+
+from .base import MetricLearner
+from .large_margin import LargeMargin, MarginPass, target_neighbours
+from .scatter import centred, oriented, whitened
+
+_WIDTH = 0.1  # δ of the first smoothed objective, a fraction of the margin
+_STAGE_TOLERANCE = 1e-3  # of `tol`: relative decrease in an iteration at which a smoothed objective is left
+_START_FLOOR = 0.01  # least share of a direction in the start
+_NO_DISTANCE = 1e-20  # of the squared size of the samples
+_UNIT = 1.0  # an impostor by a whole margin: objectives below it count as absolute
+_LINE_SEARCH_STEPS = 80  # for the sharp bends of little smoothing
+
+
+class LMNN(MetricLearner):
+    r"""Large margin nearest neighbours (Weinberger and Saul 2009).
+
+    Each sample i pulls its target neighbours j, the nearest of its class in the Euclidean metric, and pushes
+    impostors l, the samples of other classes that are not farther away by a margin of one:
+
+    .. math:: p(L) = r \sum_{ij} d_{ij} + (1 - r) \sum_{ijl} [1 + d_{ij} - d_{il}]_+ ,
+              \qquad d_{ij} = \|L (x_i - x_j)\|^2
+
+    over all targets and all impostors, which are found anew as L moves. L-BFGS minimises smooth functions
+    above p, each closer to it than the last, so that their values fall from iteration to iteration. As the
+    program is convex in W = LᵀL, its dual gives a lower bound on the objective of any metric.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Number of target neighbours; all others of its class where there are fewer. The only sample of a class
+        has none, and counts as an impostor only.
+    regularization : float
+        r, the weight of the pull, between 0 and 1; 1 − r is μ of the paper.
+    max_iter : int
+        Iterations of L-BFGS in all.
+    tol : float
+        Relative accuracy of the objective (absolute if that is below one): what smoothing costs at most; each
+        smooth function is minimised until an iteration gains less than a thousandth of it.
+    n_components : int, optional
+        Number of rows of L; as many as features by default. With fewer the program is not convex, and L-BFGS
+        starts from the principal components.
+    verbose : int
+        Print a line an iteration if positive.
+
+    Attributes
+    ----------
+    components_, feature_importances_
+        As in `MahalanobisMixin`; rows of L by falling spread of the transformed samples.
+    objective_ : float
+        p(L).
+    dual_objective_ : float
+        A lower bound on p for any L, of any number of rows.
+    duality_gap_ : float
+        Their relative difference. It bounds the error from above, often by far.
+    n_iter_ : int
+        Iterations of L-BFGS.
+    history_ : array
+        Smallest p at the start and after each iteration.
+
+    References
+    ----------
+    K. Q. Weinberger, L. K. Saul: Distance metric learning for large margin nearest neighbor classification.
+    Journal of Machine Learning Research 10, 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from geodual.metric import LMNN
+    >>> X, y = load_wine(return_X_y=True)
+    >>> classifier = make_pipeline(StandardScaler(), LMNN(), KNeighborsClassifier()).fit(X, y)
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 3,
+        regularization: float = 0.5,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        n_components: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.regularization = regularization
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_components = n_components
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> LMNN:
+        """Learn a metric.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples.
+        y : array of shape (n_samples,)
+            Class labels of any type; at least one class must have two samples.
+
+        Returns
+        -------
+        self
+        """
+        X, labels = self._validate(X, y)
+        self._check_parameters(X.shape[1], int(np.bincount(labels).max()))
+        order = np.argsort(labels, kind="stable")
+        with blas_threads_for(X.size):
+            Z = centred(X)[order]
+            targets = target_neighbours(Z, labels[order], self.n_neighbors)
+            U, whitening = whitened(Z)
+            objective = LargeMargin(U, labels[order], targets, self.regularization)
+            search = _Search(objective, self.max_iter, self.tol, self.verbose)
+            search.run(self._start(objective, Z))
+            self._keep(search, whitening, X)
+        return self
+
+    def _check_parameters(self, n_features: int, largest_class: int) -> None:
+        if not self.n_neighbors >= 1:
+            raise ValueError(f"`n_neighbors` must be at least 1, got {self.n_neighbors}.")
+        if not 0.0 < self.regularization < 1.0:
+            raise ValueError(f"`regularization` must lie between 0 and 1, got {self.regularization}.")
+        if not self.max_iter >= 1:
+            raise ValueError(f"`max_iter` must be at least 1, got {self.max_iter}.")
+        if not self.tol > 0.0:
+            raise ValueError(f"`tol` must be positive, got {self.tol}.")
+        if self.n_components is not None and not 1 <= self.n_components <= n_features:
+            raise ValueError(f"`n_components` must be between 1 and {n_features}, got {self.n_components}.")
+        if largest_class < 2:
+            raise ValueError("LMNN needs a class of at least two samples, but all labels differ.")
+
+    def _start(self, objective: LargeMargin, Z: Array) -> Array:
+        """Return the Euclidean metric, or its principal components, scaled so that targets are near one."""
+        axes, spread, _ = np.linalg.svd(objective.X.T @ Z, full_matrices=False)
+        L = (axes * np.maximum(spread, _START_FLOOR * spread[0])).T[: self.n_components]
+        Y = objective.X @ L.T
+        size = np.einsum("ij,ij->", Y, Y) / len(Y)
+        nearness = objective.target_distances(Y).mean()
+        # Targets of duplicated samples may all be at distance zero.
+        return np.asarray(L / np.sqrt(nearness if nearness > _NO_DISTANCE * size else size))
+
+    def _keep(self, search: _Search, whitening: Array, X: Array) -> None:
+        _, spread, axes = np.linalg.svd(search.best, full_matrices=False)
+        components = oriented(spread[:, None] * axes @ whitening)
+        n_rows = self.n_components or X.shape[1]
+        self._set_metric(np.vstack([components, np.zeros((n_rows - len(components), X.shape[1]))]), X)
+        self.objective_ = search.history[-1]
+        self.dual_objective_ = search.lower_bound
+        self.duality_gap_ = (self.objective_ - self.dual_objective_) / max(self.objective_, _UNIT)
+        self.history_ = np.array(search.history)
+        self.n_iter_ = max(len(search.history) - 1, 1)
+        if not search.converged:
+            warnings.warn(
+                f"LMNN stopped after {self.n_iter_} iterations at an objective of {self.objective_:.6g}, of "
+                f"which at most {self.duality_gap_:.1%} can be gained; raise `max_iter` or `tol`.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+class _Search:
+    """Minimises p by L-BFGS on p_δ for falling δ."""
+
+    def __init__(self, objective: LargeMargin, max_iter: int, tol: float, verbose: int) -> None:
+        self.history: list[float] = []
+        self.converged = False
+        self.lower_bound = 0.0
+        self._objective = objective
+        self._max_iter = max_iter
+        self._tol = tol
+        self._verbose = verbose
+
+    def run(self, L: Array) -> None:
+        """Search from L until smoothing matters less than the tolerance, or the budget is spent."""
+        self.best = L
+        width = _WIDTH
+        self.history.append(self._visit(L, width)[0].objective)
+        stage_converged = True
+        while not self.converged and stage_converged and self._iterations_left > 0:
+            L, stage_converged = self._minimise_smoothed(L, width)
+            result, bound = self._objective.certify(L, width)
+            self.lower_bound = max(self.lower_bound, bound)
+            gap = result.smoothing_gap / max(result.objective, _UNIT)
+            self.converged = stage_converged and gap <= self._tol
+            # The gap falls about like δ².
+            width *= float(np.sqrt(np.clip(0.6 * self._tol / max(gap, self._tol), 0.01, 0.25)))
+
+    @property
+    def _iterations_left(self) -> int:
+        return self._max_iter + 1 - len(self.history)
+
+    def _visit(self, L: Array, width: float) -> tuple[MarginPass, Array]:
+        result = self._objective.value_and_gradient(L, width)
+        self._last = result[0]
+        return result
+
+    def _minimise_smoothed(self, L: Array, width: float) -> tuple[Array, bool]:
+        """Return where L-BFGS on p_δ ended, and whether it was content with it."""
+
+        def value_and_gradient(flat: Array) -> tuple[float, Array]:
+            result, gradient = self._visit(flat.reshape(L.shape), width)
+            return result.smoothed, gradient.ravel()
+
+        def record(intermediate_result: OptimizeResult) -> None:
+            self._record(intermediate_result.x.reshape(L.shape), width)
+
+        options = {
+            "maxiter": self._iterations_left,
+            "maxfun": 2 * _LINE_SEARCH_STEPS * self._max_iter,
+            "maxls": _LINE_SEARCH_STEPS,
+            "ftol": _STAGE_TOLERANCE * self._tol,
+            "gtol": 0.0,
+        }
+        result = minimize(
+            value_and_gradient, L.ravel(), jac=True, method="L-BFGS-B", callback=record, options=options
+        )
+        return np.asarray(result.x.reshape(L.shape)), result.status == 0
+
+    def _record(self, L: Array, width: float) -> None:
+        # L-BFGS accepts the point that it has evaluated last.
+        if self._last.objective < self.history[-1]:
+            self.best = L.copy()
+        self.history.append(min(self._last.objective, self.history[-1]))
+        if self._verbose:
+            print(  # noqa: T201 - what `verbose` asks for
+                f"LMNN: iteration {len(self.history) - 1}, objective {self._last.objective:.8e}, "
+                f"smoothed by {width:.1e}"
+            )

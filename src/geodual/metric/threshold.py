@@ -1,0 +1,61 @@
+"""The distance below which a pair is called similar."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geodual.manifolds.base import Array
+
+STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
+
+
+def best_threshold(
+    distance: Array,
+    similar: NDArray[np.bool_],
+    strategy: str = "accuracy",
+    min_rate: float | None = None,
+    beta: float = 1.0,
+) -> float:
+    """Return the threshold that serves a strategy best on given pairs.
+
+    Parameters
+    ----------
+    distance : array of shape (n_pairs,)
+        Distances.
+    similar : array of bool
+        Which pairs are similar; pairs at or below the threshold are predicted to be.
+    strategy : "accuracy", "f_beta", "max_tpr" or "max_tnr"
+        What to maximise: the accuracy, the F-score, or the rate of true positives (negatives) under a true
+        negative (positive) rate of at least `min_rate`.
+    min_rate : float, optional
+        For "max_tpr" and "max_tnr".
+    beta : float
+        For "f_beta".
+    """
+    if strategy not in STRATEGIES:
+        raise ValueError(f"`strategy` must be one of {', '.join(map(repr, STRATEGIES))}, got {strategy!r}.")
+    least = 0.0 if min_rate is None else float(min_rate)
+    if strategy.startswith("max_") and (min_rate is None or not 0.0 <= least <= 1.0):
+        raise ValueError(f"`min_rate` must lie in [0, 1] for {strategy!r}, got {min_rate}.")
+    order = np.argsort(distance, kind="stable")
+    sorted_distance = distance[order]
+    # After the k nearest pairs are called similar; a cut between equal distances is none.
+    hits = np.concatenate([[0], np.cumsum(similar[order])])
+    calls = np.arange(len(order) + 1)
+    cuts = np.concatenate([[True], np.diff(sorted_distance) > 0.0, [True]])
+    n_similar, n_dissimilar = int(similar.sum()), int((~similar).sum())
+    tpr = hits / max(n_similar, 1)
+    tnr = 1.0 - (calls - hits) / max(n_dissimilar, 1)
+    if strategy == "accuracy":
+        score = hits + n_dissimilar - (calls - hits)
+    elif strategy == "f_beta":
+        score = (1 + beta**2) * hits / (beta**2 * n_similar + calls)
+    elif strategy == "max_tpr":
+        score = np.where(tnr >= least, tpr, -1.0)
+    else:
+        score = np.where(tpr >= least, tnr, -1.0)
+    k = int(np.argmax(np.where(cuts, score, -np.inf)))
+    below = sorted_distance[k - 1] if k else sorted_distance[0] - 1.0
+    above = sorted_distance[k] if k < len(order) else sorted_distance[-1] + 1.0
+    return float(0.5 * (below + above)) if k else float(below)

@@ -1,0 +1,94 @@
+"""PairRPDML: pairs instead of labels, thresholds, metric-learn's conventions."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+from geodual.metric import RPDML, PairRPDML
+from geodual.metric.threshold import best_threshold
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    indices = np.random.default_rng(0).integers(len(X), size=(400, 2))
+    indices = indices[indices[:, 0] != indices[:, 1]]
+    return X, y, indices, np.where(y[indices[:, 0]] == y[indices[:, 1]], 1, -1)
+
+
+def test_equals_rpdml_on_the_same_pairs(data) -> None:
+    X, y, indices, signs = data
+    options = {"C": 50.0, "bounds": (5.0, 40.0), "tol": 1e-10}
+    pairs = PairRPDML(**options).fit(X[indices], signs)
+    labelled = RPDML(pairs=indices, **options).fit(X, y)
+    np.testing.assert_allclose(pairs.get_mahalanobis_matrix(), labelled.W_, rtol=1e-5, atol=1e-7)
+    assert pairs.duality_gap_ <= 1e-10
+
+
+@pytest.mark.parametrize("kind", ["array", "callable"])
+def test_indices_and_a_preprocessor(data, kind: str) -> None:
+    X, _, indices, signs = data
+    preprocessor = X if kind == "array" else lambda rows: X[rows]
+    direct = PairRPDML().fit(X[indices], signs)
+    looked_up = PairRPDML(preprocessor=preprocessor).fit(indices, signs)
+    np.testing.assert_array_equal(direct.components_, looked_up.components_)
+    np.testing.assert_array_equal(direct.predict(X[indices]), looked_up.predict(indices))
+
+
+def test_predictions_follow_the_threshold(data) -> None:
+    X, _, indices, signs = data
+    learner = PairRPDML().fit(X[indices], signs)
+    distance = learner.pair_distance(X[indices])
+    np.testing.assert_array_equal(
+        learner.predict(X[indices]), np.where(distance <= learner.threshold_, 1, -1)
+    )
+    np.testing.assert_array_equal(learner.decision_function(X[indices]), -distance)
+    assert learner.score(X[indices], signs) > 0.9
+    assert (learner.set_threshold(0.0).predict(X[indices]) == -1).all()
+
+
+@pytest.mark.parametrize("strategy", ["accuracy", "f_beta", "max_tpr", "max_tnr"])
+def test_calibration_is_the_best_of_all_cuts(data, strategy: str) -> None:
+    X, _, indices, signs = data
+    learner = PairRPDML().fit(X[indices][:100], signs[:100])
+    learner.calibrate_threshold(X[indices], signs, strategy, min_rate=0.9, beta=2.0)
+    distance, similar = learner.pair_distance(X[indices]), signs > 0
+
+    def value(threshold):
+        called = distance <= threshold
+        tpr, tnr = called[similar].mean(), (~called)[~similar].mean()
+        if strategy == "accuracy":
+            return (called == similar).mean()
+        if strategy == "f_beta":
+            return 5 * (called & similar).sum() / (4 * similar.sum() + called.sum())
+        if strategy == "max_tpr":
+            return tpr if tnr >= 0.9 else -1.0
+        return tnr if tpr >= 0.9 else -1.0
+
+    assert value(learner.threshold_) == pytest.approx(max(value(t) for t in np.append(distance, -1.0)))
+
+
+def test_equal_distances_are_not_cut_apart() -> None:
+    distance, similar = np.array([1.0, 1.0, 1.0, 2.0]), np.array([True, False, True, False])
+    assert 1.0 < best_threshold(distance, similar) < 2.0
+
+
+def test_errors_are_named(data) -> None:
+    X, _, indices, signs = data
+    with pytest.raises(ValueError, match="need `preprocessor`"):
+        PairRPDML().fit(indices, signs)
+    with pytest.raises(ValueError, match=r"\+1 or −1 for each of the"):
+        PairRPDML().fit(X[indices], np.zeros(len(indices)))
+    with pytest.raises(ValueError, match=r"shape \(n_pairs, 2, n_features\)"):
+        PairRPDML().fit(X[indices][:, :1], signs)
+    with pytest.raises(ValueError, match="`C` must be positive"):
+        PairRPDML(C=-1.0).fit(X[indices], signs)
+    learner = PairRPDML().fit(X[indices], signs)
+    with pytest.raises(ValueError, match="`strategy` must be one of"):
+        learner.calibrate_threshold(X[indices], signs, "best")
+    with pytest.raises(ValueError, match="`min_rate` must lie in"):
+        learner.calibrate_threshold(X[indices], signs, "max_tpr")
+    with pytest.raises(ValueError, match="learnt on 13"):
+        learner.pair_distance(X[indices][:, :, :3])
