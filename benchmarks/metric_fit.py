@@ -1,4 +1,4 @@
-"""What fitting a metric costs: RPDML by its bare matrix products and by NCA, ITML by metric-learn's, scaling."""
+"""What fitting a metric costs: RPDML by its bare matrix products and by NCA, ITML by metric-learn's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -21,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from geodual.metric import ITML, RPDML
 from geodual.metric.pairs import AllPairs
 
-from .timing import fitted_exponent, format_seconds, format_table
+from .timing import best_seconds, fitted_exponent, format_seconds, format_table
 
 TOL = 1e-6
 ROUNDS = 3
@@ -54,29 +55,33 @@ def metric_fit_table(
         Receives a progress line for each fit.
     """
     X, y = synthetic_set()
-    report("  scikit-learn's NCA …")
-    nca = _best(lambda: NeighborhoodComponentsAnalysis(random_state=0).fit(X, y))
-    product = _product_seconds(X, y)
+    learners = [RPDML(C=C, tol=TOL) for C in Cs]
+    report(f"  RPDML at {len(Cs)} values of C, scikit-learn's NCA and bare matrix products in turn …")
+    functions = [
+        _bare_products(X, y),
+        lambda: NeighborhoodComponentsAnalysis(random_state=0).fit(X, y),
+        *(partial(learner.fit, X, y) for learner in learners),
+    ]
+    product, nca, *fits = best_seconds(functions, rounds=ROUNDS)
     rows = []
-    for C in Cs:
-        report(f"  RPDML, C = {C:g} …")
-        learner = RPDML(C=C, tol=TOL)
-        seconds = _best(lambda learner=learner: learner.fit(X, y))
+    for learner, seconds in zip(learners, fits, strict=True):
+        report(f"  memory of RPDML, C = {learner.C:g} …")
+        peak = _peak_megabytes(partial(learner.fit, X, y))
         passes = learner.history_[-1].passes
         rows.append(
             [
-                f"C = {C:,.0f}",
+                f"C = {learner.C:,.0f}",
                 format_seconds(seconds),
                 str(passes),
                 f"{learner.duality_gap_:.0e}",
                 f"{seconds / (passes * product):.2f}",
                 f"{seconds / nca:.2f}",
-                f"{_peak_megabytes(lambda learner=learner: learner.fit(X, y)):.1f}",
+                f"{peak:.1f}",
             ]
         )
     header = ["RPDML", "time", "passes", "gap", "by products", "by NCA", "peak MB"]
     return (
-        f"{X.shape[0]} × {X.shape[1]}, all {len(X) * (len(X) - 1) // 2:,} pairs, to a relative gap of {TOL:g}; "
+        f"{X.shape[0]} × {X.shape[1]}, all {learners[0].n_pairs_:,} pairs, to a relative gap of {TOL:g}; "
         f"best of {ROUNDS}. The bare matrix products of a pass take {format_seconds(product)},\n"
         f"scikit-learn's NCA {format_seconds(nca)}; memory is Python's peak above the data.\n\n"
         + format_table(header, rows)
@@ -181,8 +186,8 @@ def _classes(n_samples: int, n_features: int) -> tuple[Array, NDArray[np.intp]]:
     return StandardScaler().fit_transform(X), y
 
 
-def _product_seconds(X: Array, y: NDArray[np.intp]) -> float:
-    """Return the time of the two matrix products of every tile of a pass: distances, and weights by samples."""
+def _bare_products(X: Array, y: NDArray[np.intp]) -> Callable[[], None]:
+    """Return what makes the two matrix products of every tile of a pass: distances, and their adjoint."""
     Z = X[np.argsort(y, kind="stable")]
     tiles = [(tile.rows, tile.columns) for tile in AllPairs(np.sort(y))._tiles]
     weights = [np.ones((len(Z[rows]), len(Z[columns]))) for rows, columns in tiles]
@@ -192,7 +197,7 @@ def _product_seconds(X: Array, y: NDArray[np.intp]) -> float:
             Z[rows] @ Z[columns].T
             weight @ Z[columns]
 
-    return _best(products, rounds=20)
+    return products
 
 
 def _best(function: Callable[[], object], rounds: int = ROUNDS) -> float:

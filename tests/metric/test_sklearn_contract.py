@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from geodual.metric import GMML, LMNN, EuclideanMetric, MahalanobisMetric
+from geodual.metric import GMML, ITML, LMNN, RPDML, RPDMLCV, EuclideanMetric, MahalanobisMetric
 
 # Every learner that fits to samples and labels; add new ones here.
 LEARNERS = [
@@ -23,6 +23,15 @@ LEARNERS = [
     GMML(t=0.3, reg=1.0, prior="covariance", n_components=1),
     LMNN(),
     LMNN(n_neighbors=1, n_components=1),
+    RPDML(),
+    RPDML(n_components=2),
+    RPDMLCV(Cs=(1.0, 10.0), cv=2),
+    ITML(),
+]
+# These keep the conventions too, but learn little.
+PAPER = [
+    RPDML(solver="paper", max_iter=10),
+    RPDML(solver="paper", errata="printed", step=1e-3, max_iter=10),
 ]
 UNSUPERVISED = (EuclideanMetric, MahalanobisMetric)
 # Runs with SCIPY_ARRAY_API in the environment only, and is for estimators that support other arrays.
@@ -32,13 +41,17 @@ over_learners = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 
 
 def checks():
-    for learner in LEARNERS:
+    for learner in LEARNERS + PAPER:
         for estimator, check in estimator_checks_generator(learner):
             name = check.func.__name__
             if name not in NOT_APPLICABLE:
                 yield pytest.param(estimator, check, id=f"{learner!r}-{name}")
 
 
+# The data of the checks are not made for metric learning, and the paper's updates do not converge.
+@pytest.mark.filterwarnings("ignore:More than 5 %:UserWarning")
+@pytest.mark.filterwarnings("ignore:The percentiles of the distances coincide:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -88,7 +88,7 @@ class LogDetLearner(MetricLearner):
             raise ValueError(f"`max_iter` must be at least 1, got {self.max_iter}.")
 
     def _fit(self, X: Array, labels: Indices, weight: Array | None) -> None:
-        W0, prior_inverse = prior_matrices(self.prior, X)
+        W0, prior_inverse = prior_matrices(self.prior, X, weight)
         rng = check_random_state(self.random_state)
         factor = np.linalg.cholesky(W0)
         self.bounds_, self.bounds_are_exact_ = self._find_bounds(X @ factor, weight, rng)

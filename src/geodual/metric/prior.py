@@ -9,25 +9,28 @@ import numpy as np
 from geodual.manifolds import SPD, NotOnManifoldError
 from geodual.manifolds.base import Array
 
-_FLOOR = 1e-8  # of the largest eigenvalue of a covariance; smaller ones are raised to it
+from .scatter import centred, inverse_root
 
 
-def prior_matrices(prior: Any, X: Array) -> tuple[Array, Array]:
+def prior_matrices(prior: Any, X: Array, weight: Array | None = None) -> tuple[Array, Array]:
     """Return W₀ and its inverse.
 
     Parameters
     ----------
     prior : "identity", "covariance" or array of shape (n_features, n_features)
-        I, the inverse covariance of X, or a given matrix. A singular covariance is shrunk: its eigenvalues
-        are raised to at least 1e-8 of the largest.
+        I, the inverse covariance of X, or a given matrix. A singular covariance is shrunk: with features in
+        equal units, its eigenvalues are raised to at least 1e-8 of the largest.
     X : array of shape (n_samples, n_features)
         Samples.
+    weight : array of shape (n_samples,), optional
+        How often each sample counts.
     """
     n_features = X.shape[1]
     if isinstance(prior, str) and prior == "identity":
         return np.eye(n_features), np.eye(n_features)
     if isinstance(prior, str) and prior == "covariance":
-        return inverse_covariance(X)
+        root = inverse_root(_covariance(X, np.ones(len(X)) if weight is None else weight))
+        return root.T @ root, np.linalg.inv(root.T @ root)
     if isinstance(prior, str):
         raise ValueError(f'`prior` must be "identity", "covariance" or a matrix, got {prior!r}.')
     try:
@@ -37,11 +40,8 @@ def prior_matrices(prior: Any, X: Array) -> tuple[Array, Array]:
     return W0, np.linalg.inv(W0)
 
 
-def inverse_covariance(X: Array) -> tuple[Array, Array]:
-    """Return the inverse of the covariance of X, shrunk if it is singular, and what it is the inverse of."""
-    centred = X - X.mean(axis=0)
-    spectrum, basis = np.linalg.eigh(centred.T @ centred / max(len(X) - 1, 1))
-    if not spectrum[-1] > 0.0:
-        raise ValueError("All samples are equal: there is no covariance to invert.")
-    spectrum = np.maximum(spectrum, _FLOOR * spectrum[-1])
-    return (basis / spectrum) @ basis.T, (basis * spectrum) @ basis.T
+def _covariance(X: Array, weight: Array) -> Array:
+    mass = float(weight.sum())
+    deviation = centred(X - weight @ X / mass)
+    deviation = deviation - weight @ deviation / mass
+    return np.asarray((deviation.T * weight) @ deviation / max(mass - 1.0, 1.0))
