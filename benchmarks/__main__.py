@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [geometry] [solvers] [scaling]``, all of them by default."""
+"""Run the benchmarks: ``python -m benchmarks [section …]``, all of them by default."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from .geometry import geometry_table
+from .metric_accuracy import accuracy_table
+from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
+from .metric_rivals import lmnn_table
 from .solvers import scaling_table, solver_table
 from .timing import describe_machine
 
@@ -16,6 +19,11 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "geometry": geometry_table,
     "solvers": solver_table,
     "scaling": scaling_table,
+    "metric": metric_fit_table,
+    "itml": itml_table,
+    "lmnn": lmnn_table,
+    "metric-scaling": metric_scaling_table,
+    "accuracy": accuracy_table,
 }
 
 

@@ -68,16 +68,10 @@ def metric_fit_table(
         report(f"  memory of RPDML, C = {learner.C:g} …")
         peak = _peak_megabytes(partial(learner.fit, X, y))
         passes = learner.history_[-1].passes
+        ratios = (f"{seconds / bare:.2f}" for bare in (passes * product, nca))
+        gap = f"{learner.duality_gap_:.0e}"
         rows.append(
-            [
-                f"C = {learner.C:,.0f}",
-                format_seconds(seconds),
-                str(passes),
-                f"{learner.duality_gap_:.0e}",
-                f"{seconds / (passes * product):.2f}",
-                f"{seconds / nca:.2f}",
-                f"{peak:.1f}",
-            ]
+            [f"C = {learner.C:,.0f}", format_seconds(seconds), str(passes), gap, *ratios, f"{peak:.1f}"]
         )
     header = ["RPDML", "time", "passes", "gap", "by products", "by NCA", "peak MB"]
     return (
