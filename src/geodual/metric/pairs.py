@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -239,9 +240,19 @@ class _Group:
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    @cached_property
+    def _graph(self) -> tuple[NDArray[np.intp], csr_matrix]:
+        """The order of the pairs by rows, and a matrix with an entry for each, whose pattern is made once."""
+        order = np.lexsort((self.j, self.i))
+        rows = int(max(self.i.max(initial=-1), self.j.max(initial=-1))) + 1
+        starts = np.searchsorted(self.i[order], np.arange(rows + 1))
+        return order, csr_matrix((np.empty(len(order)), self.j[order], starts), shape=(rows, rows))
+
     def laplacian_sum(self, Z: Array, a: Array) -> Array:
-        n = len(Z)
-        graph = csr_matrix((a, (self.i, self.j)), shape=(n, n))
+        order, graph = self._graph
+        n = graph.shape[0]
+        Z = Z[:n]  # later samples are in no pair
+        graph.data = a[order]
         degrees = np.bincount(self.i, a, n) + np.bincount(self.j, a, n)
         cross = Z.T @ (graph @ Z)
         return np.asarray((Z.T * degrees) @ Z - cross - cross.T)
