@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from geodual.manifolds import SPD
 from geodual.metric.logdet_program import LogDetProgram
+from geodual.metric.pair_list import PairList
 from geodual.metric.pair_loss import OneSidedBurg, SquaredHinge
-from geodual.metric.pairs import AllPairs, PairList
+from geodual.metric.pairs import AllPairs
 
 
 def random_program(seed: int, kind: str, strength: float) -> LogDetProgram:

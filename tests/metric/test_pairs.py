@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from geodual.metric import pair_list as pair_list_module
 from geodual.metric import pairs as pairs_module
+from geodual.metric.pair_list import PairList
 from geodual.metric.pair_loss import OneSidedBurg, SquaredHinge
-from geodual.metric.pairs import AllPairs, PairList
+from geodual.metric.pairs import AllPairs
 
 LOSSES = [SquaredHinge(1.5, 4.0, 0.7, 1.3), OneSidedBurg(1.5, 4.0, 0.8)]
 N, F = 23, 4
@@ -84,8 +86,9 @@ def test_total_weight_counts_copies_of_a_sample_as_pairs(case) -> None:
 def test_tiles_and_chunks_do_not_matter(case, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs, Z, *_ = case
     expected = pairs.evaluate(Z, LOSSES[0])
-    for name, size in (("_ROWS", 4), ("_COLUMNS", 5), ("_CHUNK", 7)):
-        monkeypatch.setattr(pairs_module, name, size)
+    monkeypatch.setattr(pairs_module, "_ROWS", 4)
+    monkeypatch.setattr(pairs_module, "_COLUMNS", 5)
+    monkeypatch.setattr(pair_list_module, "_CHUNK", 7)
     if isinstance(pairs, AllPairs):
         pairs = AllPairs(pairs._labels, pairs._weight)
         assert len(pairs._tiles) > 20

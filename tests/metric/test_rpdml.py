@@ -65,6 +65,13 @@ def test_the_order_of_samples_does_not_matter(wine) -> None:
     np.testing.assert_allclose(first.get_mahalanobis_matrix(), second.get_mahalanobis_matrix(), atol=1e-5)
 
 
+@pytest.mark.parametrize("pairs", ["all", "local", 300])
+def test_the_origin_does_not_matter(wine, pairs) -> None:
+    X, y = wine
+    here, far = (RPDML(pairs=pairs, random_state=0, tol=1e-9).fit(data, y) for data in (X, X + 1e6))
+    np.testing.assert_allclose(here.W_, far.W_, rtol=1e-4, atol=1e-5)
+
+
 def test_given_pairs_equal_all_pairs_when_they_are_all(wine) -> None:
     X, y = wine
     every = np.column_stack(np.triu_indices(len(X), 1))

@@ -113,7 +113,7 @@ class MetricLearner(MahalanobisMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any) -> tuple[Array, NDArray[np.intp]]:
         """Return samples as floats and classes as 0, 1, …; labels may be of any type."""
-        X, y = validate_data(self, X, y, dtype=float, ensure_min_samples=2)
+        X, y = validate_data(self, X, y, dtype=float, order="C", ensure_min_samples=2)
         check_classification_targets(y)
         classes, encoded = np.unique(y, return_inverse=True)
         if len(classes) < 2:

@@ -18,9 +18,10 @@ from geodual.optimize.threads import blas_threads_for
 from .base import MetricLearner, leading_components
 from .bounds import check_bounds, percentile_bounds, squared_distances
 from .logdet_program import CertifiedIteration, CertifiedMetric, LogDetProgram
+from .pair_list import PairList
 from .pair_loss import PairLoss
 from .pair_selection import Indices, check_index_pairs, local_pairs, sampled_pairs
-from .pairs import AllPairs, PairList, Pairs, product_operations
+from .pairs import AllPairs, Pairs, product_operations
 from .prior import prior_matrices
 
 _MAX_ITER = 500
@@ -88,6 +89,7 @@ class LogDetLearner(MetricLearner):
             raise ValueError(f"`max_iter` must be at least 1, got {self.max_iter}.")
 
     def _fit(self, X: Array, labels: Indices, weight: Array | None) -> None:
+        X = X - X.mean(axis=0)  # distances come from products, which a large mean would rob of digits
         W0, prior_inverse = prior_matrices(self.prior, X, weight)
         rng = check_random_state(self.random_state)
         factor = np.linalg.cholesky(W0)

@@ -17,8 +17,9 @@ from geodual.optimize.threads import blas_threads_for
 from .base import MahalanobisMixin, check_pair_array, leading_components
 from .bounds import check_bounds, percentile_bounds
 from .logdet_program import LogDetProgram
+from .pair_list import PairList
 from .pair_loss import SquaredHinge
-from .pairs import PairList, product_operations
+from .pairs import product_operations
 from .prior import prior_matrices
 from .threshold import best_threshold
 
@@ -92,6 +93,7 @@ class PairRPDML(MahalanobisMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Array, similar: Any) -> None:
+        X = X - X.mean(axis=0)  # distances come from products, which a large mean would rob of digits
         W0, prior_inverse = prior_matrices(self.prior, X)
         Z = X @ np.linalg.cholesky(W0)
         distances = np.sum((Z[::2] - Z[1::2]) ** 2, axis=1)

@@ -96,6 +96,7 @@ def newton_cg(
     max_iter: int = 200,
     step_limit: float = float("inf"),
     fall_limit: float = float("inf"),
+    may_escape: bool = False,
     forcing: float = 0.1,
     is_done: Callable[[Model], bool] | None = None,
 ) -> Minimum[Model]:
@@ -115,6 +116,8 @@ def newton_cg(
         Length of the longest first step; later steps may grow.
     fall_limit : float
         A value this far below the start counts as minus infinity.
+    may_escape : bool
+        Whether a point as far from the start as numbers go counts as infinitely far.
     forcing : float
         Largest relative residual at which conjugate gradients stop; it shrinks with the gradient.
     is_done : callable, optional
@@ -142,7 +145,8 @@ def newton_cg(
         model, norm = trial, trial.frame.norm(trial.gradient)
         travelled += length
         fallen = start.value - model.value > fall_limit
-        if fallen or (travelled > _LONG_WAY and _is_remote(start.frame, model.frame.point)):
+        far = may_escape and travelled > _LONG_WAY and _is_remote(start.frame, model.frame.point)
+        if fallen or far:
             return Minimum(model, "runaway", iteration + 1, n_products)
     done = norm <= tol or (is_done is not None and is_done(model))
     return Minimum(model, "converged" if done else "max_iterations", max_iter, n_products)

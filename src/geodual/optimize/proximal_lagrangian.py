@@ -133,6 +133,7 @@ class _ProximalLagrangian:
             max_iter=_INNER_ITERATIONS,
             step_limit=self.manifold.step_limit,
             fall_limit=_FALL_LIMIT,
+            may_escape=True,
         )
 
     def _advance(self, state: _State, minimum: _Minimum) -> tuple[Update, _State]:
@@ -214,6 +215,7 @@ class _ProximalLagrangian:
             objective.at(sample),
             tol=0.1 * self.tol,
             step_limit=self.manifold.step_limit,
+            may_escape=True,
         )
 
     def _restore(self, state: _State) -> _State | tuple[Update, Stop]:
