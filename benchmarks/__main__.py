@@ -12,12 +12,13 @@ from .geometry import geometry_table
 from .metric_accuracy import accuracy_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
-from .solvers import scaling_table, solver_table
+from .solvers import held_out_table, scaling_table, solver_table
 from .timing import describe_machine
 
 SECTIONS: dict[str, Callable[[], str]] = {
     "geometry": geometry_table,
     "solvers": solver_table,
+    "held-out": held_out_table,
     "scaling": scaling_table,
     "metric": metric_fit_table,
     "itml": itml_table,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class Frame(ABC):
     @property
     def dim(self) -> int:
         """Number of coordinates, at least the dimension of the manifold."""
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
     def remoteness(self, y: Point) -> float:
         """Return how far `y` is as a share of the distance at which numbers end; 0 where they do not."""
@@ -123,7 +124,7 @@ class Frame(ABC):
 
     def norm(self, c: Coordinates) -> float:
         """Return the Riemannian norm of a tangent vector in coordinates."""
-        return float(np.sqrt(max(self.inner(c, c), 0.0)))
+        return math.sqrt(max(self.inner(c, c), 0.0))
 
     def dist(self, y: Point) -> float:
         """Return the distance to `y`."""
@@ -162,7 +163,7 @@ def radial_hessian(v: Array, tangential: float) -> Callable[[Array], Array]:
 
     It is the Hessian of ½ d² on a space of constant curvature, where v is the logarithm.
     """
-    length = float(np.sqrt(np.vdot(v, v)))
+    length = math.sqrt(np.vdot(v, v))
     if length == 0.0:
         return lambda c: c
     direction = v / length

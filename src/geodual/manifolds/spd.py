@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class SPD(Manifold):
     def __init__(self, n: int) -> None:
         self.n = check_size(n, "n")
         self.dim = self.n * (self.n + 1) // 2
-        self.step_limit = 2.0 * float(np.sqrt(self.n))
+        self.step_limit = 2.0 * math.sqrt(self.n)
 
     def __repr__(self) -> str:
         return f"SPD({self.n})"
@@ -150,10 +151,10 @@ class CholeskyFrame(Frame):
 
         It is positive definite, right to second order, grows like `exp`, and takes products only.
         """
-        length = float(np.sqrt(np.vdot(c, c)))
+        length = math.sqrt(np.vdot(c, c))
         if not length < _OVERFLOW:
             return np.full_like(c, np.inf)
-        halvings = max(int(np.ceil(np.log2(length / _SHORT))), 1) if length > _SHORT else 1
+        halvings = max(math.ceil(math.log2(length / _SHORT)), 1) if length > _SHORT else 1
         short = c * 0.5**halvings
         root = short + 0.5 * (short @ short)
         root.flat[:: len(c) + 1] += 1.0
@@ -163,7 +164,7 @@ class CholeskyFrame(Frame):
         return np.asarray(half @ half.T)
 
     def remoteness(self, y: Array) -> float:
-        return self.dist(y) / (_FAR * float(np.sqrt(len(y))))
+        return self.dist(y) / (_FAR * math.sqrt(len(y)))
 
     def transport(self, y: Array, c: Array) -> Array:
         theta, basis = self._spectral_log(y)

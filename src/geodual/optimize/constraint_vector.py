@@ -40,6 +40,7 @@ class ConstraintVector:
         self.size = int(sum(sizes))
         self.n_inequalities = int(sum(sizes[: len(problem.inequalities)]))
         self.is_equality = np.arange(self.size) >= self.n_inequalities
+        self._only_inequalities = self.n_inequalities == self.size
         self._rows_at: Point = None
         self._rows: dict[int, Sequence[Vector]] = {}
 
@@ -53,6 +54,11 @@ class ConstraintVector:
         if len(values) != self.size:
             raise ValueError(f"The constraints gave {len(values)} numbers, but {self.size} at the start.")
         return values
+
+    def nonnegative(self, y: Array) -> Array:
+        """Return multipliers with those of inequalities cut off at 0."""
+        cut = np.maximum(y, 0.0)
+        return cut if self._only_inequalities else np.where(self.is_equality, y, cut)
 
     def derivative(self, x: Point, u: Vector) -> Array:
         """Return Dc(x)[u]; gradients formed for want of `directional` are kept while `x` is the same."""

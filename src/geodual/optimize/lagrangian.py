@@ -8,11 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from geodual.manifolds import Frame
-from geodual.manifolds.base import Array, Coordinates, HalfSquaredDistance, HessianMap, Point, Vector
+from geodual.manifolds.base import Array, Coordinates, Point, Vector
 
 from .ambient import scaled, total
 from .constraint_vector import ConstraintVector, Sample
-from .problem import Constraint
 
 _EPS = float(np.finfo(float).eps)
 _DIFFERENCE_STEP = float(np.sqrt(_EPS))
@@ -67,26 +66,24 @@ class LocalLagrangian:
         self.function = function
         self.sample = sample
         self.frame: Frame = sample.frame
-        self._x = sample.x
-        self.violations = function.weights * sample.constraints
-
-    @cached_property
-    def estimates(self) -> Array:
+        self.violations: Array = function.weights * sample.constraints
+        self.estimates: Array = self._estimate()
         """The multipliers y that the penalty implies: λ itself where there is none."""
+        self._distance = (
+            self.frame.half_squared_distance(function.center) if function.proximal_weight else None
+        )
+        self._terms = self._measure_terms()
+        self.value: float = sum(self._terms)
+
+    def _estimate(self) -> Array:
         function = self.function
         if not function.penalty:
             return function.multipliers
         shifted = function.multipliers + function.penalty * self.violations
-        return np.where(function.constraints.is_equality, shifted, np.maximum(shifted, 0.0))
+        return function.constraints.nonnegative(shifted)
 
-    @cached_property
-    def _distance(self) -> HalfSquaredDistance | None:
-        function = self.function
-        return self.frame.half_squared_distance(function.center) if function.proximal_weight else None
-
-    @cached_property
-    def _terms(self) -> tuple[float, float, float, float]:
-        """Cost, what the constraints add and take off, and proximity."""
+    def _measure_terms(self) -> tuple[float, float, float, float]:
+        """Return cost, what the constraints add and take off, and proximity."""
         function, y, lam = self.function, self.estimates, self.function.multipliers
         if function.penalty:
             half = 0.5 / function.penalty
@@ -96,27 +93,16 @@ class LocalLagrangian:
         proximity = function.proximal_weight * self._distance.value if self._distance else 0.0
         return (function.cost_weight * self.sample.cost, *coupling, proximity)
 
-    @cached_property
-    def value(self) -> float:
-        """The value at the point."""
-        return sum(self._terms)
-
     @property
     def noise(self) -> float:
         """The rounding error that the value may have."""
         return 16.0 * _EPS * sum(map(abs, self._terms))
 
     @cached_property
-    def _weighted_estimates(self) -> Array:
-        return np.asarray(self.function.weights * self.estimates)
-
-    def _euclidean_gradient(self, x: Point) -> Vector:
-        function = self.function
-        return function.constraints.lagrangian_gradient(x, function.cost_weight, self._weighted_estimates)
-
-    @cached_property
     def _egrad(self) -> Vector:
-        return self._euclidean_gradient(self._x)
+        function = self.function
+        weights = function.weights * self.estimates
+        return function.constraints.lagrangian_gradient(self.frame.point, function.cost_weight, weights)
 
     @cached_property
     def gradient(self) -> Coordinates:
@@ -127,30 +113,12 @@ class LocalLagrangian:
         return gradient
 
     @cached_property
-    def _to_riemannian(self) -> HessianMap:
-        return self.frame.hessian_map(self._egrad)
-
-    @cached_property
-    def _stiffness(self) -> Array | None:
-        """ρ for the constraints whose penalty is active, in their own units; None without such."""
-        function = self.function
-        if not function.penalty:
-            return None
-        active = function.constraints.is_equality | (self.estimates > 0.0)
-        return function.penalty * function.weights**2 * active if active.any() else None
-
-    @cached_property
-    def _weighted(self) -> list[tuple[Constraint, Array]]:
-        return self.function.constraints.weighted(self._weighted_estimates)
+    def _hessian(self) -> _Hessian:
+        return _Hessian(self.function, self.frame, self.estimates, self._egrad)
 
     def hessian_product(self, c: Coordinates) -> Coordinates:
         """Return the Riemannian Hessian applied to `c`."""
-        constraints = self.function.constraints
-        u = self.frame.tangent(c)
-        terms = self._multiplier_hessian(c, u)
-        if self._stiffness is not None:
-            terms += constraints.adjoint(self._x, self._stiffness * constraints.derivative(self._x, u))
-        product = self._to_riemannian(total(terms), c)
+        product = self._hessian.product(c)
         if self._distance:
             product = product + self.function.proximal_weight * self._distance.hessian(c)
         return product
@@ -159,18 +127,44 @@ class LocalLagrangian:
         """Return `c`: nothing is known of a user's Hessian."""
         return c
 
-    def _multiplier_hessian(self, c: Coordinates, u: Vector) -> list[Vector]:
+
+class _Hessian:
+    """The Riemannian Hessian of a `Lagrangian` without its proximal term, as an operator at a point."""
+
+    def __init__(self, function: Lagrangian, frame: Frame, estimates: Array, egrad: Vector) -> None:
+        self._constraints, self._cost_weight = function.constraints, function.cost_weight
+        self._frame, self._x = frame, frame.point
+        self._weighted = function.constraints.weighted(np.asarray(function.weights * estimates))
+        self._stiffness = _stiffness(function, estimates)
+        self._to_riemannian = frame.hessian_map(egrad)
+        self._undifferentiated = self._gradient_without_hessian(frame.point)
+
+    def product(self, c: Coordinates) -> Coordinates:
+        u = self._frame.tangent(c)
+        terms = self._multiplier_terms(c, u)
+        if self._stiffness is not None:
+            slopes = self._constraints.derivative(self._x, u)
+            terms += self._constraints.adjoint(self._x, self._stiffness * slopes)
+        return self._to_riemannian(total(terms), c)
+
+    def _multiplier_terms(self, c: Coordinates, u: Vector) -> list[Vector]:
         """Return terms of the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y, differenced if not given."""
-        constraints, weight = self.function.constraints, self.function.cost_weight
-        terms = constraints.lagrangian_hessian(self._x, weight, self._weighted, u)
-        length = self.frame.norm(c)
-        if self._undifferentiated is not None and length > 0.0:
-            step = _DIFFERENCE_STEP * self.frame.unit / length
-            ahead = constraints.gradient_without_hessian(self.frame.move(step * c), weight, self._weighted)
-            terms += [scaled(1.0 / step, ahead), scaled(-1.0 / step, self._undifferentiated)]
+        terms = self._constraints.lagrangian_hessian(self._x, self._cost_weight, self._weighted, u)
+        if self._undifferentiated is not None:
+            length = self._frame.norm(c)
+            if length > 0.0:
+                step = _DIFFERENCE_STEP * self._frame.unit / length
+                ahead = self._gradient_without_hessian(self._frame.move(step * c))
+                terms += [scaled(1.0 / step, ahead), scaled(-1.0 / step, self._undifferentiated)]
         return terms or [scaled(0.0, u)]
 
-    @cached_property
-    def _undifferentiated(self) -> Vector | None:
-        function = self.function
-        return function.constraints.gradient_without_hessian(self._x, function.cost_weight, self._weighted)
+    def _gradient_without_hessian(self, x: Point) -> Vector | None:
+        return self._constraints.gradient_without_hessian(x, self._cost_weight, self._weighted)
+
+
+def _stiffness(function: Lagrangian, estimates: Array) -> Array | None:
+    """Return ρ for the constraints whose penalty is active, in their own units; None without such."""
+    if not function.penalty:
+        return None
+    active = function.constraints.is_equality | (estimates > 0.0)
+    return function.penalty * function.weights**2 * active if active.any() else None

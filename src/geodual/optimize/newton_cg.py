@@ -6,6 +6,7 @@ itself at a point and returns a `LocalModel`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -128,13 +129,13 @@ def newton_cg(
     Minimum
     """
     model = start
-    radius = step_limit if np.isfinite(step_limit) else 1e3 * model.frame.unit
+    radius = step_limit if math.isfinite(step_limit) else 1e3 * model.frame.unit
     norm = first_norm = model.frame.norm(model.gradient)
     travelled, n_products = 0.0, 0
     for iteration in range(max_iter):
         if norm <= tol or (is_done is not None and is_done(model)):
             return Minimum(model, "converged", iteration, n_products)
-        accuracy = min(forcing, float(np.sqrt(norm / first_norm)) if norm < first_norm else forcing)
+        accuracy = min(forcing, math.sqrt(norm / first_norm) if norm < first_norm else forcing)
         step = truncated_cg(model, radius, max(accuracy, 0.1 * tol / norm))
         n_products += step.n_products
         trial, fraction, obstacle = _advance(objective, model, step, norm)
@@ -161,16 +162,17 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
     enough = accuracy**2 * inner(residual, residual)
     product = inner(residual, direction)
     step_squared, at_boundary, n_products = 0.0, False, 0
-    while n_products < 2 * model.frame.dim + 20:
+    budget = 2 * model.frame.dim + 20
+    while n_products < budget:
         image = model.hessian_product(direction)
         n_products += 1
         curvature = inner(direction, image)
-        length = product / curvature if curvature > 0.0 else np.inf
+        length = product / curvature if curvature > 0.0 else math.inf
         overlap, squared = inner(step, direction), inner(direction, direction)
-        ahead = step_squared + 2.0 * length * overlap + length**2 * squared
-        if not ahead < radius**2:
-            root = overlap**2 + squared * (radius**2 - step_squared)
-            length = (np.sqrt(root) - overlap) / squared
+        ahead = step_squared + 2.0 * length * overlap + length * length * squared
+        if not ahead < radius * radius:
+            root = overlap * overlap + squared * (radius * radius - step_squared)
+            length = (math.sqrt(root) - overlap) / squared
             at_boundary = True
         step, hessian_step = step + length * direction, hessian_step + length * image
         residual = residual - length * image
@@ -217,7 +219,7 @@ def _evaluate(objective: Callable[[Point], Model], x: Point) -> Model | str:
         return "runaway"
     try:
         model = objective(x)
-        finite = np.isfinite(model.value) and np.isfinite(model.frame.norm(model.gradient))
+        finite = math.isfinite(model.value) and math.isfinite(model.frame.norm(model.gradient))
     except (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError):
         return "blocked"
     return model if finite else "blocked"
