@@ -8,6 +8,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from .factor_speed import factor_table
 from .geometry import geometry_table
 from .metric_accuracy import accuracy_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
@@ -25,6 +26,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "lmnn": lmnn_table,
     "metric-scaling": metric_scaling_table,
     "accuracy": accuracy_table,
+    "factors": factor_table,
 }
 
 

@@ -48,8 +48,8 @@ class Panel:
     Parameters
     ----------
     nav : DataFrame
-        Day × fund; an increasing, unique DatetimeIndex named ``date``, text columns named ``fund``, positive floats,
-        NaN where a fund has no value (not born, closed, a gap).
+        Day × fund; an increasing, unique DatetimeIndex named ``date``, text columns named ``fund``, positive
+        floats, NaN where a fund has no value (not born, closed, a gap).
     source : str
         Where the values came from, for messages and reports.
     findings : tuple of Finding

@@ -1,0 +1,63 @@
+"""Finished decisions on disk, so that an interrupted study goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .atomic_file import write_atomically
+from .decision import Decision
+
+_ARRAYS = ("forecast", "picks", "neighbours", "distances", "returns", "near", "apart")
+
+
+class Checkpoints:
+    """A folder of finished decisions, valid for one set of inputs.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to keep them.
+    inputs : iterable of str
+        All that decisions depend on; decisions made from other inputs are never found.
+    """
+
+    def __init__(self, folder: Path, inputs: list[str]) -> None:
+        key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
+        self._root, self._folder = folder, folder / key[:16]
+
+    def load(self, day: pd.Timestamp, metric: str) -> Decision | None:
+        """Return a finished decision, or None if there is none or its file is damaged."""
+        try:
+            with np.load(self._path(day, metric), allow_pickle=False) as stored:
+                text = json.loads(str(stored["text"]))
+                arrays = {name: stored[name] for name in _ARRAYS}
+                funds = pd.Index(stored["funds"].tolist(), name="fund", dtype=str)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+        text["remarks"] = tuple(text["remarks"])
+        return Decision(day=day, metric=metric, funds=funds, **arrays, **text)
+
+    def save(self, decision: Decision) -> None:
+        """Keep a decision."""
+        text = {"label": decision.label, "seconds": decision.seconds, "remarks": decision.remarks}
+        arrays: dict[str, Any] = {name: getattr(decision, name) for name in _ARRAYS}
+        arrays["funds"], arrays["text"] = decision.funds.to_numpy(str), np.array(json.dumps(text))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(decision.day, decision.metric)
+        write_atomically(path, lambda temporary: np.savez(temporary, **arrays))
+
+    def clear(self) -> None:
+        """Remove all decisions: the study is saved."""
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _path(self, day: pd.Timestamp, metric: str) -> Path:
+        name = hashlib.sha256(metric.encode()).hexdigest()[:16]  # any text may name a metric
+        return self._folder / f"{day.date()}-{name}.npz"

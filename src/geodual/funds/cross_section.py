@@ -1,0 +1,67 @@
+"""The funds of one day: who is in the universe, and their factors made comparable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from geodual.manifolds.base import Array
+
+MIN_HISTORY = 120  # values from which on every factor is defined: MACD over 90 days needs most
+_LIMIT = 3.0  # z-scores are cut off here
+
+
+@dataclass(frozen=True, eq=False)
+class CrossSection:
+    """The universe of one day with its standardised factors.
+
+    Attributes
+    ----------
+    day : Timestamp
+        The day.
+    funds : Index
+        Funds with a value on that day and a history long enough for every factor.
+    features : array of shape (n_funds, n_factors)
+        z-scores across these funds, cut off at ±3, 0 where a factor is missing.
+    coverage : float
+        Share of the factors that are not missing.
+    """
+
+    day: pd.Timestamp
+    funds: pd.Index[str]
+    features: Array
+    coverage: float
+
+
+def take_cross_section(nav: pd.DataFrame, factors: Array, day: pd.Timestamp) -> CrossSection:
+    """Return the universe of a day; nothing after that day is looked at.
+
+    Parameters
+    ----------
+    nav : DataFrame
+        Day × fund.
+    factors : array of shape (n_funds, n_factors)
+        Those of the day, in the order of the funds of `nav`.
+    day : Timestamp
+        A row of `nav`.
+    """
+    known = nav.loc[:day].notna().to_numpy()
+    member = known[-1] & (known.sum(axis=0) >= MIN_HISTORY)
+    raw = factors[member]
+    coverage = float(np.isfinite(raw).mean()) if raw.size else 0.0
+    return CrossSection(day, nav.columns[member], standardised(raw), coverage)
+
+
+def standardised(raw: Array) -> Array:
+    """Return z-scores by column, cut off at ±3, 0 where a value is missing or a column constant."""
+    known = np.isfinite(raw)
+    count = np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, raw, 0.0)
+    centred = np.where(known, raw - centred.sum(axis=0) / count, 0.0)
+    size = np.maximum(np.abs(centred).max(axis=0, initial=0.0), np.finfo(float).tiny)
+    spread = size * np.sqrt(np.square(centred / size).sum(axis=0) / count)
+    negligible = spread <= 1e-12 * np.abs(np.where(known, raw, 0.0)).max(axis=0, initial=0.0)
+    scores = centred / np.where(negligible | (spread == 0.0), np.inf, spread)
+    return np.asarray(np.clip(scores, -_LIMIT, _LIMIT))

@@ -1,0 +1,85 @@
+"""Days as people write them: 2012-01-04, 20120104, 2012/1/4, 2012年1月4日, 04.01.2012, 1/31/2012."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+import numpy as np
+import pandas as pd
+
+from .raw_table import RawTable
+
+_TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
+_YEAR_FIRST = re.compile(rf"(\d{{4}})[-/.年](\d{{1,2}})[-/.月](\d{{1,2}})日?{_TIME}")
+_COMPACT = re.compile(rf"(\d{{4}})(\d\d)(\d\d){_TIME}")
+_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})[-/.](\d{{4}}){_TIME}")
+_ZONE = re.compile(r".*\d:\d\d.*(?:Z|UTC|[+-]\d\d:?\d\d)")
+_YEARS = (1900, 2199)
+_REMEDY = "Write days as 2012-01-04"
+
+
+def looks_like_day(text: str) -> bool:
+    """Whether a text is written like a day, with or without a time and a zone."""
+    if _COMPACT.fullmatch(text):
+        day = _day(text, day_first=True)
+        return day is not None and _YEARS[0] <= day.year <= _YEARS[1]
+    return bool(_YEAR_FIRST.match(text) or _YEAR_LAST.match(text))
+
+
+def read_days(table: RawTable, column: int) -> pd.DatetimeIndex:
+    """Return the days of a column, without times, or fail at its first cell that is none.
+
+    A year at the end follows day and month or month and day: with points the day is first; otherwise the
+    column as a whole must tell, by a number above 12.
+    """
+    cells = table.columns[column]
+    if isinstance(cells.dtype, pd.PeriodDtype):
+        cells = cells.dt.to_timestamp()
+    if isinstance(cells.dtype, pd.DatetimeTZDtype):
+        raise table.error("the days carry a time zone", "Remove it with `tz_localize(None)`", column=column)
+    if pd.api.types.is_datetime64_dtype(cells.dtype):
+        days = pd.DatetimeIndex(cells).normalize().as_unit("us")
+    else:
+        days = _parsed(table, column)
+    bad = np.flatnonzero(days.isna() | (days.year < _YEARS[0]) | (days.year > _YEARS[1]))
+    if len(bad):
+        row = int(bad[0])
+        raise table.error(f"{table.shown(row, column)} is not a day", _REMEDY, row, column)
+    return days.rename("date")
+
+
+def _parsed(table: RawTable, column: int) -> pd.DatetimeIndex:
+    encoded = table.texts(column).fill_null("").dictionary_encode()
+    codes, written = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+    zoned = np.flatnonzero([bool(_ZONE.fullmatch(text)) for text in written])
+    if len(zoned):
+        row = int(np.flatnonzero(codes == zoned[0])[0])
+        raise table.error(f"{table.shown(row, column)} has a time zone", _REMEDY, row, column)
+    day_first = _is_day_first(table, column, written)
+    days = pd.DatetimeIndex([_day(text, day_first) for text in written], dtype="datetime64[us]")
+    return days.take(codes)
+
+
+def _is_day_first(table: RawTable, column: int, written: list[str]) -> bool:
+    """Decide the order of day and month for the years written last, from the whole column."""
+    found = [match for match in map(_YEAR_LAST.fullmatch, written) if match and match[2] != "."]
+    first, second = (any(int(match[at]) > 12 for match in found) for at in (1, 3))
+    if found and first == second:
+        problem = f"{found[0][0]!r} may be day/month or month/day, and the column does not tell"
+        raise table.error(problem, _REMEDY, column=column)
+    return first
+
+
+def _day(text: str, day_first: bool) -> datetime.date | None:
+    if match := _YEAR_FIRST.fullmatch(text) or _COMPACT.fullmatch(text):
+        year, month, day = match.groups()
+    elif match := _YEAR_LAST.fullmatch(text):
+        first, mark, second, year = match.groups()
+        day, month = (first, second) if day_first or mark == "." else (second, first)
+    else:
+        return None
+    try:
+        return datetime.date(int(year), int(month), int(day))
+    except ValueError:
+        return None

@@ -1,0 +1,176 @@
+"""One decision: learn a metric from quarters that are over, and forecast the next by nearest neighbours."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_limits
+
+from geodual.manifolds.base import Array
+
+from .config import StudyConfig
+from .cross_section import CrossSection
+from .observations import Training
+from .panel import DataError
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """Forecasts of one metric on one day, the picks, and what they came from.
+
+    Attributes
+    ----------
+    day : Timestamp
+        When it was made.
+    metric : str
+        Name of the metric.
+    funds : Index
+        The universe of the day.
+    forecast : array of shape (n_funds,)
+        Forecast returns of the next period.
+    picks : array of shape (n_picks,)
+        Rows of `funds` with the best forecasts, best first, ties by name.
+    neighbours : array of shape (n_picks, k)
+        The funds each pick's forecast averages, nearest first.
+    distances, returns : array of shape (n_picks, k)
+        How far they are, and their returns in the period that is over.
+    near : array of shape (n_picks, n_factors)
+        Share of each factor in the squared distances of a pick to its neighbours; NaN where the metric is not
+        linear.
+    apart : array of shape (n_picks, n_factors)
+        Share of each factor in the squared distance of a pick from the middle of the universe.
+    label : str
+        How the classes were made: "sign" or "median".
+    seconds : float
+        Time spent.
+    remarks : tuple of str
+        Warnings of the metric.
+    """
+
+    day: pd.Timestamp
+    metric: str
+    funds: pd.Index[str]
+    forecast: Array
+    picks: Rows
+    neighbours: NDArray[np.str_]
+    distances: Array
+    returns: Array
+    near: Array
+    apart: Array
+    label: str
+    seconds: float
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """The points among which neighbours are sought, with the return and the fund of each."""
+
+    features: Array
+    returns: Array
+    funds: pd.Index[str]
+
+
+def decide(
+    name: str, estimator: Any, training: Training, today: CrossSection, config: StudyConfig
+) -> Decision:
+    """Learn a metric and forecast the return of every fund as the mean of its neighbours' returns.
+
+    Parameters
+    ----------
+    name : str
+        Name of the metric.
+    estimator : transformer
+        Any scikit-learn transformer; a copy is fitted to the training set and its classes.
+    training : Training
+        Periods that are over.
+    today : CrossSection
+        The universe of the day.
+    config : StudyConfig
+        Number of neighbours and picks, and where neighbours are sought.
+    """
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        warnings.simplefilter("always")  # one BLAS thread: the same bits whatever the number of workers
+        fitted = _fit(name, estimator, training, today.day)
+        candidates = _candidates(training, today, config.neighbours)
+        rows, distances = _nearest(fitted, candidates, today, config)
+    forecast = candidates.returns[rows].mean(axis=1)
+    picks = np.lexsort((today.funds.to_numpy(str), -forecast))[: config.top]
+    near, apart = _shares(fitted, candidates.features[rows[picks]], today.features[picks])
+    return Decision(
+        day=today.day,
+        metric=name,
+        funds=today.funds,
+        forecast=forecast,
+        picks=picks,
+        neighbours=candidates.funds.to_numpy(str)[rows[picks]],
+        distances=distances[picks],
+        returns=candidates.returns[rows[picks]],
+        near=near,
+        apart=apart,
+        label=training.label,
+        seconds=time.perf_counter() - started,
+        remarks=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+    )
+
+
+def _fit(name: str, estimator: Any, training: Training, day: pd.Timestamp) -> Any:
+    try:
+        return clone(estimator).fit(training.features, training.classes)
+    except ValueError as error:
+        raise DataError(f"The metric {name!r} could not be fitted on {day.date()}: {error}") from error
+
+
+def _candidates(training: Training, today: CrossSection, neighbours: str) -> _Candidates:
+    """Return the training set, or today's funds that have a return in the period that is over."""
+    if neighbours == "train":
+        return _Candidates(training.features, training.returns, training.funds)
+    latest = pd.Series(training.returns, index=training.funds)
+    latest = latest[~latest.index.duplicated(keep="last")]
+    returns = np.asarray(latest.reindex(today.funds), dtype=float)
+    known = np.isfinite(returns)
+    return _Candidates(today.features[known], returns[known], today.funds[known])
+
+
+def _nearest(
+    fitted: Any, candidates: _Candidates, today: CrossSection, config: StudyConfig
+) -> tuple[Rows, Array]:
+    """Return the nearest candidates of each fund of the day, nearest first, and their distances."""
+    itself = config.neighbours == "current"
+    points = np.asarray(fitted.transform(candidates.features))
+    search = NearestNeighbors(n_neighbors=min(config.k + itself, len(points)), algorithm="brute").fit(points)
+    distances, rows = search.kneighbors(np.asarray(fitted.transform(today.features)))
+    if not itself:
+        return rows, distances
+    others = candidates.funds.to_numpy(str)[rows] != today.funds.to_numpy(str)[:, None]
+    others[others.all(axis=1), -1] = False  # a fund that is no candidate: leave out the farthest
+    shape = (len(rows), rows.shape[1] - 1)
+    return rows[others].reshape(shape), distances[others].reshape(shape)
+
+
+def _shares(fitted: Any, neighbours: Array, picks: Array) -> tuple[Array, Array]:
+    """Split squared distances v′Wv among the factors as vⱼ(Wv)ⱼ, as shares of their sums."""
+    components = getattr(fitted, "components_", None)
+    if components is None or np.shape(components)[1] != picks.shape[1]:
+        unknown = np.full(picks.shape, np.nan)
+        return unknown, unknown
+    W = components.T @ components
+    differences = neighbours - picks[:, None, :]
+    near = np.einsum("pkj,pkj->pj", differences, differences @ W)
+    return _normalised(near), _normalised(picks * (picks @ W))
+
+
+def _normalised(parts: Array) -> Array:
+    total = parts.sum(axis=1, keepdims=True)
+    return np.asarray(parts / np.where(total > 0.0, total, 1.0))

@@ -1,0 +1,62 @@
+"""The metrics that studies know by name, and what `tune` may choose for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sklearn.base import clone
+
+from geodual.metric import GMML, ITML, LMNN, RPDML, EuclideanMetric, MahalanobisMetric
+
+from .panel import DataError
+
+_METRICS: dict[str, Callable[[int], Any]] = {
+    "euclidean": lambda seed: EuclideanMetric(),
+    "mahalanobis": lambda seed: MahalanobisMetric(),
+    "lmnn": lambda seed: LMNN(),
+    "itml": lambda seed: ITML(gamma=1e-3, random_state=seed),
+    "gmml": lambda seed: GMML(reg=0.1),
+    "rpdml": lambda seed: RPDML(random_state=seed),
+}
+NAMES = tuple(_METRICS)
+
+GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
+    "lmnn": tuple({"regularization": value} for value in (0.5, 0.1, 0.9)),
+    "itml": tuple({"gamma": value} for value in (1e-3, 1e-4, 1e-2)),
+    "gmml": tuple({"t": value} for value in (0.5, 0.25, 0.75)),
+    "rpdml": (
+        *({"C": value, "pairs": "all"} for value in (100.0, 1.0, 1000.0)),
+        *({"C": value, "pairs": "local"} for value in (100.0, 1000.0)),
+    ),
+}
+"""Candidates by metric; the first is the default, which wins ties."""
+
+
+def named_metric(name: str, random_state: int = 0) -> Any:
+    """Return the transformer that goes by a name.
+
+    Parameters
+    ----------
+    name : str
+        One of euclidean, mahalanobis, lmnn, itml, gmml, rpdml.
+    random_state : int
+        Seed of what it draws.
+
+    Returns
+    -------
+    transformer
+        A scikit-learn transformer, not fitted.
+    """
+    if name not in _METRICS:
+        raise DataError(f"`metrics`: unknown metric {name!r}; known are {', '.join(NAMES)}.")
+    return _METRICS[name](random_state)
+
+
+def resolve_metrics(metrics: str | Sequence[str] | Mapping[str, Any], random_state: int) -> dict[str, Any]:
+    """Return transformers by name, from names or from a mapping to any scikit-learn transformers."""
+    if isinstance(metrics, str):
+        metrics = [metrics]
+    if isinstance(metrics, Mapping):
+        return {name: clone(estimator) for name, estimator in metrics.items()}
+    return {name: named_metric(name, random_state) for name in metrics}

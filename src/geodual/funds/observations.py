@@ -1,0 +1,104 @@
+"""What a walk-forward study may know at each rebalance day: today's factors, and quarters that are over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from geodual.manifolds.base import Array
+
+from .cross_section import CrossSection, take_cross_section
+from .factors import compute_factors
+from .panel import Panel
+
+_SMALLEST_CLASS = 0.05  # share of the funds below which a class is too small to learn from
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What to learn from on a day: earlier factors, the returns that followed, and their classes.
+
+    Attributes
+    ----------
+    features : array of shape (n, n_factors)
+        Factors at the start of a period, all training periods one below the other.
+    returns : array of shape (n,)
+        Returns over that period.
+    classes : array of shape (n,)
+        1 for the better ones, 0 for the others.
+    label : str
+        "sign" or "median": how the classes were made in fact.
+    funds : Index
+        Fund of each row.
+    """
+
+    features: Array
+    returns: Array
+    classes: NDArray[np.int64]
+    label: str
+    funds: pd.Index[str]
+
+
+class Observations:
+    """Cross-sections and returns at the rebalance days of a panel, each made of rows up to its day only.
+
+    Parameters
+    ----------
+    panel : Panel
+        Net asset values.
+    days : DatetimeIndex
+        Rebalance days, rows of the panel.
+    """
+
+    def __init__(self, panel: Panel, days: pd.DatetimeIndex) -> None:
+        self.panel, self.days = panel, days
+        factors = compute_factors(panel, dates=days)
+        self.factor_names = tuple(factors.columns)
+        by_day = factors.to_numpy().reshape(len(days), -1, factors.shape[1])
+        self.sections = [
+            take_cross_section(panel.nav, raw, day) for raw, day in zip(by_day, days, strict=True)
+        ]
+        self._last_known = panel.nav.ffill().loc[days]
+        self._latest = panel.nav.notna().cumsum().loc[days]
+
+    @property
+    def funds(self) -> pd.Index[str]:
+        """All funds of the panel."""
+        return self.panel.nav.columns
+
+    def returns(self, t: int) -> pd.Series[float]:
+        """Return R_t over (q_{t−1}, q_t] of the funds of the universe at its start.
+
+        A fund that closes within the period earned what its last value says; one without a value is missing.
+        """
+        funds = self.sections[t - 1].funds
+        start, end = (self._last_known.iloc[row][funds] for row in (t - 1, t))
+        seen = self._latest.iloc[t][funds] > self._latest.iloc[t - 1][funds]
+        return (end / start - 1.0).where(seen)
+
+    def training(self, t: int, label: str, n_periods: int = 1) -> Training:
+        """Return the training set of the decision on day t: the `n_periods` periods that ended last."""
+        parts = [self._period(s) for s in range(max(t - n_periods, 0) + 1, t + 1)]
+        features = np.vstack([section.features[rows] for section, rows, _ in parts])
+        funds = [section.funds[rows] for section, rows, _ in parts]
+        periods = [returns for _, _, returns in parts]
+        used, classes = _classify(periods, label)
+        return Training(features, np.concatenate(periods), classes, used, funds[0].append(funds[1:]))
+
+    def _period(self, s: int) -> tuple[CrossSection, NDArray[np.bool_], Array]:
+        returns = np.asarray(self.returns(s), dtype=float)
+        known: NDArray[np.bool_] = np.isfinite(returns)
+        return self.sections[s - 1], known, returns[known]
+
+
+def _classify(periods: list[Array], label: str) -> tuple[str, NDArray[np.int64]]:
+    """Return how the classes were made and the classes: by sign, unless nearly all funds rose or fell."""
+    rises = np.concatenate([returns > 0.0 for returns in periods])
+    smaller = min(rises.mean(), 1.0 - rises.mean()) if rises.size else 0.0
+    if label == "sign" and smaller >= _SMALLEST_CLASS:
+        return "sign", rises.astype(np.int64)
+    above = [returns > np.median(returns) for returns in periods if returns.size]
+    return "median", np.concatenate([*above, np.zeros(0, dtype=bool)]).astype(np.int64)

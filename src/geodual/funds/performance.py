@@ -1,0 +1,197 @@
+"""Measures of an equity curve: return, volatility, drawdowns, calendar years.
+
+An equity curve is a Series of positive values in order of trading days; a year has 252 of them. What is not
+defined on a short or constant curve is NaN.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from geodual.manifolds.base import Array
+
+DAYS_A_YEAR = 252
+_RETURN_ROUNDING = 8.0 * np.finfo(float).eps
+
+
+def annual_return(equity: pd.Series[float]) -> float:
+    """Return the geometric annual return, (E_n/E_0)^{252/n} − 1 over n daily returns.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by trading day.
+
+    Returns
+    -------
+    float
+        NaN without a return.
+    """
+    values = _values(equity)
+    if len(values) < 2:
+        return np.nan
+    with np.errstate(over="ignore"):
+        return float(np.expm1(np.log(values[-1] / values[0]) * DAYS_A_YEAR / (len(values) - 1)))
+
+
+def volatility(equity: pd.Series[float]) -> float:
+    """Return the standard deviation (ddof = 1) of daily returns times √252.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by trading day.
+
+    Returns
+    -------
+    float
+        NaN for fewer than two returns; exactly 0 if they are equal but for rounding.
+    """
+    returns = _returns(equity)
+    if len(returns) < 2:
+        return np.nan
+    if np.ptp(returns) <= _RETURN_ROUNDING:
+        return 0.0
+    return float(returns.std(ddof=1) * np.sqrt(DAYS_A_YEAR))
+
+
+def sharpe(equity: pd.Series[float]) -> float:
+    """Return the Sharpe ratio, mean/std·√252 of daily returns, with a risk-free rate of 0.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by trading day.
+
+    Returns
+    -------
+    float
+        NaN where the volatility is NaN or 0.
+    """
+    spread = volatility(equity)
+    return float(_returns(equity).mean() * DAYS_A_YEAR / spread) if spread > 0.0 else np.nan
+
+
+def max_drawdown(equity: pd.Series[float]) -> float:
+    """Return the deepest fall from an earlier peak, min_t (E_t / max_{s ≤ t} E_s) − 1 ≤ 0.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by trading day.
+
+    Returns
+    -------
+    float
+        NaN without a value.
+    """
+    values = _values(equity)
+    return float((values / np.maximum.accumulate(values)).min() - 1.0) if len(values) else np.nan
+
+
+def rolling_drawdown(equity: pd.Series[float], window: int = DAYS_A_YEAR) -> pd.Series[float]:
+    """Return for each day the maximum drawdown of the window that ends on it.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by trading day.
+    window : int
+        Number of daily returns; in the first days, those there are.
+
+    Returns
+    -------
+    Series
+        At most 0, by day.
+    """
+    if window < 1:
+        raise ValueError(f"`window` must be positive, got {window}.")
+    values = _values(equity)
+    lowest, worst = values.copy(), np.ones(len(values))
+    for lag in range(1, min(window, len(values) - 1) + 1):
+        start = values[:-lag]
+        lowest[lag:] = np.minimum(lowest[lag:], start)
+        worst[lag:] = np.minimum(worst[lag:], lowest[lag:] / start)
+    return pd.Series(worst - 1.0, index=equity.index, name=equity.name)
+
+
+def annual_returns(equity: pd.Series[float]) -> pd.Series[float]:
+    """Return the return of each calendar year; the first and the last may be a part of one.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by trading day.
+
+    Returns
+    -------
+    Series
+        By year. A year of which only the first value of the curve is known has no return and is left out.
+    """
+    values = _values(equity)
+    year = pd.DatetimeIndex(equity.index).year.to_numpy()[1:]
+    years, first = np.unique(year, return_index=True)
+    last = np.append(first, len(year))[1:]
+    return pd.Series(values[last] / values[first] - 1.0, index=pd.Index(years, name="year"), name=equity.name)
+
+
+def worst_drawdowns(equity: pd.Series[float], n: int = 5) -> pd.DataFrame:
+    """Return the deepest drawdowns, which do not overlap: each lasts from a peak until it is reached again.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by trading day.
+    n : int
+        At most so many.
+
+    Returns
+    -------
+    DataFrame
+        Deepest first: `peak` (the last day at the peak), `trough`, `recovery` (NaT if still below the peak
+        on the last day) and `depth` < 0.
+    """
+    if n < 0:
+        raise ValueError(f"`n` must not be negative, got {n}.")
+    values = _values(equity)
+    depth = values / np.maximum.accumulate(values) - 1.0
+    below = np.concatenate([[False], depth < 0.0, [False]])
+    first, end = np.flatnonzero(below[1:] != below[:-1]).reshape(-1, 2).T
+    trough = np.array([a + depth[a:b].argmin() for a, b in zip(first, end, strict=True)], dtype=int)
+    days = pd.DatetimeIndex(equity.index)
+    recovery = days.insert(len(days), pd.NaT)[end]
+    table = pd.DataFrame(
+        {"peak": days[first - 1], "trough": days[trough], "recovery": recovery, "depth": depth[trough]}
+    )
+    return table.sort_values("depth", kind="stable").head(n).reset_index(drop=True)
+
+
+def describe(equity: pd.Series[float]) -> pd.Series[float]:
+    """Return the measures of an equity curve in one Series.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by trading day.
+
+    Returns
+    -------
+    Series
+        `annual_return`, `volatility`, `sharpe`, `max_drawdown`.
+    """
+    measures = (annual_return, volatility, sharpe, max_drawdown)
+    return pd.Series({measure.__name__: measure(equity) for measure in measures}, name=equity.name)
+
+
+def _values(equity: pd.Series[float]) -> Array:
+    """Return the values of a curve, or say what is wrong with them."""
+    values = equity.to_numpy(dtype=float)
+    if not (np.isfinite(values) & (values > 0.0)).all():
+        raise ValueError("`equity` must be positive and finite; fill or drop missing days first.")
+    return values
+
+
+def _returns(equity: pd.Series[float]) -> Array:
+    values = _values(equity)
+    return np.asarray(values[1:] / values[:-1] - 1.0)

@@ -1,0 +1,152 @@
+"""A table as it was found, before anything is known of its columns: names, cells and their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from geodual.manifolds.base import Array
+
+from .panel import DataError
+
+_MISSING = pa.array(["", "nan", "na", "n/a", "#n/a", "<na>", "nat", "null", "none", "-", "--"])
+_SAMPLE = 1000
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+def row_place(row: int) -> str:
+    """Name a row of a table that has no lines, counted from 1."""
+    return f"row {row + 1}"
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """Named columns of cells of any type, and where in the source they stand.
+
+    Parameters
+    ----------
+    source : str
+        What messages call the table: the file as it was given, or ``"DataFrame"``.
+    names : tuple of str
+        The header; names may repeat or be empty.
+    columns : tuple of Series
+        The cells, one Series a column.
+    place : callable
+        Names the place of a row (from 0) in the source, such as ``"line 7"``.
+    decimal_comma : bool
+        Whether ``1,25`` may mean 1.25.
+    """
+
+    source: str
+    names: tuple[str, ...]
+    columns: tuple[pd.Series[Any], ...]
+    place: Callable[[int], str] = row_place
+    decimal_comma: bool = True
+
+    def select(self, kept: Sequence[int]) -> RawTable:
+        """Return the table with some of its columns."""
+        names, columns = tuple(self.names[at] for at in kept), tuple(self.columns[at] for at in kept)
+        return replace(self, names=names, columns=columns)
+
+    def error(
+        self, problem: str, remedy: str, row: int | None = None, column: int | None = None
+    ) -> DataError:
+        """Return the exception for a problem: where, what is wrong, and what to do, in one line."""
+        where = [self.source]
+        if row is not None:
+            where.append(self.place(row))
+        if column is not None:
+            where.append(f"column {self.names[column]!r}")
+        return DataError(f"{', '.join(where)}: {problem}. {remedy}.")
+
+    def shown(self, row: int, column: int) -> str:
+        """Return a cell as a message quotes it."""
+        cell = self.columns[column].iloc[row]
+        text = repr(cell) if isinstance(cell, str) else str(cell)
+        return text if len(text) <= 40 else f"{text[:37]}..."
+
+    def texts(self, column: int) -> pa.Array:
+        """Return the cells of a column as text without surrounding space."""
+        cells = self.columns[column]
+        if cells.dtype != "str":
+            cells = cells.astype(object).map(str, na_action="ignore")
+        text = pc.utf8_trim_whitespace(pa.array(cells, pa.string()))
+        return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+
+    def levels(self, column: int) -> Array:
+        """Return a column of positive numbers, NaN where nothing is given, or fail at the first other."""
+        cells = self.columns[column]
+        if pd.api.types.is_any_real_numeric_dtype(cells.dtype):
+            values = cells.to_numpy(float, na_value=np.nan)
+        else:
+            values = self._parsed(column)
+        bad = np.flatnonzero((values <= 0.0) | np.isinf(values))
+        if not len(bad):
+            return values
+        row = int(bad[0])
+        problem = "is infinite" if np.isinf(values[row]) else "is not positive"
+        remedy = "Correct the value, or leave the cell empty"
+        raise self.error(f"the value {self.shown(row, column)} {problem}", remedy, row, column)
+
+    def _parsed(self, column: int) -> Array:
+        text = _given(self.texts(column))
+        if self.decimal_comma and pc.any(pc.match_substring(text, ",")).as_py():
+            # Beside decimal commas a point groups thousands or is a mistake: unreadable, so it is reported.
+            text = pc.replace_substring(pc.replace_substring(text, ".", "?"), ",", ".")
+        try:
+            return np.asarray(pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
+        except pa.ArrowInvalid:
+            row = pc.index(pc.match_substring_regex(text, _NUMBER), False).as_py()
+        problem = f"the value {self.shown(row, column)} is not a number"
+        raise self.error(problem, "Write it as 1234.5, or leave the cell empty", row, column)
+
+    def looks_like_levels(self, column: int) -> bool:
+        """Whether the cells look like NAVs and not like fund codes: numbers, some with decimals."""
+        cells = self.columns[column]
+        if pd.api.types.is_numeric_dtype(cells.dtype):
+            return pd.api.types.is_float_dtype(cells.dtype)
+        text = _given(self.texts(column)[:_SAMPLE]).drop_null()
+        if self.decimal_comma:
+            text = pc.replace_substring(text, ",", ".")
+        readable = pc.all(pc.match_substring_regex(text, _NUMBER)).as_py()
+        return bool(readable and pc.any(pc.match_substring(text, ".")).as_py())
+
+
+def _given(text: pa.Array) -> pa.Array:
+    """Return texts with null where they say that nothing is given."""
+    return pc.if_else(pc.is_in(pc.utf8_lower(text), value_set=_MISSING), None, text)
+
+
+def table_of_frame(frame: pd.DataFrame, source: str) -> RawTable:
+    """Take a DataFrame as a table: levels of the index that carry a name or days become its first columns."""
+    if frame.columns.nlevels > 1:
+        problem = f"the columns have {frame.columns.nlevels} levels"
+        raise DataError(f"{source}: {problem}. Select one, such as `frame['Close']`.")
+    levels = [frame.index.get_level_values(level) for level in range(frame.index.nlevels)]
+    levels = [level for level in levels if _carries_data(level)]
+    names = [_level_name(level) for level in levels]
+    columns = [pd.Series(level) for level in levels]
+    for at, name in enumerate(frame.columns):
+        names.append(str(name).strip())
+        columns.append(frame.iloc[:, at].reset_index(drop=True))
+    return RawTable(source, tuple(names), tuple(columns))
+
+
+def _carries_data(level: pd.Index[Any]) -> bool:
+    """Whether a level of an index is more than row numbers."""
+    if isinstance(level, pd.RangeIndex):
+        return False
+    numbers = pd.api.types.is_any_real_numeric_dtype(level.dtype)
+    return level.name is not None or not numbers or bool(len(level) and level[0] >= 19000101)
+
+
+def _level_name(level: pd.Index[Any]) -> str:
+    if level.name is not None:
+        return str(level.name).strip()
+    return "date" if isinstance(level, pd.DatetimeIndex | pd.PeriodIndex) else ""

@@ -1,0 +1,36 @@
+"""When a portfolio is rebalanced: the last trading days of months, quarters or years, taken from the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from .panel import DataError
+
+FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}
+MONTHS = {"monthly": 1, "quarterly": 3, "yearly": 12}
+_HOLIDAYS = 4  # weekdays at the end of a period on which exchanges may be closed
+
+
+def rebalance_days(days: pd.DatetimeIndex, frequency: str = "quarterly") -> pd.DatetimeIndex:
+    """Return the last row of each period; a last period that is not over yet has none.
+
+    Whether it is over is judged from the last row alone: at most four weekdays may follow it in its period.
+
+    Parameters
+    ----------
+    days : DatetimeIndex
+        The rows of the data, increasing.
+    frequency : str
+        "monthly", "quarterly" or "yearly".
+
+    Returns
+    -------
+    DatetimeIndex
+    """
+    if frequency not in FREQUENCIES:
+        raise DataError(f"`frequency` must be one of {', '.join(FREQUENCIES)}, got {frequency!r}.")
+    ends = days.to_series().groupby(days.to_period(FREQUENCIES[frequency])).max()
+    day = pd.Timedelta(days=1)
+    weekdays_left = np.busday_count((ends.iloc[-1] + day).date(), (ends.index[-1].end_time + day).date())
+    return pd.DatetimeIndex(ends if weekdays_left <= _HOLIDAYS else ends.iloc[:-1], name=days.name)

@@ -1,0 +1,134 @@
+"""Tables in files, recognised by what is in them: CSV of several dialects and encodings, Parquet, gzip."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import re
+import zlib
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyarrow import csv as arrow_csv
+
+from .panel import DataError
+from .raw_table import RawTable, table_of_frame
+
+_DELIMITERS = ("\t", ";", "|", ",")
+_SAMPLE = 20
+_BLOCK_BYTES = 1 << 26
+_BLANK_LINES = re.compile(r"\n[\t;|, ]+(?=\n|\Z)")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
+
+
+def read_table(path: str | Path) -> RawTable:
+    """Read a file as a table of unparsed cells.
+
+    The kind of file is found in its first bytes, the encoding (UTF-8, UTF-16 with a mark, GBK) by trying,
+    and the delimiter (tab, semicolon, bar, comma) in the first lines.
+    """
+    source = str(path)
+    try:
+        data = Path(path).expanduser().read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+    except FileNotFoundError:
+        raise DataError(f"{source}: there is no such file. Check the path.") from None
+    except IsADirectoryError:
+        raise DataError(f"{source}: this is a folder. Give a file in it.") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise DataError(f"{source}: the gzip file is damaged or cut short. Fetch it again.") from None
+    except (OSError, ValueError) as problem:
+        raise DataError(f"{source}: cannot be read ({problem}). Check the path and permissions.") from None
+    if data[:4] == b"PAR1":
+        return _read_parquet(data, source)
+    if data[:4] == b"PK\x03\x04":
+        raise DataError(f"{source}: this is a zip or Excel file. Save the table as CSV.")
+    try:
+        return _read_text(_decode(data, source), source)
+    except csv.Error:
+        raise DataError(f"{source}: the lines are no rows of a table. Save the table as CSV.") from None
+
+
+def _read_parquet(data: bytes, source: str) -> RawTable:
+    try:
+        frame = pd.read_parquet(io.BytesIO(data))
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
+        raise DataError(f"{source}: the Parquet file is damaged or cut short. Write it again.") from None
+    return table_of_frame(frame, source)
+
+
+def _decode(data: bytes, source: str) -> str:
+    utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    for encoding in ("utf-16",) if utf16 else ("utf-8-sig", "gb18030"):
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if "\0" in text or _CONTROL.search(text[:4096]):
+            break
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    raise DataError(
+        f"{source}: this is not text in UTF-8, UTF-16 or GBK. Save it as CSV in UTF-8, or as Parquet."
+    )
+
+
+def _read_text(text: str, source: str) -> RawTable:
+    text = _BLANK_LINES.sub("\n", f"\n{text}")[1:]
+    first = list(itertools.islice((line for line in io.StringIO(text) if line != "\n"), _SAMPLE))
+    if not first:
+        raise DataError(f"{source}: the file is empty. Give a header and one row a day.")
+    delimiter = _find_delimiter(first)
+    names = next(csv.reader(first, delimiter=delimiter))
+    if len(names) < 2:
+        problem = f"the header {first[0].strip()[:40]!r} has one column"
+        raise DataError(f"{source}, line 1: {problem}. Separate columns by commas, semicolons or tabs.")
+    if len(first) < 2:
+        raise DataError(f"{source}: there is a header and no row. Give one row a day.")
+    columns = _read_cells(text, delimiter, len(names), source)
+    place = partial(_line_place, text)
+    return RawTable(source, tuple(name.strip() for name in names), columns, place, delimiter != ",")
+
+
+def _find_delimiter(lines: list[str]) -> str:
+    """Return the first delimiter that cuts all lines into equally many fields, else the header into most."""
+    widths = {mark: [len(row) for row in csv.reader(lines, delimiter=mark)] for mark in _DELIMITERS}
+    even = [mark for mark, width in widths.items() if width[0] > 1 and len(set(width)) == 1]
+    return even[0] if even else max(_DELIMITERS, key=lambda mark: widths[mark][0])
+
+
+def _read_cells(text: str, delimiter: str, width: int, source: str) -> tuple[pd.Series, ...]:
+    names = [str(at) for at in range(width)]
+    header = next(number for number, line in enumerate(io.StringIO(text), 1) if line != "\n")
+    try:
+        table = arrow_csv.read_csv(
+            io.BytesIO(text.encode()),
+            arrow_csv.ReadOptions(column_names=names, skip_rows=header, block_size=_BLOCK_BYTES),
+            arrow_csv.ParseOptions(delimiter=delimiter),
+            arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+        )
+    except pa.ArrowInvalid:
+        raise _describe_bad_row(text, delimiter, width, source) from None
+    return tuple(column.to_pandas() for column in table.columns)
+
+
+def _describe_bad_row(text: str, delimiter: str, width: int, source: str) -> DataError:
+    """Return the error for the first row with too many or too few fields."""
+    rows = csv.reader(io.StringIO(text), delimiter=delimiter)
+    line = 1
+    for row in rows:
+        if row and len(row) != width:
+            problem = f"the row has {len(row)} fields and the header {width}"
+            remedy = "Complete the row, or quote fields that contain the delimiter"
+            return DataError(f"{source}, line {line}: {problem}. {remedy}.")
+        line = rows.line_num + 1
+    return DataError(f"{source}: the rows cannot be told apart. Check the quotation marks.")
+
+
+def _line_place(text: str, row: int) -> str:
+    filled = (number for number, line in enumerate(io.StringIO(text), 1) if line != "\n")
+    return f"line {next(itertools.islice(filled, row + 1, None))}"

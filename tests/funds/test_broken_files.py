@@ -1,0 +1,95 @@
+"""A file that cannot be used ends in one line that says where, what, and what to do."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from geodual.funds.nav_file import read_index, read_nav
+from geodual.funds.panel import DataError
+from tests.funds.broken_files import BROKEN
+
+# What stands in the message after the file, as a reader of the file would look for it.
+PLACES = {
+    "missing file": ": there is no such file",
+    "folder": ": this is a folder",
+    "empty": ": the file is empty",
+    "blank lines": ": the file is empty",
+    "header only": ": there is a header and no row",
+    "one column": ", line 1: the header 'date'",
+    "no header": ": there is no header, the first name is '2012-01-04'",
+    "no days": ": there is no column of days",
+    "word for a day": ", line 3, column 'date': 'yesterday'",
+    "impossible day": ", line 3, column 'date': '2012-02-30'",
+    "far day": ", line 3, column 'date': '2912-01-05' is not a day",
+    "blank day": ", line 3, column 'date': ''",
+    "ambiguous days": ", column 'date': '03/04/2012' may be",
+    "days in two orders": ", column 'date': '13/04/2012' may be",
+    "time zone": ", line 3, column 'date': '2012-01-05T15:00:00+08:00' has a time zone",
+    "day twice": ", line 4, column 'date': the day 2012-01-04 is also in line 2",
+    "two times on a day": ", line 4, column 'date': the day 2012-01-05 is also in line 3",
+    "fund twice": ": the fund '000001' has two columns",
+    "fund and day twice": ", line 5, column 'nav': the fund '000002' has a value on 2012-01-04 in line 3",
+    "fund without a name": ": column 3 has no name",
+    "row without a fund": ", line 5, column 'fund': there is no fund",
+    "long without values": ": beside the funds in 'code' there is no one column of NAVs",
+    "zero": ", line 3, column '000001': the value '0' is not positive",
+    "negative": ", line 3, column '000001': the value '-1.1' is not positive",
+    "word for a value": ", line 4, column '000002': the value 'closed' is not a number",
+    "percent": ", line 4, column '000002': the value '2.2%' is not a number",
+    "infinite": ", line 4, column '000002': the value 'inf' is infinite",
+    "thousands": ", line 4, column '000002': the value '2,200.5' is not a number",
+    "two decimal marks": ", line 3, column '000001': the value '1.6' is not a number",
+    "days only": ": there is no column beside the days",
+    "one row": ": there is one day only, 2012-01-04",
+    "no value": ": there is not one value",
+    "too many fields": ", line 3: the row has 4 fields and the header 3",
+    "cut in a row": ", line 4: the row has 2 fields and the header 3",
+    "open quote": ", line 3",
+    "across": ": days such as 2012-01-04 stand in the header",
+    "web page": ", line 1: the header '<!DOCTYPE html>' has one column",
+    "long line": ": the lines are no rows",
+    "wrong encoding": ": this is not text",
+    "no byte order mark": ": this is not text",
+    "binary": ": this is not text",
+    "workbook": ": this is a zip or Excel file",
+    "gzip cut short": ": the gzip file is damaged",
+    "gzip damaged": ": the gzip file is damaged",
+    "parquet cut short": ": the Parquet file is damaged",
+    "parquet without days": ": there is no column of days",
+    "parquet with a zone": ", column 'date': the days carry a time zone",
+    "parquet without rows": ": there is no row",
+    "parquet with a loss": ", row 1, column '000001': the value -0.05",
+    "parquet with flags": ", row 1, column '000001': the value False is not a number",
+}
+
+
+def test_every_way_to_break_a_file_has_its_message() -> None:
+    assert BROKEN.keys() == PLACES.keys()
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_file_is_refused_in_one_line_with_place_and_remedy(kind: str, tmp_path: Path) -> None:
+    path = BROKEN[kind](tmp_path)
+    with pytest.raises(DataError) as caught:
+        read_nav(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}{PLACES[kind]}")
+    assert re.fullmatch(r".+: .+\. [A-Z][^\n]+\.", message)
+
+
+# Where the levels of the index themselves are sound.
+FINE_FOR_AN_INDEX = {"fund without a name", "word for a value", "percent", "infinite", "thousands"}
+
+
+@pytest.mark.parametrize("kind", sorted(BROKEN.keys() - FINE_FOR_AN_INDEX))
+def test_an_index_is_refused_likewise(kind: str, tmp_path: Path) -> None:
+    path = BROKEN[kind](tmp_path)
+    with pytest.raises(DataError, match=r"^[^\n]+: [^\n]+\. [A-Z][^\n]+\.$") as caught:
+        read_index(path, "000001")
+    assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("kind", sorted(FINE_FOR_AN_INDEX))
+def test_an_index_is_read_beside_a_broken_column(kind: str, tmp_path: Path) -> None:
+    assert read_index(BROKEN[kind](tmp_path), "000001").tolist() == [1.0, 1.1, 1.2]

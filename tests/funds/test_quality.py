@@ -1,0 +1,176 @@
+"""What is planted in a clean table is found, and nothing else."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodual.funds.panel import Finding
+from geodual.funds.quality import inspect_quality
+
+N_DAYS, N_FUNDS = 300, 12
+
+
+def clean_table(seed: int = 3) -> pd.DataFrame:
+    """Funds that share a market, with volatilities from those of a bond to those of a sector fund."""
+    rng = np.random.default_rng(seed)
+    market = rng.normal(0.0003, 0.01, (N_DAYS, 1))
+    beta = np.linspace(0.1, 1.3, N_FUNDS)
+    returns = market * beta + rng.normal(0.0, 0.003, (N_DAYS, N_FUNDS)) * beta
+    days = pd.bdate_range("2012-01-04", periods=N_DAYS, name="date")
+    funds = pd.Index([f"{at:06d}" for at in range(N_FUNDS)], name="fund")
+    return pd.DataFrame(np.exp(np.cumsum(returns, axis=0)), index=days, columns=funds)
+
+
+def changed(row: int | slice, fund: int, value: float) -> pd.DataFrame:
+    nav = clean_table()
+    nav.iloc[row, fund] = value
+    return nav
+
+
+def found(nav: pd.DataFrame, kind: str) -> list[Finding]:
+    return [finding for finding in inspect_quality(nav) if finding.kind == kind]
+
+
+def day(row: int) -> str:
+    return f"{clean_table().index[row]:%Y-%m-%d}"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_clean_table_has_one_remark_that_does_not_matter(seed: int) -> None:
+    (finding,) = inspect_quality(clean_table(seed))
+    assert (finding.kind, finding.matters, finding.count) == ("survivorship", False, N_FUNDS)
+
+
+@pytest.mark.parametrize(("length", "matters"), [(1, False), (5, False), (6, True)])
+def test_a_gap_matters_if_it_is_long(length: int, matters: bool) -> None:
+    nav = changed(slice(50, 50 + length), 4, np.nan)
+    nav.iloc[80, 4] = np.nan
+    (finding,) = found(nav, "gap")
+    assert (finding.fund, finding.date, finding.count) == ("000004", day(50), length + 1)
+    assert finding.matters is matters
+
+
+@pytest.mark.parametrize(("rows", "is_found"), [(9, False), (10, True), (40, True)])
+def test_ten_equal_values_are_stale(rows: int, is_found: bool) -> None:
+    findings = found(changed(slice(100, 100 + rows), 7, 1.234), "stale")
+    assert [(f.fund, f.date, f.count, f.matters) for f in findings] == [
+        ("000007", day(100), rows, True)
+    ] * is_found
+
+
+def test_staleness_reaches_over_gaps_and_counts_all_runs() -> None:
+    nav = changed(slice(100, 112), 7, 1.234)
+    nav.iloc[105, 7] = np.nan
+    nav.iloc[200:215, 7] = 1.5
+    (finding,) = found(nav, "stale")
+    assert (finding.date, finding.count) == (day(100), 11 + 15)
+    assert "up to 15 rows" in finding.message
+
+
+def test_nobody_is_stale_on_days_when_all_stand_still() -> None:
+    nav = clean_table()
+    nav.iloc[100:130] = nav.iloc[100].to_numpy()
+    assert not found(nav, "stale")
+
+
+@pytest.mark.parametrize(("rows", "matters"), [(15, False), (25, True)])
+def test_a_fund_that_often_stands_still_may_do_so_for_a_while(rows: int, matters: bool) -> None:
+    """Two steps of three are zero, as for a bond fund quoted with few decimals."""
+    nav = clean_table()
+    nav.iloc[:, 0] = 1.0 + 0.001 * (np.arange(N_DAYS) // 3)
+    nav.iloc[150 : 150 + rows, 0] = 1.05
+    (finding,) = found(nav, "stale")
+    assert (finding.fund, finding.matters) == ("000000", matters)
+
+
+def test_a_distribution_looks_like_a_jump() -> None:
+    """A bond fund pays out 5 % of its value, a sector fund 15 %."""
+    nav = clean_table()
+    nav.iloc[120:, 0] *= 0.95
+    nav.iloc[200:, 11] *= 0.85
+    assert [(f.fund, f.date, f.count, f.matters) for f in found(nav, "jump")] == [
+        ("000000", day(120), 1, True),
+        ("000011", day(200), 1, True),
+    ]
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_split_is_a_jump_in_either_direction(factor: float) -> None:
+    nav = clean_table()
+    nav.iloc[120:, 3] *= factor
+    nav.iloc[240:, 3] *= factor
+    (finding,) = found(nav, "jump")
+    assert (finding.fund, finding.date, finding.count) == ("000003", day(120), 2)
+
+
+def test_small_falls_and_falls_of_the_whole_market_are_no_jumps() -> None:
+    nav = clean_table()
+    nav.iloc[120:, 0] *= 0.98
+    nav.iloc[150:] *= 0.85
+    assert not found(nav, "jump")
+
+
+def test_a_move_over_a_gap_is_not_a_move_of_one_day() -> None:
+    nav = changed(slice(100, 150), 5, np.nan)
+    nav.iloc[150:, 5] *= 1.5
+    assert not found(nav, "jump")
+
+
+def test_births_and_closures_are_counted_for_information() -> None:
+    nav = changed(slice(0, 30), 1, np.nan)
+    nav.iloc[:20, 2] = np.nan
+    nav.iloc[251:, 3] = np.nan
+    late, early = inspect_quality(nav)
+    assert (late.kind, late.matters, late.count, late.date) == ("late-start", False, 2, day(20))
+    assert (early.kind, early.matters, early.count, early.date) == ("early-end", False, 1, day(250))
+
+
+def test_a_hole_in_the_calendar_is_found_and_a_holiday_is_not() -> None:
+    nav = clean_table()
+    assert not found(nav.drop(nav.index[50:57]), "calendar")
+    (finding,) = found(nav.drop(nav.index[50:60]), "calendar")
+    assert (finding.date, finding.count, finding.matters) == (day(49), 1, True)
+
+
+def test_weekly_rows_are_not_taken_for_days() -> None:
+    nav = clean_table()
+    weekly = nav.set_axis(pd.date_range("2005-01-07", periods=N_DAYS, freq="7D", name="date"))
+    (finding,) = found(weekly, "calendar")
+    assert "7 days apart" in finding.message
+
+
+def test_a_short_table_is_said_to_be_short() -> None:
+    assert not found(clean_table().iloc[:121], "short")
+    (finding,) = found(clean_table().iloc[:120], "short")
+    assert (finding.count, finding.matters) == (120, True)
+
+
+def test_degenerate_tables_raise_nothing() -> None:
+    """One fund, one row, no value: the warnings of the arithmetic would be errors here."""
+    nav = clean_table()
+    assert {f.kind for f in inspect_quality(nav.iloc[:, :1])} == {"survivorship"}
+    assert {f.kind for f in inspect_quality(nav.iloc[:1])} == {"short", "survivorship"}
+    assert {f.kind for f in inspect_quality(nav.iloc[:, :0])} == set()
+    assert {f.kind for f in inspect_quality(nav * np.nan)} == set()
+
+
+def test_a_lone_fund_can_jump_and_cannot_be_stale() -> None:
+    nav = changed(slice(100, 130), 7, 1.234).iloc[:, [7]]
+    nav.iloc[200:] *= 0.5
+    assert {f.kind for f in inspect_quality(nav)} == {"survivorship", "jump"}
+
+
+def test_the_order_of_funds_and_the_scale_of_a_fund_do_not_matter() -> None:
+    nav = changed(slice(50, 60), 4, np.nan)
+    nav.iloc[100:115, 7] = 1.234
+    nav.iloc[120:, 0] *= 0.9
+    findings = set(inspect_quality(nav))
+    assert set(inspect_quality(nav.iloc[:, ::-1])) == findings
+    assert set(inspect_quality(nav * 1024.0)) == findings
+
+
+def test_the_table_is_left_alone() -> None:
+    nav = changed(slice(50, 60), 4, np.nan)
+    before = nav.copy(deep=True)
+    inspect_quality(nav)
+    pd.testing.assert_frame_equal(nav, before)

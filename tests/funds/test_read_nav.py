@@ -1,0 +1,272 @@
+"""The layouts people have their NAVs in all give the same panel."""
+
+import decimal
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodual.funds.nav_file import read_index, read_nav
+from geodual.funds.panel import DataError, Panel
+
+FUNDS = ["000001", "519001", "00700.HK", "华夏成长", "NA"]
+
+
+def nav_table() -> pd.DataFrame:
+    """Forty days over a year's end; a birth, a closure, a gap."""
+    rng = np.random.default_rng(7)
+    days = pd.bdate_range("2012-12-03", periods=40, name="date")
+    levels = np.round(np.exp(np.cumsum(rng.normal(0.0, 0.02, (40, 5)), axis=0)), 4)
+    levels[:12, 1], levels[30:, 2], levels[20:22, 3] = np.nan, np.nan, np.nan
+    return pd.DataFrame(levels, index=days, columns=pd.Index(FUNDS, name="fund"))
+
+
+NAV = nav_table()
+
+
+def stacked(by: str = "fund") -> pd.DataFrame:
+    long = NAV.reset_index().melt("date", value_name="nav")
+    return long if by == "fund" else long.sort_values("date", kind="stable", ignore_index=True)
+
+
+def dated(style: str) -> pd.DataFrame:
+    return NAV.set_axis(pd.Index(NAV.index.strftime(style), name="date"))
+
+
+def unpadded(style: str) -> pd.DataFrame:
+    """Days without leading zeros, such as 2013/1/4."""
+    return NAV.set_axis([style.format(day) for day in NAV.index]).rename_axis("date")
+
+
+def written(
+    make: Callable[[], pd.DataFrame], index: bool = True, **options: object
+) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder / "nav.csv"
+        make().to_csv(path, index=index, **options)
+        return path
+
+    return write
+
+
+def edited(change: Callable[[str], str], **options: object) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = written(lambda: NAV, **options)(folder)
+        path.write_text(change(path.read_text("utf-8")), "utf-8")
+        return path
+
+    return write
+
+
+def zipped(folder: Path) -> Path:
+    path = folder / "nav.csv.gz"
+    path.write_bytes(gzip.compress(NAV.to_csv().encode(), mtime=0))
+    return path
+
+
+def parquet(make: Callable[[], pd.DataFrame]) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder / "nav"  # the name does not tell
+        make().to_parquet(path)
+        return path
+
+    return write
+
+
+CHINESE = {"date": "净值日期", "fund": "基金代码", "nav": "单位净值"}
+
+FILES: dict[str, Callable[[Path], Path]] = {
+    "comma": written(lambda: NAV),
+    "semicolon": written(lambda: NAV, sep=";"),
+    "tab": written(lambda: NAV, sep="\t"),
+    "bar": written(lambda: NAV, sep="|"),
+    "decimal comma": written(lambda: dated("%d.%m.%Y"), sep=";", decimal=","),
+    "decimal comma by tabs": written(lambda: NAV, sep="\t", decimal=","),
+    "byte order mark": written(lambda: NAV, encoding="utf-8-sig"),
+    "gbk": written(lambda: NAV.rename_axis("日期"), encoding="gbk"),
+    "utf-16": written(lambda: NAV, encoding="utf-16"),
+    "windows lines": edited(lambda text: text, lineterminator="\r\n"),
+    "quoted": written(lambda: NAV, quoting=1),
+    "gzip": zipped,
+    "unnamed days": written(lambda: NAV.rename_axis(None)),
+    "own name for days": written(lambda: NAV.rename_axis("as of")),
+    "counted rows": written(lambda: NAV.reset_index()),
+    "days in the last column": written(lambda: NAV.assign(day=NAV.index), index=False),
+    "last delimiter": edited(lambda text: text.replace("\n", ",\n")),
+    "blank lines": edited(lambda text: "\n" + text.replace("\n", "\n\n") + ",,,,,\n \n"),
+    "spaces": edited(lambda text: text.replace(",", " , ")),
+    "compact days": written(lambda: dated("%Y%m%d")),
+    "slashes": written(lambda: unpadded("{0:%Y}/{0.month}/{0.day}")),
+    "chinese days": written(lambda: unpadded("{0.year}年{0.month}月{0.day}日")),
+    "day first": written(lambda: dated("%d/%m/%Y")),
+    "month first": written(lambda: unpadded("{0.month}/{0.day}/{0.year}")),
+    "times": written(lambda: dated("%Y-%m-%d 15:00:00")),
+    "iso times": written(lambda: dated("%Y-%m-%dT15:00")),
+    "long by fund": written(stacked, index=False),
+    "long by day": written(lambda: stacked("date"), index=False),
+    "long in chinese": written(lambda: stacked().rename(columns=CHINESE), index=False, encoding="gbk"),
+    "long in capitals": written(
+        lambda: stacked()[["nav", "fund", "date"]].set_axis(["Adj. Close", "Ticker", "Trade Date"], axis=1),
+        index=False,
+    ),
+    "long without known names": written(lambda: stacked().set_axis(["a", "b", "c"], axis=1), index=False),
+    "long with decimal comma": written(stacked, index=False, sep=";", decimal=","),
+    "parquet": parquet(lambda: NAV),
+    "parquet with a column of days": parquet(lambda: NAV.reset_index()),
+    "parquet long": parquet(stacked),
+}
+for token in ("NaN", "nan", "NA", "null", "None", "-", "--", "N/A", "#N/A"):
+    FILES[f"missing is {token}"] = written(lambda token=token: NAV, na_rep=token)
+
+FRAMES: dict[str, Callable[[], pd.DataFrame]] = {
+    "days in the index": lambda: NAV,
+    "unnamed index": lambda: NAV.rename_axis(None).rename_axis(None, axis=1),
+    "nanoseconds": lambda: NAV.set_axis(NAV.index.as_unit("ns")),
+    "column of days": lambda: NAV.reset_index(),
+    "filtered rows": lambda: pd.concat([NAV.reset_index().iloc[:1]] * 2 + [NAV.reset_index()]).iloc[2:],
+    "numbers for days": lambda: NAV.set_axis([int(f"{day:%Y%m%d}") for day in NAV.index]),
+    "date objects": lambda: NAV.set_axis(pd.Index([day.date() for day in NAV.index], dtype=object)),
+    "periods": lambda: NAV.set_axis(NAV.index.to_period("D")),
+    "closing times": lambda: NAV.set_axis(NAV.index + pd.Timedelta(hours=15)),
+    "text": lambda: NAV.astype(object).map(str, na_action="ignore"),
+    "decimals": lambda: NAV.map(lambda level: None if np.isnan(level) else decimal.Decimal(str(level))),
+    "nullable": lambda: NAV.astype("Float64"),
+    "long": stacked,
+    "long by category": lambda: stacked().astype({"fund": "category"}),
+    "long by index": lambda: stacked().set_index(["date", "fund"]),
+    "long from stack": lambda: stacked().set_index(["date", "fund"]).rename_axis([None, None]),
+    "long in pieces": lambda: pd.concat([stacked().iloc[:70], stacked().iloc[70:]], ignore_index=True),
+}
+
+
+def assert_is_the_table(panel: Panel) -> None:
+    pd.testing.assert_frame_equal(panel.nav, NAV, check_freq=False)
+    assert panel.digest == Panel(NAV).digest
+    assert {finding.kind for finding in panel.findings} == {"short", "late-start", "early-end", "gap"}
+
+
+@pytest.mark.parametrize("layout", FILES)
+def test_every_file_gives_the_same_panel(layout: str, tmp_path: Path) -> None:
+    path = FILES[layout](tmp_path)
+    panel = read_nav(path)
+    assert_is_the_table(panel)
+    assert panel.source == str(path)
+    assert read_nav(str(path)).digest == panel.digest
+
+
+@pytest.mark.parametrize("layout", FRAMES)
+def test_every_frame_gives_the_same_panel_and_is_left_alone(layout: str) -> None:
+    frame = FRAMES[layout]()
+    before = frame.copy(deep=True)
+    assert_is_the_table(read_nav(frame))
+    pd.testing.assert_frame_equal(frame, before)
+
+
+@pytest.mark.parametrize("make", [lambda: NAV[::-1], lambda: stacked()[::-1][["date", "fund", "nav"]]])
+def test_unsorted_days_are_sorted_and_remarked(make: Callable[[], pd.DataFrame]) -> None:
+    panel = read_nav(make())
+    pd.testing.assert_frame_equal(panel.nav[FUNDS], NAV, check_freq=False)
+    (finding,) = [finding for finding in panel.findings if finding.kind == "unsorted"]
+    assert not finding.matters
+
+
+def test_an_empty_fund_is_dropped_and_remarked() -> None:
+    panel = read_nav(NAV.assign(empty=np.nan))
+    pd.testing.assert_frame_equal(panel.nav, NAV, check_freq=False)
+    assert [finding.fund for finding in panel.findings if finding.kind == "empty-fund"] == ["empty"]
+
+
+def test_whole_numbers_as_names_become_text_as_they_are() -> None:
+    assert list(read_nav(NAV.set_axis([1, 2, 3, 4, 5], axis=1)).nav.columns) == ["1", "2", "3", "4", "5"]
+
+
+def test_funds_numbered_like_days_are_funds() -> None:
+    names = ["20200101", "20200102", "20209901", "A", "B"]
+    assert list(read_nav(NAV.set_axis(names, axis=1)).nav.columns) == names
+
+
+def test_the_adjusted_nav_is_preferred_and_the_choice_remarked() -> None:
+    long = stacked().rename(columns={"nav": "累计净值"}).assign(单位净值=1.0, 日增长率=-0.5)
+    panel = read_nav(long)
+    assert panel.digest == Panel(NAV).digest
+    (finding,) = [finding for finding in panel.findings if finding.kind == "column"]
+    assert "累计净值" in finding.message
+    assert "单位净值" in finding.message
+
+
+def test_a_fund_called_like_a_role_does_not_make_a_wide_table_long() -> None:
+    wide = NAV.set_axis(["fund", "nav", "value", "code", "close"], axis=1)
+    assert list(read_nav(wide).nav.columns) == list(wide.columns)
+
+
+def test_two_levels_of_columns_are_refused_with_a_remedy() -> None:
+    with pytest.raises(DataError, match=r"2 levels\. Select one"):
+        read_nav(pd.concat({"Close": NAV}, axis=1))
+
+
+def test_a_file_of_several_blocks_is_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("geodual.funds.table_file._BLOCK_BYTES", 600)
+    assert_is_the_table(read_nav(FILES["long by fund"](tmp_path)))
+
+
+def test_the_home_folder_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    FILES["comma"](tmp_path)
+    assert read_nav("~/nav.csv").nav.shape == NAV.shape
+
+
+def test_damaged_bytes_end_in_a_panel_or_a_data_error(tmp_path: Path) -> None:
+    """Whatever a byte turns into, no other exception and no warning comes out."""
+    rng = np.random.default_rng(11)
+    outcomes = set()
+    for original in (
+        NAV.to_csv().encode(),
+        gzip.compress(stacked().to_csv(index=False).encode("gbk"), mtime=0),
+    ):
+        for _ in range(100):
+            content = bytearray(original)
+            content[rng.integers(len(content))] = rng.integers(256)
+            path = tmp_path / "nav.csv"
+            path.write_bytes(content)
+            try:
+                outcomes.add(type(read_nav(path)))
+            except DataError:
+                outcomes.add(DataError)
+    assert outcomes == {Panel, DataError}
+
+
+LEVELS = pd.DataFrame({"930950": NAV["000001"], "H11021": NAV["NA"]})
+
+
+def test_the_paper_index_is_the_default_of_several(tmp_path: Path) -> None:
+    path = written(lambda: LEVELS)(tmp_path)
+    pd.testing.assert_series_equal(read_index(path), LEVELS["930950"], check_freq=False)
+    pd.testing.assert_series_equal(read_index(path, "H11021"), LEVELS["H11021"], check_freq=False)
+
+
+@pytest.mark.parametrize(
+    ("source", "column", "name"),
+    [
+        (NAV["NA"], None, "NA"),
+        (NAV["NA"].rename(None), None, "index"),
+        (NAV["NA"], "fund index", "fund index"),
+        (NAV[["NA"]].reset_index(), None, "NA"),
+        (NAV[["NA"]][::-1], None, "NA"),
+    ],
+)
+def test_one_column_needs_no_choice(source: pd.DataFrame | pd.Series, column: str | None, name: str) -> None:
+    pd.testing.assert_series_equal(read_index(source, column), NAV["NA"].rename(name), check_freq=False)
+
+
+def test_days_without_a_level_are_left_out() -> None:
+    levels = read_index(NAV, "华夏成长")
+    pd.testing.assert_series_equal(levels, NAV["华夏成长"].dropna(), check_freq=False)
+
+
+@pytest.mark.parametrize("column", [None, "930951"])
+def test_a_choice_that_is_open_or_wrong_lists_the_columns(column: str | None) -> None:
+    with pytest.raises(DataError, match=r"Choose one of: 000001, 519001, 00700\.HK, 华夏成长, NA\."):
+        read_index(NAV, column)
