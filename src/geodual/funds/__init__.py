@@ -4,25 +4,33 @@ from .backtest import backtest
 from .config import StudyConfig, read_config
 from .factors import compute_factors
 from .fetch import fetch_universe
+from .leakage import LeakageCheck, check_leakage
 from .nav_file import read_index, read_nav
 from .panel import DataError, Finding, Panel
 from .quality import inspect_quality
+from .saved_study import read_study
+from .selection import Selection, select
 from .study import Study
 from .synthetic import Universe, synthetic_universe
 
 __all__ = [
     "DataError",
     "Finding",
+    "LeakageCheck",
     "Panel",
+    "Selection",
     "Study",
     "StudyConfig",
     "Universe",
     "backtest",
+    "check_leakage",
     "compute_factors",
     "fetch_universe",
     "inspect_quality",
     "read_config",
     "read_index",
     "read_nav",
+    "read_study",
+    "select",
     "synthetic_universe",
 ]

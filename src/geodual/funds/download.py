@@ -22,7 +22,7 @@ def download_funds(
     codes: Sequence[str],
     folder: Path,
     failures: dict[str, str],
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
 ) -> tuple[dict[str, pd.Series], Counter[str]]:
     """Fetch the funds that have no sound file yet.
 

@@ -85,7 +85,7 @@ def fetch_universe(
     seed: int = 0,
     client: Any = None,
     sleep: Callable[[float], None] = time.sleep,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
 ) -> FetchSummary:
     """Download adjusted NAVs of Chinese open-end funds and the CSI 930950 index through akshare.
 

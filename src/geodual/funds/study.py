@@ -149,6 +149,23 @@ class Study:
             self.checkpoints.clear()
         return saved
 
+    def report(self, path: str | Path) -> Path:
+        """Write the report: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : path
+            File to write.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from .report import write_report
+
+        return write_report(self, Path(path))
+
     def plot_performance(self) -> Figure:
         """Draw Figure 1: accumulated returns and one-year rolling drawdowns."""
         return draw_performance(self.equity, self.index_name, self.config.test_start)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from .panel import DataError

@@ -20,14 +20,19 @@ Progress = Callable[[int, int, str], object]
 _FEWEST = 10  # funds to learn from
 
 
-def decision_rows(observations: Observations, config: StudyConfig) -> list[int]:
-    """Return the positions of the rebalance days on which a decision can be made and acted upon."""
+def decision_rows(
+    observations: Observations, config: StudyConfig, *, include_last: bool = False
+) -> list[int]:
+    """Return the positions of the rebalance days on which a decision can be made.
+
+    The last row of the data counts with `include_last` only: nothing can be earned after it.
+    """
     last_row = observations.panel.nav.index[-1]
     enough = max(_FEWEST, config.k + 1)
     rows = [
         t
         for t in range(1, len(observations.days))
-        if observations.days[t] < last_row
+        if (include_last or observations.days[t] < last_row)
         and len(observations.sections[t].funds) >= enough
         and observations.returns(t).notna().sum() >= enough
     ]

@@ -1,0 +1,143 @@
+"""Proof that no decision looks ahead: cut or replace the future, and see whether the past changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .config import StudyConfig, check_names
+from .named_metrics import NAMES, resolve_metrics
+from .observations import Observations
+from .panel import DataError, Panel
+from .rebalance import rebalance_days
+from .walk_forward import Progress, decision_rows, walk_forward
+
+Forecaster = Callable[[Panel, pd.DatetimeIndex], pd.DataFrame]
+"""Gives the forecasts of some days from a panel: one row a day, metric and fund, column `forecast`."""
+
+
+@dataclass(frozen=True)
+class LeakageCheck:
+    """One test of one metric: whether decisions up to a day stay the same to the last bit.
+
+    Attributes
+    ----------
+    test : str
+        "cut" (no later row) or "garbage" (later rows replaced by noise).
+    day : str
+        The last day that was left as it is.
+    metric : str
+        Name of the metric.
+    compared, differing : int
+        Forecasts compared, and those that changed.
+    """
+
+    test: str
+    day: str
+    metric: str
+    compared: int
+    differing: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether decisions were made and none changed."""
+        return self.compared > 0 and self.differing == 0
+
+
+def check_leakage(
+    panel: Panel,
+    metrics: Any = NAMES,
+    *,
+    n_days: int = 3,
+    forecaster: Forecaster | None = None,
+    progress: Progress = lambda done, total, last: None,
+    **settings: Any,
+) -> tuple[LeakageCheck, ...]:
+    """Check that decisions depend on the past only.
+
+    For some rebalance days, the data are cut there, and replaced by noise after it; the decisions of that day
+    and of those before must not change by a single bit.
+
+    Parameters
+    ----------
+    panel : Panel
+        Net asset values.
+    metrics : sequence of str, or mapping of str to transformer
+        As for `backtest`.
+    n_days : int
+        How many rebalance days to test, spread evenly.
+    forecaster : callable, optional
+        What to check, if it is not the study itself.
+    progress : callable
+        As for `backtest`.
+    **settings
+        Of `StudyConfig`.
+
+    Returns
+    -------
+    tuple of LeakageCheck
+    """
+    names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    config = StudyConfig(metrics=names, **check_names(settings, "check_leakage"))
+    forecast = forecaster or partial(
+        forecast_days, estimators=resolve_metrics(metrics, config.random_state), config=config
+    )
+    days = _days_to_test(panel, config, n_days)
+    whole = forecast(panel, days)
+    checks: list[LeakageCheck] = []
+    for day in days:
+        earlier = days[days <= day]
+        expected = whole[whole["date"] <= day]
+        for test, changed in (("cut", panel.until(day)), ("garbage", _with_garbage_after(panel, day))):
+            checks += _compare(test, day, expected, forecast(changed, earlier))
+            progress(len(checks), 2 * len(days) * len(names), f"{test} after {day.date()}")
+    return tuple(checks)
+
+
+def forecast_days(
+    panel: Panel, days: pd.DatetimeIndex, estimators: dict[str, Any], config: StudyConfig
+) -> pd.DataFrame:
+    """Return the forecasts that a study makes on some rebalance days: date, metric, fund, forecast."""
+    rebalances = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
+    observations = Observations(panel, rebalances)
+    rows = [t for t in decision_rows(observations, config, include_last=True) if rebalances[t] in days]
+    decisions = walk_forward(observations, estimators, config, rows)
+    tables = [
+        pd.DataFrame({"date": d.day, "metric": d.metric, "fund": d.funds, "forecast": d.forecast})
+        for d in decisions
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _days_to_test(panel: Panel, config: StudyConfig, n_days: int) -> pd.DatetimeIndex:
+    if n_days < 1:
+        raise DataError(f"`n_days` must be at least 1, got {n_days}.")
+    rebalances = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
+    rows = decision_rows(Observations(panel, rebalances), config)
+    chosen = np.unique(np.linspace(0, len(rows) - 1, n_days).round().astype(int))
+    return rebalances[[rows[i] for i in chosen]]
+
+
+def _with_garbage_after(panel: Panel, day: pd.Timestamp) -> Panel:
+    rng = np.random.default_rng(0)
+    later = panel.nav.index > day
+    values = panel.nav.to_numpy(float, copy=True)
+    values[later] = np.exp(rng.normal(scale=2.0, size=values[later].shape))
+    values[later] = np.where(rng.random(values[later].shape) < 0.1, np.nan, values[later])
+    return Panel(pd.DataFrame(values, index=panel.nav.index, columns=panel.nav.columns), panel.source)
+
+
+def _compare(test: str, day: pd.Timestamp, expected: pd.DataFrame, found: pd.DataFrame) -> list[LeakageCheck]:
+    key = ["date", "metric", "fund"]
+    both = expected.merge(found, on=key, how="outer", suffixes=("", "_found"))
+    same = both["forecast"].eq(both["forecast_found"])
+    counts = same.groupby(both["metric"], sort=False).agg(["size", "sum"])
+    return [
+        LeakageCheck(test, str(day.date()), str(metric), int(size), int(size - equal))
+        for metric, (size, equal) in counts.iterrows()
+    ]

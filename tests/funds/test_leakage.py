@@ -1,0 +1,98 @@
+"""The tests for looking ahead pass on the study, and catch studies that do look ahead."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from geodual.funds import DataError, Panel, backtest, check_leakage, compute_factors, synthetic_universe
+from geodual.funds.config import StudyConfig
+from geodual.funds.cross_section import standardised
+from geodual.funds.decision import decide
+from geodual.funds.leakage import forecast_days
+from geodual.funds.observations import Observations
+from geodual.funds.rebalance import rebalance_days
+from geodual.metric import EuclideanMetric
+
+CONFIG = StudyConfig(metrics=("euclidean",))
+
+
+@pytest.fixture(scope="module")
+def panel() -> Panel:
+    return synthetic_universe(40, "2014-01-02", "2016-03-31", seed=2).panel
+
+
+def forecasts(observations: Observations, days: pd.DatetimeIndex, training_of) -> pd.DataFrame:
+    decisions = [
+        decide("euclidean", EuclideanMetric(), training_of(t), observations.sections[t], CONFIG)
+        for t, day in enumerate(observations.days)
+        if day in days
+    ]
+    tables = [
+        pd.DataFrame({"date": d.day, "metric": d.metric, "fund": d.funds, "forecast": d.forecast})
+        for d in decisions
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def with_labels_too_late(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
+    """Train on the quarter that is to be forecast."""
+    observations = Observations(panel, rebalance_days(panel.nav.index))
+    last = len(observations.days) - 1
+    return forecasts(observations, days, lambda t: observations.training(min(t + 1, last), "sign"))
+
+
+def with_scores_over_all_days(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
+    """Standardise the factors over all days, later ones too."""
+    observations = Observations(panel, rebalance_days(panel.nav.index))
+    factors = compute_factors(panel, dates=observations.days)
+    scores = pd.DataFrame(standardised(factors.to_numpy()), index=factors.index)
+    observations.sections = [
+        replace(section, features=scores.xs(section.day).loc[section.funds].to_numpy())
+        for section in observations.sections
+    ]
+    return forecasts(observations, days, lambda t: observations.training(t, "sign"))
+
+
+def as_the_study_does(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
+    return forecast_days(panel, days, {"euclidean": EuclideanMetric()}, CONFIG)
+
+
+def test_the_study_does_not_look_ahead(panel: Panel) -> None:
+    checks = check_leakage(panel, ("euclidean", "mahalanobis", "gmml", "rpdml"), n_days=3)
+    assert len(checks) == 3 * 2 * 4
+    assert {check.test for check in checks} == {"cut", "garbage"}
+    assert all(check.passed for check in checks)
+    # Each cut day also compares the decisions before it.
+    assert checks[-1].compared > checks[0].compared > 30
+
+
+def test_a_forecaster_of_ones_own_can_be_checked(panel: Panel) -> None:
+    assert all(check.passed for check in check_leakage(panel, "euclidean", forecaster=as_the_study_does))
+
+
+def test_labels_one_quarter_too_late_are_caught(panel: Panel) -> None:
+    checks = check_leakage(panel, "euclidean", forecaster=with_labels_too_late)
+    assert not any(check.passed for check in checks)
+
+
+def test_scores_over_all_days_are_caught(panel: Panel) -> None:
+    checks = check_leakage(panel, "euclidean", forecaster=with_scores_over_all_days)
+    assert not any(check.passed for check in checks)
+
+
+def test_a_check_of_nothing_does_not_pass(panel: Panel) -> None:
+    with pytest.raises(DataError, match="n_days"):
+        check_leakage(panel, "euclidean", n_days=0)
+    with pytest.raises(DataError, match="no decision can be made"):
+        check_leakage(Panel(panel.nav.iloc[:150]), "euclidean")
+
+
+def test_a_lag_of_a_day_does_not_collapse_the_result() -> None:
+    universe = synthetic_universe(80, "2013-01-02", "2016-12-30", seed=3, signal=2.0)
+    gains = []
+    for lag in (0, 1):
+        equity = backtest(universe.panel, metrics="euclidean", execution_lag=lag).equity.iloc[-1]
+        gains.append(equity["euclidean"] / equity["index"] - 1.0)
+    assert gains[0] > 0.2
+    assert gains[1] > 0.5 * gains[0]
