@@ -14,6 +14,7 @@ from .metric_accuracy import accuracy_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
 from .solvers import held_out_table, scaling_table, solver_table
+from .study_time import study_table
 from .timing import describe_machine
 
 SECTIONS: dict[str, Callable[[], str]] = {
@@ -27,6 +28,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "metric-scaling": metric_scaling_table,
     "accuracy": accuracy_table,
     "factors": factor_table,
+    "study": study_table,
 }
 
 

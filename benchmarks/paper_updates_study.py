@@ -68,7 +68,7 @@ def _excess(learner: RPDML, scale: float, X: Any, y: Any, optimum: float) -> Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner.fit(X, y)
-    return np.array([row.primal / optimum - 1.0 for row in learner.history_])
+    return np.array([row.objective / optimum - 1.0 for row in learner.history_[1:]])
 
 
 if __name__ == "__main__":

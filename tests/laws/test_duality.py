@@ -39,8 +39,8 @@ def test_any_dual_value_is_below_any_primal_value(kind: str, seed: int, strength
     manifold = SPD(program.X.shape[1])
     start = np.linalg.inv(program.prior_inverse)
     points = [manifold.exp(start, far * manifold.random_tangent(start, rng)) for _ in range(3)]
-    models = [program(point) for point in points]
-    assert max(model.dual for model in models) <= min(model.value for model in models) * (1 + 1e-10) + 1e-10
+    models = [program(point, weight) for point in points for weight in (1.0, 0.1)]
+    assert max(model.dual for model in models) <= min(model.primal for model in models) * (1 + 1e-10) + 1e-10
     assert all(np.isfinite(model.dual) for model in models)
 
 

@@ -25,6 +25,8 @@ def test_equals_rpdml_on_the_same_pairs(data) -> None:
     labelled = RPDML(pairs=indices, **options).fit(X, y)
     np.testing.assert_allclose(pairs.get_mahalanobis_matrix(), labelled.W_, rtol=1e-5, atol=1e-7)
     assert pairs.duality_gap_ <= 1e-10
+    assert pairs.n_pairs_ == len(indices)
+    np.testing.assert_allclose(pairs.W_, pairs.get_mahalanobis_matrix(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["array", "callable"])
@@ -83,8 +85,21 @@ def test_errors_are_named(data) -> None:
         PairRPDML().fit(X[indices], np.zeros(len(indices)))
     with pytest.raises(ValueError, match=r"shape \(n_pairs, 2, n_features\)"):
         PairRPDML().fit(X[indices][:, :1], signs)
-    with pytest.raises(ValueError, match="`C` must be positive"):
-        PairRPDML(C=-1.0).fit(X[indices], signs)
+    for options, message in (
+        ({"C": -1.0}, "`C` must be positive"),
+        ({"alpha": np.nan}, "`alpha` must not be negative"),
+        ({"tol": 0.0}, "`tol` must be positive"),
+        ({"max_iter": 0}, "`max_iter` must be at least 1"),
+        ({"max_iter": -3}, "`max_iter` must be at least 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            PairRPDML(**options).fit(X[indices], signs)
+    with pytest.raises(ValueError, match="row numbers from 0 to 177, got -1"):
+        PairRPDML(preprocessor=X).fit([[0, -1], [1, 2]], [1, -1])
+    with pytest.raises(ValueError, match=r"shape \(n_pairs, 2, n_features\), got \(0, 2, 13\)"):
+        PairRPDML().fit(X[indices][:0], signs[:0])
+    with pytest.raises(ValueError, match="weight ≥ 0 for each of the"):
+        PairRPDML().fit(X[indices], signs, sample_weight=[1.0])
     learner = PairRPDML().fit(X[indices], signs)
     with pytest.raises(ValueError, match="`strategy` must be one of"):
         learner.calibrate_threshold(X[indices], signs, "best")

@@ -92,7 +92,7 @@ def test_weights_count_copies(wine) -> None:
     options = {"bounds": (2.0, 30.0), "C": 50.0, "tol": 1e-12}
     first = RPDML(pairs=pairs, **options).fit(X, y, sample_weight=weight)
     second = RPDML(pairs=twice, **options).fit(X, y)
-    np.testing.assert_allclose(first.get_mahalanobis_matrix(), second.get_mahalanobis_matrix(), atol=1e-7)
+    np.testing.assert_allclose(first.get_mahalanobis_matrix(), second.get_mahalanobis_matrix(), atol=1e-6)
 
 
 def test_bounds_are_percentiles_of_squared_distances(wine) -> None:
@@ -165,6 +165,42 @@ def test_sampled_pairs_are_distinct_and_half_of_each_kind(sizes, wanted: int) ->
     assert same == min(max((len(pairs) + 1) // 2, len(pairs) - n_other), n_same)
 
 
+def test_local_pairs_of_many_small_classes() -> None:
+    """Classes of one, two, seven and ninety samples; ties aside, neighbours are those of a full search."""
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.repeat(np.arange(24), [1] * 10 + [2] * 10 + [7] * 3 + [90]))
+    Z = rng.standard_normal((len(labels), 3))
+    distance = ((Z[:, None] - Z) ** 2).sum(axis=2)
+    np.fill_diagonal(distance, np.inf)
+    expected = set()
+    for i in range(len(labels)):
+        for kind, count in ((labels == labels[i], 5), (labels != labels[i], 15)):
+            others = np.flatnonzero(kind & np.isfinite(distance[i]))
+            near = others[distance[i, others].argsort()[:count]]
+            expected |= {(min(i, j), max(i, j)) for j in near}
+    assert {tuple(pair) for pair in local_pairs(Z, labels).tolist()} == expected
+
+
+def test_pairs_of_a_rare_kind_are_drawn_without_listing_all() -> None:
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(20_000), 2))
+    pairs = sampled_pairs(labels, 1000, np.random.RandomState(0))
+    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    assert same.sum() == 500
+    assert len({tuple(sorted(pair)) for pair in pairs.tolist()}) == 1000
+
+
+def test_every_pair_is_as_likely_to_be_drawn() -> None:
+    labels = np.array([1, 0, 0, 1, 0])
+    rng = np.random.RandomState(0)
+    counts = np.zeros((5, 5))
+    for _ in range(3000):
+        i, j = np.sort(sampled_pairs(labels, 4, rng), axis=1).T
+        counts[i, j] += 1.0
+    i, j = np.triu_indices(5, 1)
+    expected = np.where(labels[i] == labels[j], 2 / 4, 2 / 6) * 3000
+    np.testing.assert_allclose(counts[i, j], expected, rtol=0.1)
+
+
 def test_many_equal_samples_warn_and_work() -> None:
     X = np.repeat(np.random.default_rng(0).standard_normal((6, 3)), 5, axis=0)
     y = np.repeat([0, 1, 1, 0, 1, 0], 5)
@@ -187,6 +223,10 @@ def test_equal_samples_only_are_an_error() -> None:
         ({"errata": "mine"}, "`errata` must be"),
         ({"tol": 0.0}, "`tol` must be positive"),
         ({"max_iter": 0}, "`max_iter` must be at least 1"),
+        ({"max_iter": 2.5}, "`max_iter` must be a whole number, got 2.5"),
+        ({"n_components": 2.0}, "`n_components` must be a whole number, got 2.0"),
+        ({"percentiles": (5, 50, 95)}, "`percentiles` must be a pair"),
+        ({"bounds": (1.0, 1e200)}, "too small or too large"),
         ({"prior": "euclid"}, "`prior` must be"),
         ({"prior": -np.eye(13)}, "`prior`: A point of SPD"),
         ({"pairs": "some"}, "`pairs` must be"),
@@ -203,6 +243,26 @@ def test_equal_samples_only_are_an_error() -> None:
 def test_bad_parameters_are_named(wine, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RPDML(**options).fit(*wine)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e100, 1e160])
+@pytest.mark.parametrize("learner", [RPDML(), ITML()])
+def test_features_whose_squares_overflow_are_refused(wine, learner, scale: float) -> None:
+    X, y = wine
+    with pytest.raises(ValueError, match=r"scale the features|All samples are equal"):
+        learner.fit(scale * X, y)
+
+
+def test_equal_distances_are_noticed() -> None:
+    """More features than samples: under the inverse covariance all samples are equally far apart."""
+    X = np.random.default_rng(0).standard_normal((30, 200))
+    with pytest.warns(UserWarning, match="percentiles of the distances coincide") as caught:
+        learner = RPDML(prior="covariance").fit(X, np.arange(30) % 2)
+    assert caught[0].filename == __file__
+    u, l = learner.bounds_  # noqa: E741
+    assert l == pytest.approx(2 * u)
+    assert learner.objective_ > 1.0
+    assert learner.duality_gap_ <= 1e-6
 
 
 def test_one_class_is_an_error(wine) -> None:

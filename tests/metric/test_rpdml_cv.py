@@ -57,6 +57,28 @@ def test_plot_path(wine) -> None:
     matplotlib.pyplot.close(ax.figure)
 
 
-def test_bad_scoring_is_named(wine) -> None:
-    with pytest.raises(ValueError, match="`scoring` must be"):
-        RPDMLCV(scoring="f1").fit(*wine)
+def test_what_is_learnt_is_that_of_the_best_estimator(wine) -> None:
+    search = RPDMLCV(Cs=(1.0,), pairs=(200,), cv=2, random_state=0).fit(*wine)
+    assert search.n_pairs_ == 200
+    assert 0.0 < search.dual_objective_ <= search.objective_
+    assert search.history_[-1].gap == search.duality_gap_ <= 1e-6
+    assert search.bounds_ == search.best_estimator_.bounds_
+    np.testing.assert_allclose(search.W_, search.get_mahalanobis_matrix(), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scoring": "f1"}, "`scoring` must be"),
+        ({"pairs": ([[0, 1], [2, 3]],)}, "`pairs` must be a sequence of"),
+        ({"pairs": "local"}, "`pairs` must be a sequence of .* got 'local'"),
+        ({"pairs": 100}, "`pairs` must be a sequence of .* got 100"),
+        ({"pairs": ()}, "`pairs` must be a sequence of"),
+        ({"Cs": ()}, "`Cs` must be a sequence of numbers"),
+        ({"Cs": 1.0}, "`Cs` must be a sequence of numbers"),
+        ({"Cs": (1.0, -1.0)}, "`C` must be positive"),
+    ],
+)
+def test_bad_choices_are_named(wine, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RPDMLCV(**options).fit(*wine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -142,9 +143,7 @@ def leading_components(W: Array, n_components: int | None) -> Array:
 
     The Cholesky factor is unique, where eigenvectors of equal eigenvalues are not.
     """
-    n_features = len(W)
-    if n_components is not None and not 1 <= n_components <= n_features:
-        raise ValueError(f"`n_components` must be between 1 and {n_features}, got {n_components}.")
+    check_n_components(n_components, len(W))
     if n_components is None:
         return np.asarray(np.linalg.cholesky(W).T)
     spectrum, basis = np.linalg.eigh(W)
@@ -155,10 +154,33 @@ def leading_components(W: Array, n_components: int | None) -> Array:
     return np.asarray((directions * signs * np.sqrt(np.maximum(spectrum[order], 0.0))).T)
 
 
+def check_n_components(n_components: Any, n_features: int) -> None:
+    """Say what is wrong with `n_components`, which may be None."""
+    if n_components is None:
+        return
+    _check_whole("n_components", n_components)
+    if not 1 <= n_components <= n_features:
+        raise ValueError(f"`n_components` must be between 1 and {n_features}, got {n_components}.")
+
+
+def check_iteration(tol: Any, max_iter: Any) -> None:
+    """Say what is wrong with the tolerance or the budget of an iteration."""
+    if not tol > 0.0:
+        raise ValueError(f"`tol` must be positive, got {tol}.")
+    _check_whole("max_iter", max_iter)
+    if not max_iter >= 1:
+        raise ValueError(f"`max_iter` must be at least 1, got {max_iter}.")
+
+
+def _check_whole(name: str, value: Any) -> None:
+    if not isinstance(value, numbers.Integral):
+        raise ValueError(f"`{name}` must be a whole number, got {value!r}.")
+
+
 def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
     """Return pairs of samples as an array of shape (n_pairs, 2, n_features), or say what is wrong."""
     array = np.asarray(pairs, dtype=float)
-    if array.ndim != 3 or array.shape[1] != 2:
+    if array.ndim != 3 or array.shape[1] != 2 or not len(array):
         raise ValueError(f"`pairs` must have shape (n_pairs, 2, n_features), got {array.shape}.")
     if n_features is not None and array.shape[2] != n_features:
         raise ValueError(f"`pairs` has {array.shape[2]} features, but the metric was learnt on {n_features}.")

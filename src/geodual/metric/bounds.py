@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,81 +11,129 @@ from scipy.spatial.distance import pdist
 
 from geodual.manifolds.base import Array
 
+from .weights import copy_weight
+
 _EXACT_PAIRS = 4_000_000
 _SAMPLED_PAIRS = 1_000_000
+_DISTINCT = 1e-6  # relative difference of bounds that are not equal up to rounding errors
+_SMALLEST, _LARGEST = 1e-140, 1e140  # bounds whose squares are numbers with room around them
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
     """Return given bounds (u, l), or say what is wrong with them."""
-    try:
-        u, l = (float(bound) for bound in bounds)  # noqa: E741 - the paper's letter
-    except (TypeError, ValueError):
-        raise ValueError(f"`bounds` must be a pair (u, l) of numbers, got {bounds!r}.") from None
+    u, l = _check_pair("bounds", "(u, l)", bounds)  # noqa: E741 - the paper's letter
     if not 0.0 < u < l < np.inf:
         raise ValueError(f"`bounds` must satisfy 0 < u < l, got u = {u:g} and l = {l:g}.")
-    return u, l
+    return _check_range(u, l)
 
 
 def percentile_bounds(
-    distances: Array, percentiles: tuple[float, float], counts: Array | None = None, what: str = "samples"
+    distances: Array, percentiles: Any, counts: Array | None = None, what: str = "samples"
 ) -> tuple[float, float]:
     """Return percentiles of squared distances as bounds that can be used.
 
     Distances may count more than once. A lower percentile of zero (many equal samples) is replaced by the
     smallest positive distance, with a warning.
     """
-    low, high = percentiles
+    low, high = _check_pair("percentiles", "(low, high)", percentiles)
     if not 0.0 <= low < high <= 100.0:
         raise ValueError(f"`percentiles` must satisfy 0 ≤ low < high ≤ 100, got {percentiles}.")
-    u, l = (counted_percentile(distances, counts, percentile) for percentile in (low, high))  # noqa: E741
-    positive = distances[distances > 0.0]
-    if not positive.size:
+    farthest = float(distances.max())
+    if farthest == 0.0:
         raise ValueError(f"All {what} are equal: there is no distance to learn. Check the features.")
+    if not np.isfinite(farthest):
+        raise ValueError(f"The {what} are too far apart to square their distances; scale the features.")
+    u, l = counted_percentiles(distances, counts, (low, high)).tolist()  # noqa: E741
     if u <= 0.0:
-        u = float(positive.min())
+        u = float(distances[distances > 0.0].min())
         warnings.warn(
             f"More than {low:g} % of the pairs have distance zero; the upper bound for similar pairs is the "
             f"smallest positive squared distance, {u:.3g}. Give `bounds` to choose another.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    if l <= u:
+    if not l > u * (1.0 + _DISTINCT):
         u = 0.5 * l if l > 0.0 else u
         l = max(l, 2.0 * u)  # noqa: E741
         warnings.warn(
             f"The percentiles of the distances coincide; the bounds are u = {u:.3g} and l = {l:.3g}. "
             "Give `bounds` to choose others.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
+        )
+    return _check_range(u, l)
+
+
+def _check_pair(name: str, form: str, values: Any) -> tuple[float, float]:
+    try:
+        first, second = (float(value) for value in values)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be a pair {form} of numbers, got {values!r}.") from None
+    return first, second
+
+
+def _check_range(u: float, l: float) -> tuple[float, float]:  # noqa: E741
+    if not _SMALLEST < u < l < _LARGEST:
+        raise ValueError(
+            f"The bounds u = {u:.3g} and l = {l:.3g} on squared distances are too small or too large to "
+            "compute with; scale the features."
         )
     return u, l
 
 
-def counted_percentile(values: Array, counts: Array | None, percentile: float) -> float:
-    """Return the percentile of values that count more than once, as if they were repeated."""
+def counted_percentiles(values: Array, counts: Array | None, percentiles: Sequence[float]) -> Array:
+    """Return percentiles of values that count more than once, as if they were repeated."""
     if counts is None:
-        return float(np.percentile(values, percentile))
+        return np.asarray(np.percentile(values, percentiles))
     order = np.argsort(values)
-    values, reached = values[order], np.cumsum(counts[order])
-    position = percentile / 100.0 * (reached[-1] - 1.0)
-    below, fraction = np.floor(position), position - np.floor(position)
-    low, high = (
-        values[min(int(np.searchsorted(reached, at, side="right")), len(values) - 1)]
-        for at in (below, below + 1.0)
-    )
-    return float(low + fraction * (high - low))
+    order = order[counts[order] > 0.0]
+    ends = np.cumsum(counts[order])
+    starts = ends - counts[order]
+    # Copies stand at whole numbers: the first of each value at its start, the last one before its end.
+    places = np.column_stack([starts, np.maximum(ends - 1.0, starts)]).ravel()
+    wanted = np.asarray(percentiles) / 100.0 * (ends[-1] - 1.0)
+    return np.asarray(np.interp(wanted, places, np.repeat(values[order], 2)))
 
 
-def squared_distances(Z: Array, rng: np.random.RandomState) -> tuple[Array, bool]:
-    """Return the squared distances of all pairs, or of a million drawn ones if they are more; say which."""
+def squared_distances(
+    Z: Array, weight: Array | None, rng: np.random.RandomState
+) -> tuple[Array, Array | None, bool]:
+    """Return squared distances of pairs of samples, how often each counts, and whether they are of all pairs.
+
+    If the pairs are too many, a million are drawn. Copies of a sample are at distance zero of each other.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_features)
+        Samples.
+    weight : array of shape (n_samples,), optional
+        How often each sample counts.
+    rng : RandomState
+        For drawing.
+    """
     n = len(Z)
-    if n * (n - 1) // 2 <= _EXACT_PAIRS:
-        return np.asarray(pdist(Z, "sqeuclidean")), True
-    i = rng.randint(n, size=_SAMPLED_PAIRS)
-    j = (i + rng.randint(1, n, size=_SAMPLED_PAIRS)) % n
-    difference = np.empty(_SAMPLED_PAIRS)
+    copies = None if weight is None else weight / copy_weight(weight)
+    if n * (n - 1) // 2 > _EXACT_PAIRS:
+        return _drawn_distances(Z, np.ones(n) if copies is None else copies, rng), None, False
+    distances = np.asarray(pdist(Z, "sqeuclidean"))
+    if copies is None:
+        return distances, None, True
+    i, j = np.triu_indices(n, 1)
+    counts = np.append(copies[i] * copies[j], max(0.5 * float(copies @ (copies - 1.0)), 0.0))
+    return np.append(distances, 0.0), counts, True
+
+
+def _drawn_distances(Z: Array, copies: Array, rng: np.random.RandomState) -> Array:
+    """Draw pairs among all copies of the samples: one, and one of the others."""
+    odds = copies / copies.sum()
+    i, j = rng.choice(len(Z), (2, _SAMPLED_PAIRS), p=odds)
+    same = np.flatnonzero(i == j)
+    while (same := same[rng.uniform(size=len(same)) * copies[i[same]] < 1.0]).size:  # the same copy
+        j[same] = rng.choice(len(Z), len(same), p=odds)
+        same = same[i[same] == j[same]]
+    distances = np.empty(_SAMPLED_PAIRS)
     for start in range(0, _SAMPLED_PAIRS, 65_536):
         part = slice(start, start + 65_536)
         gap = Z[i[part]] - Z[j[part]]
-        difference[part] = np.einsum("kf,kf->k", gap, gap)
-    return difference, False
+        distances[part] = np.einsum("kf,kf->k", gap, gap)
+    return distances

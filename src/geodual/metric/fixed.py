@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from geodual.manifolds.base import Array
 from geodual.optimize.threads import blas_threads_for
 
-from .base import MetricLearner
+from .base import MetricLearner, check_n_components
 from .scatter import centred, inverse_root, oriented
 
 
@@ -41,9 +41,7 @@ class _UnsupervisedMetric(MetricLearner):
         self
         """
         X = validate_data(self, X, dtype=float, ensure_min_samples=self._min_samples)
-        n_features = X.shape[1]
-        if self.n_components is not None and not 1 <= self.n_components <= n_features:
-            raise ValueError(f"`n_components` must be between 1 and {n_features}, got {self.n_components}.")
+        check_n_components(self.n_components, X.shape[1])
         with blas_threads_for(X.size):
             self._set_metric(self._components(X)[: self.n_components], X)
         return self

@@ -12,7 +12,7 @@ from geodual.optimize.threads import blas_threads_for
 
 from .base import MetricLearner, leading_components
 from .prior import prior_matrices
-from .scatter import centred, feature_scales, inverse_root, pair_scatters, raised_spectrum
+from .scatter import centred, feature_scales, pair_scatters, raised_spectrum
 
 
 class GMML(MetricLearner):
@@ -90,7 +90,10 @@ class GMML(MetricLearner):
         if len(np.unique(labels[weight > 0.0])) < 2:
             raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
         with blas_threads_for(X.size):
-            S, D = self._regularised(X, weight.sum(), *pair_scatters(centred(X), labels, weight))
+            S, D = pair_scatters(centred(X), labels, weight)
+            if self.reg > 0.0:
+                A0, inverse = prior_matrices(self.prior, X, weight)
+                S, D = S + self.reg * inverse, D + self.reg * A0
             components = geometric_mean_factor(S, D, self.t)
             if self.n_components is not None:
                 components = leading_components(components.T @ components, self.n_components)
@@ -102,21 +105,6 @@ class GMML(MetricLearner):
             raise ValueError(f"`t` must lie in [0, 1], got {self.t}.")
         if not 0.0 <= self.reg < np.inf:
             raise ValueError(f"`reg` must be non-negative and finite, got {self.reg}.")
-
-    def _regularised(self, X: Array, total: float, S: Array, D: Array) -> tuple[Array, Array]:
-        if self.reg == 0.0:
-            return S, D
-        A0, inverse = self._prior(X, total, S + D)
-        return S + self.reg * inverse, D + self.reg * A0
-
-    def _prior(self, X: Array, total: float, T: Array) -> tuple[Array, Array]:
-        """Return A₀ and its inverse, given the total weight of the samples and the sum over all pairs."""
-        if not (isinstance(self.prior, str) and self.prior == "covariance"):
-            return prior_matrices(self.prior, X)
-        # All pairs together make the covariance, with the weights of the samples.
-        M = inverse_root(T / (total * max(total - 1.0, 0.5 * total)))
-        A0 = M.T @ M
-        return np.asarray(A0), np.asarray(np.linalg.inv(A0))
 
 
 def geometric_mean_factor(S: Array, D: Array, t: float) -> Array:

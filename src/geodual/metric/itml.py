@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from geodual.manifolds.base import Array
+
 from .logdet_learner import LogDetLearner
 from .pair_loss import OneSidedBurg, PairLoss
+from .pair_selection import Indices
 
 
 class ITML(LogDetLearner):
@@ -18,6 +22,9 @@ class ITML(LogDetLearner):
 
     where D is the LogDet divergence. Eliminating ξ leaves a one-sided Burg loss of each pair, so that this is
     RPDML's program with another loss; cyclic Bregman projections converge to the same W, slowly.
+
+    The loss is infinite for two samples of different classes that are equal, whatever the metric. Such pairs,
+    and those that stay nearer than l/10⁹ in squared distance, are given up: see `OneSidedBurg`.
 
     Parameters
     ----------
@@ -62,6 +69,18 @@ class ITML(LogDetLearner):
         super()._check_parameters()
         if not 0.0 < self.gamma < np.inf:
             raise ValueError(f"`gamma` must be positive, got {self.gamma}.")
+
+    def _check_samples(self, X: Array, labels: Indices) -> None:
+        _, place = np.unique(X, axis=0, return_inverse=True)
+        kinds = np.unique(np.column_stack([place.ravel(), labels]), axis=0)
+        clashes = np.bincount(kinds[:, 0]) > 1
+        if clashes.any():
+            warnings.warn(
+                f"{clashes.sum()} sample(s) have a copy in another class; no metric tells them apart, and "
+                "their pairs are given up.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _loss(self, u: float, l: float, total_weight: float) -> PairLoss:  # noqa: E741
         return OneSidedBurg(u, l, 0.5 * self.gamma)

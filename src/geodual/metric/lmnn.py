@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from geodual.manifolds.base import Array
 from geodual.optimize.threads import blas_threads_for
 
-from .base import MetricLearner
+from .base import MetricLearner, check_iteration, check_n_components
 from .large_margin import LargeMargin, MarginPass, target_neighbours
 from .scatter import centred, oriented, whitened
 
@@ -134,12 +134,8 @@ class LMNN(MetricLearner):
             raise ValueError(f"`n_neighbors` must be at least 1, got {self.n_neighbors}.")
         if not 0.0 < self.regularization < 1.0:
             raise ValueError(f"`regularization` must lie between 0 and 1, got {self.regularization}.")
-        if not self.max_iter >= 1:
-            raise ValueError(f"`max_iter` must be at least 1, got {self.max_iter}.")
-        if not self.tol > 0.0:
-            raise ValueError(f"`tol` must be positive, got {self.tol}.")
-        if self.n_components is not None and not 1 <= self.n_components <= n_features:
-            raise ValueError(f"`n_components` must be between 1 and {n_features}, got {self.n_components}.")
+        check_iteration(self.tol, self.max_iter)
+        check_n_components(self.n_components, n_features)
         if largest_class < 2:
             raise ValueError("LMNN needs a class of at least two samples, but all labels differ.")
 

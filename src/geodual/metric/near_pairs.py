@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from geodual.manifolds.base import Array
 
+from .pairs import gram_factors
+
 Indices = NDArray[np.intp]
 
 _ROWS = 256  # of a tile: its distances stay in the cache
@@ -90,7 +92,7 @@ class NearPairs:
     def _parts(self, Y: Array, squared_reach: Array) -> Iterator[PairBlock]:
         for start in range(0, len(self._list[0]), _BLOCK):
             yield self._listed(slice(start, start + _BLOCK), Y, squared_reach)
-        factors = _augmented(Y) if self._crowded else (Y, Y)
+        factors = gram_factors(Y, Y) if self._crowded else (Y, Y)
         for tile in self._crowded:
             yield self._block(tile, factors, squared_reach[tile.rows], squared_reach[tile.columns])
 
@@ -132,7 +134,7 @@ class NearPairs:
     def _search(self, Y: Array, reach: Array) -> None:
         """List the pairs within reach and skin, tile by tile."""
         self.n_searches += 1
-        factors = _augmented(Y)
+        factors = gram_factors(Y, Y)
         outer = reach + self._sigma
         self._crowded = []
         found = [_NO_PAIRS]
@@ -163,12 +165,6 @@ def _joined(blocks: list[PairBlock]) -> PairBlock:
     first, second, distances = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     order = np.argsort(first, kind="stable")
     return PairBlock(first[order], second[order], distances[order])
-
-
-def _augmented(Y: Array) -> tuple[Array, Array]:
-    """Return factors whose product is the matrix of squared distances."""
-    norms, ones = np.einsum("ij,ij->i", Y, Y), np.ones(len(Y))
-    return np.column_stack([-2.0 * Y, norms, ones]), np.column_stack([Y, ones, norms])
 
 
 def _movement(before: tuple[Array, Array] | None, Y: Array, reach: Array) -> Array:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from geodual.manifolds.base import Array
 
 from .pair_loss import PairLoss
 from .pairs import LossPass, Pairs, PairTable
 
-_CHUNK = 8192  # pairs whose samples are gathered at once: they stay in the cache
+_CHUNK = 2048  # pairs whose differences are formed at once: they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -31,32 +29,14 @@ class _Group:
     def weights(self) -> Array:
         return np.ones(len(self.i)) if self.weight is None else self.weight
 
-    def chunks(self) -> Iterator[slice]:
+    def differences(self, Z: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield zᵢ − zⱼ for some pairs at a time.
+
+        Products of samples would take fewer operations, but lose the digits of pairs far from the origin.
+        """
         for start in range(0, len(self.i), _CHUNK):
-            yield slice(start, start + _CHUNK)
-
-    def forms(self, Z: Array, Y: Array) -> Array:
-        """Return (zᵢ − zⱼ)ᵀ(yᵢ − yⱼ) for Y = Z S with S symmetric."""
-        own = np.einsum("if,if->i", Z, Y)
-        cross = [np.einsum("kf,kf->k", Z[self.i[c]], Y[self.j[c]]) for c in self.chunks()]
-        return np.asarray(own[self.i] + own[self.j] - 2.0 * np.concatenate(cross)) if cross else np.zeros(0)
-
-    @cached_property
-    def _graph(self) -> tuple[NDArray[np.intp], csr_matrix]:
-        """The order of the pairs by rows, and a matrix with an entry for each, whose pattern is made once."""
-        order = np.lexsort((self.j, self.i))
-        rows = int(max(self.i.max(initial=-1), self.j.max(initial=-1))) + 1
-        starts = np.searchsorted(self.i[order], np.arange(rows + 1))
-        return order, csr_matrix((np.empty(len(order)), self.j[order], starts), shape=(rows, rows))
-
-    def laplacian_sum(self, Z: Array, a: Array) -> Array:
-        order, graph = self._graph
-        n = graph.shape[0]
-        Z = Z[:n]  # later samples are in no pair
-        graph.data = a[order]
-        degrees = np.bincount(self.i, a, n) + np.bincount(self.j, a, n)
-        cross = Z.T @ (graph @ Z)
-        return np.asarray((Z.T * degrees) @ Z - cross - cross.T)
+            part = slice(start, start + _CHUNK)
+            yield part, Z[self.i[part]] - Z[self.j[part]]
 
 
 class PairList(Pairs):
@@ -83,29 +63,35 @@ class PairList(Pairs):
         ]
 
     def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
-        terms = [
-            loss.terms(np.maximum(group.forms(Z, Z), 0.0), group.similar, group.weight)
-            for group in self._groups
-        ]
-        sums = [group.laplacian_sum(Z, t.slope) for group, t in zip(self._groups, terms, strict=True)]
-        return LossPass(
-            sum(t.value for t in terms),
-            sum(t.conjugate for t in terms),
-            np.sum(sums, axis=0),
-            sum(float(t.curvature.sum()) for t in terms),
-            [t.curvature for t in terms],
-        )
+        total = np.zeros((Z.shape[1], Z.shape[1]))
+        value = conjugate = curvature_total = 0.0
+        curvatures = []
+        for group in self._groups:
+            for part, V in group.differences(Z):
+                weight = None if group.weight is None else group.weight[part]
+                terms = loss.terms(np.einsum("kf,kf->k", V, V), group.similar, weight)
+                value += terms.value
+                conjugate += terms.conjugate
+                curvature_total += float(terms.curvature.sum())
+                total += (V.T * terms.slope) @ V
+                curvatures.append(terms.curvature)
+        return LossPass(value, conjugate, total, curvature_total, curvatures, 0.0)
 
     def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
         assert curvatures is not None
-        Y = Z @ S
-        parts = zip(self._groups, curvatures, strict=True)
-        sums = [group.laplacian_sum(Z, c * group.forms(Z, Y)) for group, c in parts]
-        return np.asarray(np.sum(sums, axis=0))
+        total = np.zeros_like(S)
+        parts = (V for group in self._groups for _, V in group.differences(Z))
+        for V, curvature in zip(parts, curvatures, strict=True):
+            total += (V.T * (curvature * np.einsum("kf,kf->k", V @ S, V))) @ V
+        return total
 
     def second_moment(self, Z: Array) -> Array:
-        sums = [group.laplacian_sum(Z, group.weights) for group in self._groups]
-        return np.asarray(np.sum(sums, axis=0) / max(self.total_weight, 1e-300))
+        total = np.zeros((Z.shape[1], Z.shape[1]))
+        for group in self._groups:
+            weights = group.weights
+            for part, V in group.differences(Z):
+                total += (V.T * weights[part]) @ V
+        return total / max(self.total_weight, 1e-300)
 
     def index_list(self, limit: int) -> PairTable:
         self._check_limit(limit)

@@ -10,6 +10,8 @@ import numpy as np
 
 from geodual.manifolds.base import Array
 
+_BURG_END = 1e-9  # of d/b, below which the loss of dissimilar pairs is straight
+
 
 class LossTerms(NamedTuple):
     """The loss of some pairs: its sum, slope and curvature at each, and the sum of the conjugates."""
@@ -21,7 +23,7 @@ class LossTerms(NamedTuple):
 
 
 class PairLoss(ABC):
-    """A convex, once differentiable function φ of the squared distance d of a pair.
+    """A convex, once differentiable function φ ≥ 0 of the squared distance d of a pair.
 
     Similar and dissimilar pairs have each their own. Subclasses give four functions of arrays; see
     `docs/add_a_pair_loss.md`.
@@ -115,6 +117,9 @@ class SquaredHinge(PairLoss):
 class OneSidedBurg(PairLoss):
     """γ (d/b − log(d/b) − 1) on the violated side, else 0: ITML's slack eliminated.
 
+    For dissimilar pairs it is infinite at d = 0, which no metric could mend; below 1e-9 b it therefore goes
+    on as a straight line, so that a pair of nearly equal samples is given up.
+
     Attributes
     ----------
     upper, lower : float
@@ -128,14 +133,16 @@ class OneSidedBurg(PairLoss):
     gamma: float
 
     def _ratio(self, d: Array, similar: bool) -> Array:
-        """Return d/b where it violates the bound, and 1 elsewhere."""
+        """Return d/b where it violates the bound and the loss is curved, else the end of that range."""
         if similar:
             return np.asarray(np.maximum(d / self.upper, 1.0))
-        return np.asarray(np.clip(d / self.lower, np.finfo(float).tiny, 1.0))
+        return np.asarray(np.clip(d / self.lower, _BURG_END, 1.0))
 
     def value(self, d: Array, similar: bool) -> Array:
         ratio = self._ratio(d, similar)
-        return np.asarray(self.gamma * (ratio - np.log(ratio) - 1.0))
+        bound = self.upper if similar else self.lower
+        straight = (1.0 - 1.0 / ratio) * (d / bound - ratio)
+        return np.asarray(self.gamma * (ratio - np.log(ratio) - 1.0 + straight))
 
     def slope(self, d: Array, similar: bool) -> Array:
         bound = self.upper if similar else self.lower
@@ -144,7 +151,7 @@ class OneSidedBurg(PairLoss):
     def curvature(self, d: Array, similar: bool) -> Array:
         bound = self.upper if similar else self.lower
         ratio = self._ratio(d, similar)
-        return np.asarray(self.gamma / bound**2 * (ratio != 1.0) / ratio**2)
+        return np.asarray(self.gamma / bound**2 * ((ratio != 1.0) & (ratio != _BURG_END)) / ratio**2)
 
     def conjugate(self, a: Array, similar: bool) -> Array:
         bound = self.upper if similar else self.lower

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
 from geodual.manifolds.base import Array
 from geodual.optimize.threads import blas_threads_for
 
-from .base import MahalanobisMixin, check_pair_array, leading_components
-from .bounds import check_bounds, percentile_bounds
-from .logdet_program import LogDetProgram
+from .base import check_pair_array
 from .pair_list import PairList
-from .pair_loss import SquaredHinge
+from .pair_selection import check_index_pairs
 from .pairs import product_operations
 from .prior import prior_matrices
+from .rpdml import HingeLearner
 from .threshold import best_threshold
+from .weights import check_pair_weight, copy_weight
 
-_MAX_ITER = 500
 
-
-class PairRPDML(MahalanobisMixin, BaseEstimator):
+class PairRPDML(HingeLearner, BaseEstimator):
     """RPDML fitted to given pairs, and a classifier of pairs by a threshold on their distance.
 
     Parameters
@@ -42,7 +38,9 @@ class PairRPDML(MahalanobisMixin, BaseEstimator):
     ----------
     threshold_ : float
         Pairs that are farther apart are predicted as dissimilar; `fit` sets it for the best accuracy.
-    components_, feature_importances_, duality_gap_, objective_, dual_objective_, bounds_, n_iter_, history_
+    W_, components_, feature_importances_, bounds_, n_pairs_
+        As in `RPDML`.
+    duality_gap_, objective_, dual_objective_, n_iter_, history_
         As in `RPDML`.
     """
 
@@ -68,7 +66,7 @@ class PairRPDML(MahalanobisMixin, BaseEstimator):
         self.n_components = n_components
         self.preprocessor = preprocessor
 
-    def fit(self, pairs: Any, y: Any) -> PairRPDML:
+    def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> PairRPDML:
         """Learn a metric from pairs.
 
         Parameters
@@ -77,57 +75,45 @@ class PairRPDML(MahalanobisMixin, BaseEstimator):
             Pairs of samples, or of their indices.
         y : array of shape (n_pairs,)
             +1 for similar pairs, −1 for dissimilar ones.
+        sample_weight : array of shape (n_pairs,), optional
+            How often each pair counts.
 
         Returns
         -------
         self
         """
         pairs, similar = self._samples(pairs), _check_signs(y, len(pairs))
-        if not 0.0 < self.C < np.inf:
-            raise ValueError(f"`C` must be positive, got {self.C}.")
+        self._check_parameters()
+        weight = check_pair_weight(sample_weight, len(pairs), "sample_weight")
+        pairs, similar, weight = pairs[weight > 0.0], similar[weight > 0.0], weight[weight > 0.0]
         X = pairs.reshape(-1, pairs.shape[2])
         self.n_features_in_ = X.shape[1]
         with blas_threads_for(product_operations(*X.shape)):
-            self._fit(X, similar)
-        self.threshold_ = best_threshold(self.pair_distance(pairs), similar)
+            self._fit(X, similar, weight)
+        self.threshold_ = best_threshold(self.pair_distance(pairs), similar, weight=weight)
         return self
 
-    def _fit(self, X: Array, similar: Any) -> None:
-        X = X - X.mean(axis=0)  # distances come from products, which a large mean would rob of digits
-        W0, prior_inverse = prior_matrices(self.prior, X)
+    def _fit(self, X: Array, similar: Any, weight: Array) -> None:
+        X = X - X.mean(axis=0)
+        W0, prior_inverse = prior_matrices(self.prior, X, np.repeat(weight, 2))
         Z = X @ np.linalg.cholesky(W0)
-        distances = np.sum((Z[::2] - Z[1::2]) ** 2, axis=1)
-        self.bounds_ = (
-            percentile_bounds(distances, self.percentiles, what="pairs")
-            if self.bounds is None
-            else check_bounds(self.bounds)
-        )
-        indices = np.arange(len(X)).reshape(-1, 2)
-        u, l = self.bounds_  # noqa: E741 - the paper's letter
-        C1 = self.C / len(indices)
-        loss = SquaredHinge(u, l, self.alpha + u**2 / C1, self.alpha + l**2 / C1)
-        program = LogDetProgram(X, PairList(indices, similar), loss, prior_inverse)
-        found = program.solve(W0, self.tol, self.max_iter or _MAX_ITER)
-        self._set_metric(leading_components(found.W, self.n_components), X)
-        self.objective_, self.dual_objective_ = found.primal, found.dual
-        self.duality_gap_, self.history_ = found.gap, found.history
-        self.n_iter_ = max(len(found.history) - 1, 1)
-        if not found.converged:
-            message = f"PairRPDML stopped at a relative duality gap of {found.gap:.2g}; raise `max_iter`."
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        distances = np.sum((Z[::2] - Z[1::2]) ** 2, axis=1) if self.bounds is None else None
+        self._set_bounds(distances, weight / copy_weight(weight), "pairs")
+        pairs = PairList(np.arange(len(X)).reshape(-1, 2), similar, weight)
+        found = self._solve(X, pairs, prior_inverse, W0, self._budget)
+        self._warn_unless_converged(found)
+        self._keep(found, found.n_iter, pairs, X)
 
     def _samples(self, pairs: Any) -> Array:
         """Return pairs of samples, looked up where indices are given."""
         array = np.asarray(pairs)
         if array.ndim == 2 and self.preprocessor is None:
             raise ValueError("Pairs of indices need `preprocessor`, where their samples are found.")
-        if array.ndim == 2:
-            look_up = (
-                self.preprocessor
-                if callable(self.preprocessor)
-                else np.asarray(self.preprocessor).__getitem__
-            )
-            array = np.stack([look_up(array[:, 0]), look_up(array[:, 1])], axis=1)
+        if array.ndim == 2 and callable(self.preprocessor):
+            array = np.stack([self.preprocessor(array[:, 0]), self.preprocessor(array[:, 1])], axis=1)
+        elif array.ndim == 2:
+            samples = np.asarray(self.preprocessor)
+            array = samples[check_index_pairs(array, len(samples))]
         return check_pair_array(array)
 
     def pair_distance(self, pairs: Any) -> Array:

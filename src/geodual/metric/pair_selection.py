@@ -6,12 +6,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.random import sample_without_replacement
 
 from geodual.manifolds.base import Array
 
+from .weights import check_pair_weight
+
 N_SIMILAR = 5
 N_DISSIMILAR = 15
+_SMALL_CLASS = 64  # samples up to which a search of its own costs a class more than all distances
+_ROWS = 256  # whose distances are computed at once
 
 Indices = NDArray[np.intp]
 
@@ -21,19 +27,32 @@ def local_pairs(Z: Array, labels: Indices) -> Indices:
 
     Distances are Euclidean in Z. Pairs that come up from both sides are kept once.
     """
-    pairs = []
-    for label in np.unique(labels):
+    sizes = np.bincount(labels)
+    pairs = _pairs_of_small_classes(Z, labels, np.flatnonzero(sizes[labels] <= _SMALL_CLASS))
+    for label in np.flatnonzero(sizes > _SMALL_CLASS):
         inside, outside = np.flatnonzero(labels == label), np.flatnonzero(labels != label)
-        same = min(N_SIMILAR, len(inside) - 1)
-        if same > 0:
-            near = NearestNeighbors(n_neighbors=same).fit(Z[inside]).kneighbors(return_distance=False)
-            pairs.append(_joined(inside, inside[near]))
-        other = min(N_DISSIMILAR, len(outside))
-        near = (
-            NearestNeighbors(n_neighbors=other).fit(Z[outside]).kneighbors(Z[inside], return_distance=False)
-        )
+        near = NearestNeighbors(n_neighbors=N_SIMILAR).fit(Z[inside]).kneighbors(return_distance=False)
+        pairs.append(_joined(inside, inside[near]))
+        search = NearestNeighbors(n_neighbors=min(N_DISSIMILAR, len(outside))).fit(Z[outside])
+        near = search.kneighbors(Z[inside], return_distance=False)
         pairs.append(_joined(inside, outside[near]))
     return np.unique(np.sort(np.vstack(pairs), axis=1), axis=0)
+
+
+def _pairs_of_small_classes(Z: Array, labels: Indices, samples: Indices) -> list[Indices]:
+    """Return what `local_pairs` does for some samples, of any number of classes."""
+    pairs = []
+    for start in range(0, len(samples), _ROWS):
+        rows = samples[start : start + _ROWS]
+        distance = cdist(Z[rows], Z, "sqeuclidean")
+        distance[np.arange(len(rows)), rows] = np.inf
+        same = labels[rows, None] == labels
+        for kind, count in ((same, N_SIMILAR), (~same, N_DISSIMILAR)):
+            apart = np.where(kind, distance, np.inf)
+            near = np.argpartition(apart, min(count, len(Z)) - 1, axis=1)[:, :count]
+            found = np.isfinite(np.take_along_axis(apart, near, axis=1))
+            pairs.append(_joined(rows, near)[found.ravel()])
+    return pairs
 
 
 def _joined(samples: Indices, neighbours: Indices) -> Indices:
@@ -45,34 +64,37 @@ def sampled_pairs(labels: Indices, n_pairs: int, rng: np.random.RandomState) -> 
     if n_pairs < 1:
         raise ValueError(f"`pairs` must be positive, got {n_pairs}.")
     n = len(labels)
-    counts = np.bincount(labels)
-    n_similar_all = int((counts * (counts - 1) // 2).sum())
-    n_dissimilar_all = n * (n - 1) // 2 - n_similar_all
+    order = np.argsort(labels, kind="stable")
+    ends = np.searchsorted(labels[order], labels[order], side="right")
+    after = np.arange(1, n + 1)
+    # In this order, a sample makes similar pairs up to the end of its class, and dissimilar ones beyond.
+    kinds = ((after, ends - after), (ends, n - ends))
+    n_similar_all, n_dissimilar_all = (int(counts.sum()) for _, counts in kinds)
     wanted = min(n_pairs, n_similar_all + n_dissimilar_all)
     n_similar = min(max((wanted + 1) // 2, wanted - n_dissimilar_all), n_similar_all)
-    kinds = ((True, n_similar, n_similar_all), (False, wanted - n_similar, n_dissimilar_all))
-    return np.vstack([_draw(labels, similar, count, total, rng) for similar, count, total in kinds])
+    pairs = []
+    for (first, counts), drawn in zip(kinds, (n_similar, wanted - n_similar), strict=True):
+        numbers = sample_without_replacement(int(counts.sum()), drawn, random_state=rng)
+        reached = np.cumsum(counts)
+        k = np.searchsorted(reached, numbers, side="right")
+        pairs.append(np.column_stack([k, first[k] + numbers - (reached - counts)[k]]))
+    return np.asarray(order[np.vstack(pairs)])
 
 
-def _draw(labels: Indices, similar: bool, count: int, total: int, rng: np.random.RandomState) -> Indices:
-    """Draw `count` of the `total` pairs of one kind."""
-    n = len(labels)
-    if count == 0:
-        return np.empty((0, 2), dtype=np.intp)
-    if 4 * count > total or n < 200:
-        rows, columns = np.triu_indices(n, 1)
-        chosen = np.flatnonzero((labels[rows] == labels[columns]) == similar)
-        chosen = chosen[rng.permutation(len(chosen))[:count]]
-        return np.column_stack([rows[chosen], columns[chosen]])
-    found = np.empty((0, 2), dtype=np.intp)
-    while len(found) < count:
-        i, j = rng.randint(n, size=(2, 4 * count + 100))
-        fits = (i != j) & ((labels[i] == labels[j]) == similar)
-        candidates = np.sort(np.column_stack([i[fits], j[fits]]), axis=1)
-        joined = np.vstack([found, candidates])
-        _, first = np.unique(joined, axis=0, return_index=True)
-        found = joined[np.sort(first)]
-    return found[:count]
+def given_pairs(
+    pairs: Any, n_samples: int, sample_weight: Array | None, pair_weight: Any
+) -> tuple[Indices, Array]:
+    """Return the given pairs that count, as rows of the samples that count, and how much each weighs."""
+    indices = check_index_pairs(pairs, n_samples)
+    weight = check_pair_weight(pair_weight, len(indices), "pair_weight")
+    if sample_weight is not None:
+        weight = weight * sample_weight[indices].prod(axis=1)
+        indices = (np.cumsum(sample_weight > 0.0) - 1)[indices]
+    if not weight.any():
+        raise ValueError(
+            "All `pairs` have weight zero; give some of their samples a positive `sample_weight`."
+        )
+    return indices[weight > 0.0], weight[weight > 0.0]
 
 
 def check_index_pairs(pairs: Any, n_samples: int) -> Indices:

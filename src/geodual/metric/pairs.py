@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from geodual.manifolds.base import Array
 
 from .pair_loss import PairLoss
+from .weights import copy_weight
 
+_EPS = float(np.finfo(float).eps)
 _ROWS = 256  # of a tile: its distances stay in the cache
 _COLUMNS = 8192
 _CURVATURE_BUDGET = 32_000_000  # pairs whose curvatures are kept (256 MB); beyond, they are computed again
@@ -30,13 +32,18 @@ def product_operations(n_samples: int, n_features: int) -> float:
 
 
 class LossPass(NamedTuple):
-    """The loss over all pairs: sums of φ, φ*, φ′ z zᵀ and φ″, and every φ″ (None if they are not kept)."""
+    """The loss over all pairs.
+
+    Sums of φ, φ*, φ′ z zᵀ and φ″, every φ″ (None if they are not kept), and what rounded distances may add to
+    the sum of φ.
+    """
 
     value: float
     conjugate: float
     slope_sum: Array
     curvature_total: float
     curvatures: list[Array] | None
+    noise: float
 
 
 class PairTable(NamedTuple):
@@ -109,20 +116,20 @@ class AllPairs(Pairs):
         n = len(labels)
         self.n_pairs = n * (n - 1) // 2
         self._labels = labels
-        self._weight = sample_weight
+        self._is_weighted = sample_weight is not None
+        self._weight = np.ones(n) if sample_weight is None else sample_weight
         self._tiles = list(_class_tiles(labels))
-        weight = np.ones(n) if sample_weight is None else sample_weight
-        self._weights = weight
         # A sample of weight 2 is two equal samples, which make a pair of their own.
-        self.total_weight = 0.5 * float(weight.sum() ** 2 - weight.sum())
+        mass = float(self._weight.sum())
+        self.total_weight = 0.5 * mass * (mass - copy_weight(self._weight))
 
     def _pair_weight(self, tile: _Tile) -> Array | None:
-        if self._weight is None:
+        if not self._is_weighted:
             return None
         return np.outer(self._weight[tile.rows], self._weight[tile.columns])
 
     def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
-        left, right = _augmented(Z, Z)
+        left, right = gram_factors(Z, Z)
         sums = _LaplacianSum(Z)
         value = conjugate = curvature_total = 0.0
         curvatures: list[Array] | None = [] if self.n_pairs <= _CURVATURE_BUDGET else None
@@ -135,11 +142,11 @@ class AllPairs(Pairs):
             sums.add(tile, terms.slope, share)
             if curvatures is not None:
                 curvatures.append(terms.curvature)
-        return LossPass(value, conjugate, sums.total(), curvature_total, curvatures)
+        return LossPass(value, conjugate, sums.total(), curvature_total, curvatures, _EPS * sums.size)
 
     def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
-        form_left, form_right = _augmented(Z, Z @ S)
-        left, right = _augmented(Z, Z) if curvatures is None else (Z, Z)
+        form_left, form_right = gram_factors(Z, Z @ S)
+        left, right = gram_factors(Z, Z) if curvatures is None else (Z, Z)
         sums = _LaplacianSum(Z)
         for k, tile in enumerate(self._tiles):
             forms = form_left[tile.rows] @ form_right[tile.columns].T
@@ -153,15 +160,14 @@ class AllPairs(Pairs):
 
     def second_moment(self, Z: Array) -> Array:
         # Σ over pairs of wᵢwⱼ (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = (Σw) Σ w (z − z̄)(z − z̄)ᵀ.
-        weight = self._weights
-        mass = float(weight.sum())
+        weight, mass = self._weight, float(self._weight.sum())
         centred = Z - (weight @ Z) / mass
         return np.asarray((centred.T * (weight * (mass / max(self.total_weight, 1e-300)))) @ centred)
 
     def index_list(self, limit: int) -> PairTable:
         self._check_limit(limit)
         i, j = np.triu_indices(len(self._labels), 1)
-        return PairTable(i, j, self._labels[i] == self._labels[j], self._weights[i] * self._weights[j])
+        return PairTable(i, j, self._labels[i] == self._labels[j], self._weight[i] * self._weight[j])
 
 
 class _LaplacianSum:
@@ -170,21 +176,24 @@ class _LaplacianSum:
     def __init__(self, Z: Array) -> None:
         self._Z = Z
         self._with_ones = np.hstack([Z, np.ones((len(Z), 1))])
+        self._squares = np.einsum("ij,ij->i", Z, Z)
         self._degrees = np.zeros(len(Z))
         self._cross = np.zeros((Z.shape[1], Z.shape[1]))
+        self.size = 0.0  # Σ |a| (‖zᵢ‖² + ‖zⱼ‖²), if the signs are the same within a tile
 
     def add(self, tile: _Tile, a: Array, share: float) -> None:
         weighted = a @ self._with_ones[tile.columns]
-        self._degrees[tile.rows] += share * weighted[:, -1]
-        self._degrees[tile.columns] += share * a.sum(axis=0)
+        for part, degrees in ((tile.rows, weighted[:, -1]), (tile.columns, a.sum(axis=0))):
+            self._degrees[part] += share * degrees
+            self.size += share * abs(float(degrees @ self._squares[part]))
         self._cross += share * (self._Z[tile.rows].T @ weighted[:, :-1])
 
     def total(self) -> Array:
         return np.asarray((self._Z.T * self._degrees) @ self._Z - self._cross - self._cross.T)
 
 
-def _augmented(Z: Array, Y: Array) -> tuple[Array, Array]:
-    """Return factors whose product is (zᵢ − zⱼ)ᵀ(yᵢ − yⱼ) for Y = Z S with S symmetric."""
+def gram_factors(Z: Array, Y: Array) -> tuple[Array, Array]:
+    """Return factors whose product has the entries (zᵢ − zⱼ)ᵀ(yᵢ − yⱼ), for Y = Z S with S symmetric."""
     forms = np.einsum("ij,ij->i", Z, Y)[:, None]
     ones = np.ones((len(Z), 1))
     return np.hstack([-2.0 * Y, forms, ones]), np.hstack([Z, ones, forms])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -16,7 +15,8 @@ from geodual.optimize.constraint_vector import ConstraintVector, Sample
 from geodual.optimize.primal_dual import PrimalStep, StepRule, iterate_primal_dual
 from geodual.optimize.progress import Stop
 
-from .logdet_program import CertifiedIteration, CertifiedMetric, LogDetProgram, relative_gap
+from .certificate import Certificate, CertifiedIteration, CertifiedMetric
+from .logdet_program import LogDetProgram
 from .pair_loss import SquaredHinge
 from .pairs import Pairs, PairTable
 
@@ -49,28 +49,23 @@ def solve_by_paper_updates(
     constraints = ConstraintVector(slack.problem, (start, np.zeros(slack.size)))
     sample = constraints.sample((start, np.zeros(slack.size)))
     updates = iterate_primal_dual(constraints, sample, C2, step, slack.primal_step(constraints, errata))
-    started, rows, dual = time.perf_counter(), [], 0.0
-    best, best_W = np.inf, start
+    model = reduced(start)
+    certificate = Certificate(model, tol, report)
+    done = certificate.add(model, reduced.passes)
     with np.errstate(all="ignore"):
         for _ in range(max_iter):
+            if done:
+                break
             try:
                 update = next(updates)
                 assert not isinstance(update, Stop)
                 model = reduced(update.sample.x[0])
             except (np.linalg.LinAlgError, NotOnManifoldError):
-                break
-            if model.value < best:
-                best, best_W = model.value, update.sample.x[0]
-            dual = max(dual, min(model.dual, model.value))
-            seconds = time.perf_counter() - started
-            gap = relative_gap(model.value, dual)
-            rows.append(CertifiedIteration(model.value, dual, gap, reduced.passes, seconds))
-            report(rows[-1])
-            if gap <= tol or not np.isfinite(model.value):
-                break
-    if not rows or not np.isfinite(best):
-        best = reduced(start).value
-    return CertifiedMetric(best_W, best, dual, tuple(rows), relative_gap(best, dual) <= tol)
+                return certificate.metric("diverged")
+            if not np.isfinite(model.primal):
+                return certificate.metric("diverged")
+            done = certificate.add(model, reduced.passes)
+    return certificate.metric("max_iterations")
 
 
 class SlackProgram:

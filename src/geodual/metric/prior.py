@@ -10,6 +10,7 @@ from geodual.manifolds import SPD, NotOnManifoldError
 from geodual.manifolds.base import Array
 
 from .scatter import centred, inverse_root
+from .weights import copy_weight
 
 
 def prior_matrices(prior: Any, X: Array, weight: Array | None = None) -> tuple[Array, Array]:
@@ -44,4 +45,4 @@ def _covariance(X: Array, weight: Array) -> Array:
     mass = float(weight.sum())
     deviation = centred(X - weight @ X / mass)
     deviation = deviation - weight @ deviation / mass
-    return np.asarray((deviation.T * weight) @ deviation / max(mass - 1.0, 1.0))
+    return np.asarray((deviation.T * weight) @ deviation / (mass - copy_weight(weight)))

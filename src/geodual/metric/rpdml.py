@@ -9,16 +9,35 @@ import numpy as np
 from geodual.manifolds.base import Array
 from geodual.optimize.primal_dual import StepRule
 
+from .certificate import CertifiedMetric
+from .certified_learner import CertifiedLearner
 from .logdet_learner import LogDetLearner
-from .logdet_program import CertifiedMetric
-from .pair_loss import PairLoss, SquaredHinge
+from .pair_loss import SquaredHinge
 from .pairs import Pairs
 from .paper_updates import ERRATA, solve_by_paper_updates
 
 _PAPER_MAX_ITER = 1000
 
 
-class RPDML(LogDetLearner):
+class HingeLearner(CertifiedLearner):
+    """A learner with the loss of the paper, weighted by `C` and `alpha`."""
+
+    C: float
+    alpha: float
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not 0.0 < self.C < np.inf:
+            raise ValueError(f"`C` must be positive, got {self.C}.")
+        if not 0.0 <= self.alpha < np.inf:
+            raise ValueError(f"`alpha` must not be negative, got {self.alpha}.")
+
+    def _loss(self, u: float, l: float, total_weight: float) -> SquaredHinge:  # noqa: E741
+        C1 = self.C / total_weight
+        return SquaredHinge(u, l, self.alpha + u**2 / C1, self.alpha + l**2 / C1)
+
+
+class RPDML(HingeLearner, LogDetLearner):
     r"""Riemannian primal-dual metric learning.
 
     The program of eqs. (7)–(10): with the squared distances :math:`d_k(W) = v_k^\top W v_k` of pairs, signs
@@ -54,7 +73,7 @@ class RPDML(LogDetLearner):
     tol : float
         Relative duality gap to reach.
     max_iter : int, optional
-        Bound on the iterations: 500 by default, 1,000 for the paper's updates.
+        Bound on all iterations: 500 by default, 1,000 for the paper's updates.
     n_components : int, optional
         Rank of the transformation; all by default.
     random_state : int or RandomState, optional
@@ -77,9 +96,10 @@ class RPDML(LogDetLearner):
     bounds_are_exact_ : bool
         Whether they come from all pairs rather than a sample.
     n_iter_, n_pairs_ : int
-        Iterations and pairs.
+        Iterations, with local pairs those of both fits, and pairs.
     history_ : tuple of CertifiedIteration
-        Primal, dual, gap, passes over the pairs and seconds, for each iteration.
+        Objective, the best primal and dual so far, gap, passes over the pairs and seconds, for the start and
+        each iteration; with local pairs for the second fit.
 
     Examples
     --------
@@ -124,29 +144,25 @@ class RPDML(LogDetLearner):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not 0.0 < self.C < np.inf:
-            raise ValueError(f"`C` must be positive, got {self.C}.")
-        if not 0.0 <= self.alpha < np.inf:
-            raise ValueError(f"`alpha` must not be negative, got {self.alpha}.")
         if self.solver not in ("certified", "paper"):
             raise ValueError(f'`solver` must be "certified" or "paper", got {self.solver!r}.')
         if self.errata not in ERRATA:
             raise ValueError(f'`errata` must be "corrected" or "printed", got {self.errata!r}.')
+        super()._check_parameters()
 
-    def _loss(self, u: float, l: float, total_weight: float) -> PairLoss:  # noqa: E741
-        C1 = self.C / total_weight
-        return SquaredHinge(u, l, self.alpha + u**2 / C1, self.alpha + l**2 / C1)
+    @property
+    def _budget(self) -> int:
+        return _PAPER_MAX_ITER if self.solver == "paper" and self.max_iter is None else super()._budget
 
-    def _solve(self, X: Array, pairs: Pairs, prior_inverse: Array, start: Array) -> CertifiedMetric:
+    def _solve(
+        self, X: Array, pairs: Pairs, prior_inverse: Array, start: Array, max_iter: int
+    ) -> CertifiedMetric:
         if self.solver == "certified":
-            return super()._solve(X, pairs, prior_inverse, start)
-        loss = self._loss(*self.bounds_, pairs.total_weight)
-        assert isinstance(loss, SquaredHinge)
+            return super()._solve(X, pairs, prior_inverse, start, max_iter)
         return solve_by_paper_updates(
             X,
             pairs,
-            loss,
+            self._loss(*self.bounds_, pairs.total_weight),
             prior_inverse,
             start,
             C1=self.C / pairs.total_weight,
@@ -154,6 +170,6 @@ class RPDML(LogDetLearner):
             step=self.step,
             errata=self.errata,
             tol=self.tol,
-            max_iter=self.max_iter or _PAPER_MAX_ITER,
+            max_iter=max_iter,
             report=self._report,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,18 @@ from .base import MetricLearner
 from .rpdml import RPDML
 
 _AUC_PAIRS = 200_000
+_LEARNT = (
+    "W_",
+    "components_",
+    "feature_importances_",
+    "objective_",
+    "dual_objective_",
+    "duality_gap_",
+    "n_iter_",
+    "n_pairs_",
+    "bounds_",
+    "history_",
+)
 
 
 class RPDMLCV(MetricLearner):
@@ -48,7 +61,9 @@ class RPDMLCV(MetricLearner):
         Mean score of the best.
     best_estimator_ : RPDML
         Fitted to all samples with the best choice.
-    components_, feature_importances_, duality_gap_, n_iter_
+    W_, components_, feature_importances_, bounds_, n_pairs_
+        Those of `best_estimator_`.
+    duality_gap_, objective_, dual_objective_, n_iter_, history_
         Those of `best_estimator_`.
     """
 
@@ -99,9 +114,7 @@ class RPDMLCV(MetricLearner):
         self
         """
         X, labels = self._validate(X, y)
-        if self.scoring not in ("knn", "auc"):
-            raise ValueError(f'`scoring` must be "knn" or "auc", got {self.scoring!r}.')
-        Cs = np.sort(np.asarray(self.Cs, dtype=float))
+        Cs = self._check_choices()
         folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
         tasks = [(kind, train, test) for kind in range(len(self.pairs)) for train, test in folds]
         rows = Parallel(n_jobs=self.n_jobs)(
@@ -116,9 +129,25 @@ class RPDMLCV(MetricLearner):
         self.Cs_, self.C_, self.pairs_ = Cs, float(Cs[position]), self.pairs[kind]
         self.best_score_ = float(means[kind, position])
         self.best_estimator_ = self._learner(self.C_, self.pairs_).fit(X, labels)
-        for name in ("components_", "feature_importances_", "duality_gap_", "n_iter_"):
+        for name in _LEARNT:
             setattr(self, name, getattr(self.best_estimator_, name))
         return self
+
+    def _check_choices(self) -> Array:
+        """Return the values of C in increasing order, or say what is wrong with the choices."""
+        if self.scoring not in ("knn", "auc"):
+            raise ValueError(f'`scoring` must be "knn" or "auc", got {self.scoring!r}.')
+        Cs = np.asarray(self.Cs, dtype=float)
+        if Cs.ndim != 1 or not Cs.size:
+            raise ValueError(f"`Cs` must be a sequence of numbers, got {self.Cs!r}.")
+        # Rows of all samples mean nothing within a fold, hence no arrays.
+        if (
+            isinstance(self.pairs, (str, numbers.Integral))
+            or not np.size(self.pairs)
+            or not all(isinstance(kind, (str, numbers.Integral)) for kind in self.pairs)
+        ):
+            raise ValueError(f'`pairs` must be a sequence of "all", "local" or numbers, got {self.pairs!r}.')
+        return np.sort(Cs)
 
     def _learner(self, C: float, pairs: Any) -> RPDML:
         return RPDML(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from geodual.manifolds.base import Array
 
 _FLOOR = 1e-8  # of the largest eigenvalue; smaller ones are raised to it
+_SMALLEST, _LARGEST = 1e-150, 1e150  # numbers that can be squared
 _ROUNDING = 64.0 * float(np.finfo(float).eps)
 
 
@@ -17,6 +18,8 @@ def centred(X: Array) -> Array:
     result[:, np.abs(result).max(axis=0) <= _ROUNDING * np.abs(X).max(axis=0)] = 0.0
     if not result.any():
         raise ValueError("All samples are equal: there is no metric to learn from them.")
+    if not _SMALLEST < np.abs(result).max() < _LARGEST:
+        raise ValueError("The features are too small or too large to square them; scale them.")
     return np.asarray(result)
 
 

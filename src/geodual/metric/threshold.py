@@ -16,6 +16,7 @@ def best_threshold(
     strategy: str = "accuracy",
     min_rate: float | None = None,
     beta: float = 1.0,
+    weight: Array | None = None,
 ) -> float:
     """Return the threshold that serves a strategy best on given pairs.
 
@@ -32,6 +33,8 @@ def best_threshold(
         For "max_tpr" and "max_tnr".
     beta : float
         For "f_beta".
+    weight : array of shape (n_pairs,), optional
+        How often each pair counts.
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"`strategy` must be one of {', '.join(map(repr, STRATEGIES))}, got {strategy!r}.")
@@ -41,12 +44,13 @@ def best_threshold(
     order = np.argsort(distance, kind="stable")
     sorted_distance = distance[order]
     # After the k nearest pairs are called similar; a cut between equal distances is none.
-    hits = np.concatenate([[0], np.cumsum(similar[order])])
-    calls = np.arange(len(order) + 1)
+    counts = (np.ones(len(order)) if weight is None else weight)[order]
+    hits = np.concatenate([[0.0], np.cumsum(counts * similar[order])])
+    calls = np.concatenate([[0.0], np.cumsum(counts)])
     cuts = np.concatenate([[True], np.diff(sorted_distance) > 0.0, [True]])
-    n_similar, n_dissimilar = int(similar.sum()), int((~similar).sum())
-    tpr = hits / max(n_similar, 1)
-    tnr = 1.0 - (calls - hits) / max(n_dissimilar, 1)
+    n_similar, n_dissimilar = hits[-1], calls[-1] - hits[-1]
+    tpr = hits / (n_similar or 1.0)
+    tnr = 1.0 - (calls - hits) / (n_dissimilar or 1.0)
     if strategy == "accuracy":
         score = hits + n_dissimilar - (calls - hits)
     elif strategy == "f_beta":

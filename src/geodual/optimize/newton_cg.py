@@ -96,6 +96,7 @@ def newton_cg(
     tol: float,
     max_iter: int = 200,
     step_limit: float = float("inf"),
+    least_radius: float = 0.0,
     fall_limit: float = float("inf"),
     may_escape: bool = False,
     forcing: float = 0.1,
@@ -115,6 +116,8 @@ def newton_cg(
         Bound on Newton iterations.
     step_limit : float
         Length of the longest first step; later steps may grow.
+    least_radius : float
+        Length that steps may always have: below it, failures do not shorten the next one.
     fall_limit : float
         A value this far below the start counts as minus infinity.
     may_escape : bool
@@ -142,7 +145,7 @@ def newton_cg(
         if trial is None:
             return Minimum(model, obstacle or "stalled", iteration, n_products)
         length = fraction * model.frame.norm(step.direction)
-        radius = _next_radius(radius, length, step, fraction, model.value - trial.value)
+        radius = max(_next_radius(radius, length, step, fraction, model.value - trial.value), least_radius)
         model, norm = trial, trial.frame.norm(trial.gradient)
         travelled += length
         fallen = start.value - model.value > fall_limit

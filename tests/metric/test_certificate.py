@@ -1,0 +1,170 @@
+"""Certificates that hold: where the optimum is zero, where digits are lost, where a loss breaks the rules."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from geodual.manifolds import SPD
+from geodual.metric import ITML, RPDML
+from geodual.metric.logdet_program import LogDetProgram
+from geodual.metric.pair_loss import PairLoss
+from geodual.metric.pair_selection import local_pairs
+from geodual.metric.pairs import AllPairs
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def explicit_bounds(X, y, pairs, W, u, l, C=100.0):  # noqa: E741
+    """Primal at W and dual at its multipliers of RPDML with prior I, from difference vectors."""
+    V = X[pairs[:, 0]] - X[pairs[:, 1]]
+    similar = y[pairs[:, 0]] == y[pairs[:, 1]]
+    s, b = np.where(similar, 1.0, -1.0), np.where(similar, u, l)
+    rho = b**2 * len(pairs) / C
+    lam = np.maximum(s * (np.einsum("ki,ij,kj->k", V, W, V) - b), 0.0) / rho
+    P = np.eye(len(W)) + 2.0 * (V.T * (lam * s)) @ V
+    primal = 0.5 * (np.trace(W) - np.linalg.slogdet(W)[1] - len(W)) + 0.5 * np.sum(rho * lam**2)
+    return primal, 0.5 * np.linalg.slogdet(P)[1] - np.sum(lam * s * b) - 0.5 * np.sum(rho * lam**2)
+
+
+def test_an_optimum_of_zero_is_certified(iris) -> None:
+    X, y = iris
+    prior = SPD(4).random_point(np.random.default_rng(3))
+    learner = RPDML(bounds=(1e6, 2e6), pairs=[[0, 1], [2, 3], [51, 52]], prior=prior).fit(X, y)
+    np.testing.assert_allclose(learner.W_, prior, rtol=1e-9)
+    assert learner.duality_gap_ == 0.0
+
+
+def test_one_pair_at_its_bound_is_certified(iris) -> None:
+    X, y = iris
+    with pytest.warns(UserWarning, match="percentiles of the distances coincide"):
+        assert RPDML().fit(X[[0, 60]], y[[0, 60]]).duality_gap_ == 0.0
+
+
+class PullAndLog(PairLoss):
+    """d for similar pairs and −log d for dissimilar ones: convex, but of any sign."""
+
+    def value(self, d, similar):
+        return d if similar else -np.log(d)
+
+    def slope(self, d, similar):
+        return np.ones_like(d) if similar else -1.0 / d
+
+    def curvature(self, d, similar):
+        return np.zeros_like(d) if similar else 1.0 / d**2
+
+    def conjugate(self, a, similar):
+        return np.zeros_like(a) if similar else -1.0 - np.log(-a)
+
+
+def test_a_negative_loss_is_refused() -> None:
+    X = np.array([[0.0, 0.0], [0.1, 0.0], [30.0, 9.0], [20.0, 5.0]])
+    program = LogDetProgram(X, AllPairs(np.array([0, 0, 1, 2])), PullAndLog(), np.eye(2))
+    with pytest.raises(ValueError, match="must not be negative"):
+        program.solve(np.eye(2), tol=1e-6, max_iter=10)
+
+
+@pytest.mark.parametrize("outlier", [1e6, 1e9])
+def test_listed_pairs_far_from_the_mean_keep_their_digits(iris, outlier: float) -> None:
+    X, y = iris[0].copy(), iris[1]
+    X[0, 0] = outlier
+    pairs = local_pairs(X[1:], y[1:]) + 1
+    learner = RPDML(pairs=pairs, bounds=(0.5, 5.0)).fit(X, y)
+    primal, dual = explicit_bounds(X, y, pairs, learner.W_, 0.5, 5.0)
+    assert learner.objective_ == pytest.approx(primal, rel=1e-8)
+    assert learner.dual_objective_ == pytest.approx(dual, rel=1e-8)
+    assert learner.duality_gap_ <= 1e-6
+
+
+@pytest.mark.parametrize("apart", [1e5, 1e7])
+def test_the_gap_of_all_pairs_covers_lost_digits(apart: float) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) // 30
+    X = rng.standard_normal((60, 3)) + apart * np.outer(y, [1.0, 0.0, 0.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learner = RPDML(bounds=(0.5, 5.0)).fit(X, y)
+    primal, _ = explicit_bounds(X, y, np.column_stack(np.triu_indices(60, 1)), learner.W_, 0.5, 5.0)
+    assert abs(learner.objective_ / primal - 1.0) <= learner.duality_gap_
+    assert (learner.duality_gap_ <= 1e-6) == (apart < 1e6)
+
+
+def hard_program(seed: int):
+    """Programs on which Newton's method along geodesics, at full weight from the start, did not end."""
+    rng = np.random.default_rng(seed)
+    n_samples, n = int(rng.integers(4, 25)), int(rng.integers(1, 7))
+    X = rng.standard_normal((n_samples, n)) @ rng.standard_normal((n, n))
+    y = rng.integers(0, 3, n_samples)
+    y[:2] = 0, 1
+    C = 10.0 ** rng.uniform(-6, 6)
+    prior = SPD(n).random_point(rng) if seed % 2 else np.eye(n)
+    pairs, weight = "all", None
+    if seed % 5 == 1:
+        chosen = rng.integers(0, n_samples * (n_samples - 1) // 2, 40)
+        pairs = np.column_stack(np.triu_indices(n_samples, 1))[chosen]
+    else:
+        weight = rng.integers(1, 4, n_samples).astype(float)
+    u = float(np.exp(rng.normal()))
+    bounds = u, u * float(1.0 + np.exp(2.0 * rng.normal()))
+    learner = RPDML(C=C, alpha=(0.0, 0.01, 10.0)[seed % 3], prior=prior, pairs=pairs, bounds=bounds)
+    return learner, X, y, weight
+
+
+@pytest.mark.parametrize("seed", [57, 66, 81])
+def test_hard_programs_are_solved(seed: int) -> None:
+    learner, X, y, weight = hard_program(seed)
+    assert learner.C > 5e4
+    assert learner.fit(X, y, sample_weight=weight).duality_gap_ <= 1e-6
+    assert learner.n_iter_ <= 500
+
+
+@pytest.mark.parametrize(("load", "passes"), [(load_breast_cancer, 100), (load_wine, 60)])
+def test_raw_features_take_few_passes(load, passes: int) -> None:
+    learner = RPDML().fit(*load(return_X_y=True))
+    assert learner.duality_gap_ <= 1e-6
+    assert learner.history_[-1].passes <= passes
+
+
+@pytest.mark.parametrize("learner", [RPDML(C=1e4), ITML(gamma=100.0)])
+def test_all_stages_count_against_the_budget(iris, learner) -> None:
+    needed = learner.fit(*iris).n_iter_
+    assert needed == len(learner.history_) - 1
+    learner.set_params(max_iter=needed - 1)
+    with pytest.warns(ConvergenceWarning, match="raise `max_iter`"):
+        learner.fit(*iris)
+    assert learner.n_iter_ == len(learner.history_) - 1 == needed - 1
+    primal, gaps = zip(*((row.primal, row.gap) for row in learner.history_), strict=True)
+    assert np.isfinite(gaps).all()
+    assert (np.diff(primal) <= 0.0).all()
+    assert learner.objective_ == primal[-1]
+
+
+def test_both_fits_to_local_pairs_count_and_warn(iris) -> None:
+    first = RPDML(C=1000.0, pairs="local").fit(*iris)
+    assert first.n_iter_ > len(first.history_) - 1
+    with pytest.warns(ConvergenceWarning) as caught:
+        RPDML(C=1000.0, pairs="local", max_iter=3).fit(*iris)
+    assert "after 3 iterations" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_rounding_errors_are_told_from_a_short_budget(iris) -> None:
+    with pytest.warns(ConvergenceWarning, match="rounding errors allow no better"):
+        learner = RPDML(tol=1e-17).fit(*iris)
+    assert learner.n_iter_ < 500
+
+
+def test_the_paper_updates_count_from_their_start(iris) -> None:
+    with pytest.warns(ConvergenceWarning, match="raise `max_iter`"):
+        learner = RPDML(solver="paper", pairs=200, step=1e-6, max_iter=3, random_state=0).fit(*iris)
+    assert learner.n_iter_ == 3
+    assert len(learner.history_) == 4
+    with pytest.warns(ConvergenceWarning, match="give a smaller `step`"):
+        RPDML(solver="paper", pairs=200, errata="printed", random_state=0).fit(*iris)
