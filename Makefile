@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: demo test bench lint clean
 
 demo: $(STAMP)
-	$(BIN)/python -m benchmarks.convergence_study
+	$(BIN)/geodual demo --out output/demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2

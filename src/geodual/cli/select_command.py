@@ -25,6 +25,7 @@ def run_select(
     metric: Annotated[str, typer.Option(help="euclidean, mahalanobis, lmnn, itml, gmml or rpdml.")] = "rpdml",
     label: Annotated[str, typer.Option(help="sign or median.")] = "sign",
     csv: Annotated[Path | None, typer.Option("--csv", help="Write the picks to this file too.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page with the reasons too.")] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -35,6 +36,8 @@ def run_select(
 
     geodual select nav.csv
 
+    geodual select nav.csv --html picks.html
+
     geodual select nav.csv --as-of 2016-12-30 --top 5 --json
     """
     panel = read_nav(nav)
@@ -42,6 +45,8 @@ def run_select(
         selection = select(panel, as_of, metric, top, label=label, n_jobs=jobs, progress=progress)
     if csv is not None:
         write_atomically(csv, lambda path: selection.picks.to_csv(path, index=False, lineterminator="\n"))
+    if html is not None:
+        selection.report(html)
     if as_json:
         print_json(_as_record(selection))
     else:

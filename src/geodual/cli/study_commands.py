@@ -21,7 +21,7 @@ from geodual.funds import (
     read_study,
     synthetic_universe,
 )
-from geodual.funds.run_folder import summarise
+from geodual.funds.summary import summarise
 
 from .console import Jobs, Json, Quiet, print_json, print_table, progress_of, say
 

@@ -57,7 +57,7 @@ def holdings_table(
                 "date": decision.day,
                 "metric": decision.metric,
                 "fund": decision.funds.to_numpy()[decision.picks],
-                "weight": _weights(forecast, config.weights),
+                "weight": portfolio_weights(forecast, config.weights),
                 "forecast": forecast,
             }
         )
@@ -67,7 +67,7 @@ def holdings_table(
     return holdings.merge(predictions[[*key, "realised"]], on=key, how="left", validate="one_to_one")
 
 
-def _weights(forecast: Array, rule: str) -> Array:
+def portfolio_weights(forecast: Array, rule: str) -> Array:
     """Return equal weights, or weights in proportion to the forecasts that are positive."""
     gains = np.maximum(forecast, 0.0)
     if rule == "equal" or not gains.any():

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import platform
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
-import sklearn
-
-import geodual
 
 from .atomic_file import write_atomically
 from .figures import save_figure
+from .report import write_report
+from .summary import summarise
 
 if TYPE_CHECKING:
     from .study import Study
@@ -45,44 +42,9 @@ def save_study(study: Study, folder: Path) -> Path:
     _write_csv(folder / "findings.csv", pd.DataFrame(list(map(asdict, study.findings))), keep_index=False)
     save_figure(study.plot_performance(), folder / "figure1")
     save_figure(study.plot_annual_returns(), folder / "figure2")
+    write_report(study, folder / "report.html")
     _write_text(folder / "summary.json", json.dumps(summarise(study), indent=2, ensure_ascii=False) + "\n")
     return folder
-
-
-def summarise(study: Study) -> dict[str, Any]:
-    """Return a study in figures, ready for JSON; what is not known is null."""
-    table = study.table()
-    by_period = {
-        period: {
-            name: {column: _plain(value) for column, value in table.loc[(period, name)].items()}
-            for name in (*study.config.metrics, "index")
-        }
-        for period in table.index.get_level_values("period").unique()
-    }
-    return {
-        "source": study.source,
-        "sha256": study.digest,
-        "days": [str(study.equity.index[0].date()), str(study.equity.index[-1].date())],
-        "rebalances": len(study.ic),
-        "index": study.index_name,
-        "table1": by_period,
-        "chosen": study.chosen,
-        "remarks": list(study.remarks),
-        "seconds": round(study.seconds, 1),
-        "versions": {
-            "geodual": geodual.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "pandas": pd.__version__,
-            "scikit-learn": sklearn.__version__,
-        },
-    }
-
-
-def _plain(value: Any) -> float | int | None:
-    if pd.isna(value):
-        return None
-    return int(value) if isinstance(value, int | np.integer) else float(value)
 
 
 def _write_csv(path: Path, table: pd.DataFrame, *, keep_index: bool) -> None:

@@ -17,7 +17,8 @@ from .nav_file import read_nav
 from .observations import Observations
 from .panel import DataError, Panel
 from .rebalance import MONTHS, rebalance_days
-from .records import neighbours_table, predictions_table, reasons_table
+from .records import neighbours_table, portfolio_weights, predictions_table, reasons_table
+from .report import write_selection
 from .walk_forward import Progress, decision_rows, walk_forward
 
 _FEWEST_PAST = 8  # decisions from which an interval of past returns is told
@@ -53,6 +54,21 @@ class Selection:
     reasons: pd.DataFrame = field(repr=False)
     left_out: pd.DataFrame = field(repr=False)
     remarks: tuple[str, ...] = ()
+
+    def report(self, path: str | Path) -> Path:
+        """Write the picks and their reasons as one HTML file.
+
+        Parameters
+        ----------
+        path : path
+            File to write.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        return write_selection(self, path)
 
 
 def select(
@@ -141,7 +157,7 @@ def _past_returns(
         return pd.DataFrame()
     decisions = walk_forward(observations, estimators, config, rows, n_jobs=n_jobs, progress=progress)
     realised = predictions_table(decisions, observations).set_index(["date", "fund"])["realised"]
-    earned = [realised[d.day].reindex(d.funds[d.picks]).to_numpy() for d in decisions]
+    earned = [pd.Series(realised[d.day].reindex(d.funds[d.picks]).to_numpy()) for d in decisions]
     return pd.DataFrame(earned).dropna(how="all")
 
 
@@ -154,7 +170,7 @@ def _assemble(
 ) -> Selection:
     neighbours = neighbours_table([decision])
     reasons = reasons_table([decision], now.factor_names)
-    funds = decision.funds[decision.picks]
+    funds, forecast = decision.funds[decision.picks], decision.forecast[decision.picks]
     near = reasons[reasons["view"] == "near"].groupby("fund", sort=False)["factor"].agg(", ".join)
     enough = len(past) >= _FEWEST_PAST
     bounds = [past.quantile(q).reindex(range(len(funds))) if enough else np.nan for q in _INTERVAL]
@@ -162,8 +178,8 @@ def _assemble(
         {
             "rank": np.arange(1, len(funds) + 1),
             "fund": funds,
-            "weight": 1.0 / len(funds),
-            "forecast": decision.forecast[decision.picks],
+            "weight": portfolio_weights(forecast, config.weights),
+            "forecast": forecast,
             "past_low": bounds[0],
             "past_high": bounds[1],
             "n_past": len(past),

@@ -15,6 +15,7 @@ from .config import StudyConfig
 from .figures import draw_annual_returns, draw_ic, draw_performance
 from .panel import Finding
 from .periods import PERIODS, decisions_in, equity_in
+from .report import write_report
 from .run_folder import save_study
 from .statistics import compare_pairs, summarise_ic
 
@@ -132,7 +133,7 @@ class Study:
         return table.reindex(list(self.config.metrics))
 
     def save(self, folder: str | Path) -> Path:
-        """Write the run folder: configuration, tables and figures, each file whole or not at all.
+        """Write the run folder: configuration, tables, figures and report, each file whole or not at all.
 
         Parameters
         ----------
@@ -162,8 +163,6 @@ class Study:
         Path
             The file.
         """
-        from .report import write_report
-
         return write_report(self, Path(path))
 
     def plot_performance(self) -> Figure:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from geodual.manifolds.base import Array
 
 from .panel import DataError, Panel
+from .quality import inspect_quality
 from .rebalance import rebalance_days
 
 _DAYS = 244  # trading days in a year
@@ -128,7 +129,9 @@ def synthetic_universe(
     returns = _CASH + _skilled_returns(skill, quarter) + _noise(kinds, market, rng)
     names = [f"{name[0].upper()}{i:05d}" for i, name in enumerate(np.array(list(_KINDS))[kinds])]
     nav = pd.DataFrame(_to_nav(returns), index=days, columns=pd.Index(names, name="fund"))
-    panel = Panel(_with_lives(nav, rng), source=f"synthetic universe, seed {seed}, signal {signal:g}")
+    nav_with_lives = _with_lives(nav, rng)
+    source = f"synthetic universe, seed {seed}, signal {signal:g}"
+    panel = Panel(nav_with_lives, source, inspect_quality(nav_with_lives))
     index = pd.Series(_to_nav((_CASH + market)[:, None])[:, 0], index=days, name="index")
     return Universe(panel, index, _expected(nav, skill, quarter))
 

@@ -1,0 +1,138 @@
+"""The data that the page works with: tables as CSV, as in a run folder, and the reasons for the picks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..figures import colour_map
+from .tables import Tables
+from .wording import name_factor, name_metric
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+_KEY = ["date", "metric", "fund"]
+_SIGNIFICANT = 5
+
+
+def make_payload(study: Study, tables: Tables, best: str) -> str:
+    """Return the data of the page as JSON that is safe inside a script element.
+
+    Parameters
+    ----------
+    study : Study
+        A finished study.
+    tables : Tables
+        What was computed from it.
+    best : str
+        The metric whose picks are shown first, or "".
+    """
+    metrics = list(study.config.metrics)
+    payload = {
+        "metrics": metrics,
+        "names": {name: name_metric(name) for name in metrics} | {"index": study.index_name},
+        "colours": colour_map(metrics),
+        "testStart": study.config.test_start,
+        "testDecision": _first_test_decision(study),
+        "best": best or metrics[-1],
+        "csv": _csv_texts(study, tables),
+        "reasons": _pick_reasons(study),
+    }
+    text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def _first_test_decision(study: Study) -> str | None:
+    """Return the day half-way between the last decision about the validation period and the next, if any."""
+    before, after = study.decided("validation"), study.decided("test")
+    if not len(before) or not len(after):
+        return None
+    return f"{before[-1] + (after[0] - before[-1]) / 2:%Y-%m-%d}"
+
+
+def _csv_texts(study: Study, tables: Tables) -> dict[str, str]:
+    """Return the tables by name; those that a run folder has too are the same to the byte."""
+    with_index = {
+        "table1": tables.table1,
+        "equity": study.equity,
+        "rolling_drawdown": tables.rolling,
+        "annual_returns": tables.annual_returns,
+        "ic": study.ic,
+        "ic_cumulated": study.ic.cumsum(),
+        "quantile_returns": tables.fifths,
+        "comparisons_by_period": tables.comparisons,
+        "costs": tables.costs,
+    }
+    without = {
+        "worst_drawdowns": tables.drawdowns,
+        "universe": study.universe,
+        "holdings": study.holdings,
+        "findings": pd.DataFrame(list(map(asdict, study.findings))),
+    }
+    return {
+        name: table.to_csv(index=name in with_index, date_format="%Y-%m-%d", lineterminator="\n")
+        for name, table in (with_index | without).items()
+    }
+
+
+def _pick_reasons(study: Study) -> dict[str, Any]:
+    """Return for each row of `holdings`, in its order, its rank afterwards, its neighbours and its factors.
+
+    Funds and factors are given by their place in a list of names, each row's list of them flat: neighbour,
+    distance, return, neighbour, …; factor, share, factor, …
+    """
+    holdings = study.holdings[_KEY]
+    funds, fund_codes = np.unique(study.neighbours["neighbour"].to_numpy(str), return_inverse=True)
+    factors, factor_codes = np.unique(study.reasons["factor"].to_numpy(str), return_inverse=True)
+    neighbours = study.neighbours[_KEY].assign(name=fund_codes)
+    neighbours[["distance", "earned"]] = _rounded(study.neighbours[["distance", "earned"]])
+    reasons = study.reasons[[*_KEY, "view"]].assign(
+        name=factor_codes, share=_rounded(study.reasons[["share"]])
+    )
+    return {
+        "funds": funds.tolist(),
+        "factors": [name_factor(name) for name in factors],
+        "ranks": _ranks_afterwards(study),
+        "neighbours": _by_row(neighbours, holdings, ["name", "distance", "earned"]),
+        **{
+            view: _by_row(reasons[reasons["view"] == view], holdings, ["name", "share"])
+            for view in ("near", "apart")
+        },
+    }
+
+
+def _ranks_afterwards(study: Study) -> list[list[int] | None]:
+    """Return the rank of each holding's realised return among all funds of the day, and their number."""
+    every = study.predictions.drop_duplicates(["date", "fund"])[["date", "fund", "realised"]]
+    by_day = every.groupby("date")["realised"]
+    every = every.assign(rank=by_day.rank(ascending=False, method="min"), known=by_day.transform("count"))
+    merged = study.holdings[_KEY].merge(every, on=["date", "fund"], how="left", validate="many_to_one")
+    pairs = merged[["rank", "known"]].itertuples(index=False, name=None)
+    return [None if pd.isna(rank) else [int(rank), int(known)] for rank, known in pairs]
+
+
+def _by_row(table: pd.DataFrame, holdings: pd.DataFrame, columns: list[str]) -> list[list[float]]:
+    """Return the values of some columns, flat, for each row of the holdings."""
+    flat: dict[Any, list[float]] = {key: [] for key in _keys(holdings)}
+    rows = zip(*(table[column].tolist() for column in columns), strict=True)
+    for key, values in zip(_keys(table), rows, strict=True):
+        flat[key] += values
+    return list(flat.values())
+
+
+def _keys(table: pd.DataFrame) -> Iterable[tuple[Any, ...]]:
+    return table[_KEY].itertuples(index=False, name=None)
+
+
+def _rounded(values: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return values to five significant digits."""
+    exact = values.to_numpy(float)
+    size = np.floor(np.log10(np.where(exact == 0.0, 1.0, np.abs(exact))))
+    scale = 10.0 ** (_SIGNIFICANT - 1 - size)
+    return np.round(exact * scale) / scale

@@ -1,0 +1,120 @@
+"use strict";
+
+/* The picks of a rebalance, and why a fund is among them. */
+
+const { reasons } = report;
+const daySelect = document.getElementById("pick-day");
+const metricSelect = document.getElementById("pick-metric");
+const pickRows = document.getElementById("pick-rows");
+const pickReason = document.getElementById("pick-reason");
+
+const holdings = readTable("holdings").rows.map(([date, metric, fund, weight, forecast, realised], i) => ({
+  date,
+  metric,
+  fund,
+  weight: toNumber(weight),
+  forecast: toNumber(forecast),
+  realised: toNumber(realised),
+  rank: reasons.ranks[i],
+  neighbours: inGroups(reasons.neighbours[i], 3),
+  near: inGroups(reasons.near[i], 2),
+  apart: inGroups(reasons.apart[i], 2),
+}));
+
+function inGroups(flat, size) {
+  return Array.from({ length: flat.length / size }, (_, i) => flat.slice(i * size, (i + 1) * size));
+}
+
+const numberCell = (text) => make("td", { className: "number" }, text);
+
+function showPicks() {
+  const picks = holdings.filter((pick) => pick.date === daySelect.value && pick.metric === metricSelect.value);
+  document.getElementById("pick-caption").textContent =
+    `Bought on ${daySelect.value} by ${report.names[metricSelect.value]}`;
+  pickRows.replaceChildren(...picks.map(makeRow));
+  if (picks.length) explain(picks[0], pickRows.rows[0]);
+  else pickReason.replaceChildren(make("p", {}, "Nothing was bought."));
+}
+
+function makeRow(pick, i) {
+  const button = make("button", { type: "button", className: "fund" }, pick.fund);
+  const row = make(
+    "tr",
+    {},
+    numberCell(String(i + 1)),
+    make("th", { scope: "row" }, button),
+    numberCell(formatPercent(pick.weight)),
+    numberCell(formatPercent(pick.forecast)),
+    numberCell(formatPercent(pick.realised)),
+    numberCell(pick.rank ? `${pick.rank[0]} of ${pick.rank[1]}` : "–"),
+  );
+  button.addEventListener("click", () => explain(pick, row));
+  return row;
+}
+
+function explain(pick, chosen) {
+  for (const row of pickRows.rows) {
+    row.classList.toggle("chosen", row === chosen);
+    row.querySelector("button").setAttribute("aria-pressed", String(row === chosen));
+  }
+  pickReason.replaceChildren(
+    make("h3", {}, pick.fund),
+    make("p", {}, `Forecast ${formatPercent(pick.forecast)}: the mean of what its neighbours earned.`),
+    neighbourTable(pick),
+    factorBars("What sets it apart from the universe", pick.apart),
+    factorBars("What separates it from its neighbours", pick.near),
+  );
+}
+
+function neighbourTable(pick) {
+  const bar = barMaker(pick.neighbours.map(([, , earned]) => earned));
+  const rows = pick.neighbours.map(([name, distance, earned]) => {
+    const fund = reasons.funds[name];
+    const shown = fund === pick.fund ? `${fund} (itself, earlier)` : fund;
+    const earnedCell = make("td", { className: "number" }, formatPercent(earned));
+    return make("tr", {}, make("th", { scope: "row" }, shown), numberCell(formatNumber(distance, 2)), earnedCell,
+      make("td", { className: "bar-cell" }, bar(earned)));
+  });
+  const head = make("tr", {}, make("th", { scope: "col" }, "Neighbour"),
+    make("th", { scope: "col", className: "number" }, "Distance"),
+    make("th", { scope: "col", className: "number" }, "Earned"),
+    make("td", { className: "bar-cell" }));
+  const table = make("table", {}, make("caption", {}, "Nearest neighbours"), make("thead", {}, head),
+    make("tbody", {}, ...rows));
+  const box = make("div", { className: "scroll", tabIndex: 0 }, table);
+  box.setAttribute("role", "region");
+  box.setAttribute("aria-label", "Nearest neighbours");
+  return box;
+}
+
+/* Bars from the left, or from the middle where some values are negative; the numbers stand beside them. */
+
+function barMaker(values) {
+  const longest = Math.max(...values.map(Math.abs), 1e-12);
+  const signed = values.some((value) => value < 0);
+  return (value) => {
+    const fill = make("span", { className: value < 0 ? "fill less" : "fill" });
+    fill.style.width = `${((signed ? 50 : 100) * Math.abs(value)) / longest}%`;
+    const bar = make("span", { className: signed ? "bar signed" : "bar" }, fill);
+    bar.setAttribute("aria-hidden", "true");
+    return bar;
+  };
+}
+
+function factorBars(title, factors) {
+  const heading = make("h4", {}, title);
+  if (!factors.length) return make("div", {}, heading, make("p", {}, "This metric does not split into factors."));
+  const bar = barMaker(factors.map(([, share]) => share));
+  const items = factors.map(([name, share]) =>
+    make("li", {}, make("span", { className: "factor" }, reasons.factors[name]), bar(share),
+      make("span", { className: "share" }, formatPercent(share))),
+  );
+  return make("div", {}, heading, make("ul", { className: "factors" }, ...items));
+}
+
+for (const day of [...new Set(holdings.map((pick) => pick.date))].reverse()) daySelect.append(new Option(day, day));
+for (const metric of report.metrics) metricSelect.append(new Option(report.names[metric], metric));
+metricSelect.value = report.best;
+daySelect.addEventListener("change", showPicks);
+metricSelect.addEventListener("change", showPicks);
+showPicks();

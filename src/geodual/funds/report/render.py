@@ -1,0 +1,121 @@
+"""The report: one HTML file that holds its style, its scripts and its data, and asks the network for nothing.
+
+Charts are drawn by Chart.js 4 (MIT, 205 kB), which has lines, grouped bars and hover values over all curves,
+where Plotly and ECharts weigh 1 MB or more for the same, and uPlot (50 kB) has no grouped bars of its own. No
+charting library is read out well by a screen reader, so here legends are buttons, arrow keys read values
+aloud, and each chart has a table behind it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from ..atomic_file import write_atomically
+from . import result_sections as results
+from . import study_sections as parts
+from . import trading_sections as trading
+from .headline import Headline, write_headline
+from .payload import make_payload
+from .tables import collect_tables
+from .wording import TERMS, count_terms, format_number
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+_SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "charts.js", "picks.js")
+
+
+def render_report(study: Study) -> str:
+    """Return the report of a study as one HTML document; the same study gives the same text.
+
+    Parameters
+    ----------
+    study : Study
+        A finished study.
+    """
+    tables = collect_tables(study)
+    headline = write_headline(study, tables.table1, tables.comparisons)
+    sections = (
+        results.show_table1(study, tables, headline),
+        results.show_performance(study),
+        results.show_annual_returns(study, tables),
+        results.show_ic(study),
+        results.show_fifths(study, tables),
+        results.show_comparisons(study, tables, headline),
+        trading.show_costs(study, tables),
+        trading.show_drawdowns(study, tables),
+        parts.show_picks(study),
+        parts.show_data(study),
+        parts.show_configuration(study),
+    )
+    style = read_asset("style.css")
+    scripts = [read_asset(name).partition("//# sourceMappingURL")[0] for name in _SCRIPTS]
+    return Template(read_asset("template.html")).substitute(
+        policy=content_policy([style], scripts),
+        style=style,
+        source=escape(study.source),
+        facts=_facts(study),
+        headline=_show_headline(headline),
+        sections="\n\n".join(section for section in sections if section),
+        data=make_payload(study, tables, headline.best),
+        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+    )
+
+
+def write_report(study: Study, path: str | Path) -> Path:
+    """Write the report of a study, whole or not at all.
+
+    Parameters
+    ----------
+    study : Study
+        A finished study.
+    path : path
+        The HTML file to make or replace.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path, text = Path(path), render_report(study)
+    write_atomically(path, lambda place: place.write_text(text, encoding="utf-8", newline="\n"))
+    return path
+
+
+def _show_headline(headline: Headline) -> str:
+    notes = "".join(f"<li>{escape(note)}</li>" for note in headline.notes)
+    return f'<p class="headline">{escape(headline.sentence)}</p>\n<ul class="notes">{notes}</ul>'
+
+
+def _facts(study: Study) -> str:
+    """Return the study in a few words, for the top of the page."""
+    days, funds, config = study.equity.index, study.universe["funds"], study.config
+    facts = (
+        f"{days[0]:%Y-%m-%d} to {days[-1]:%Y-%m-%d}",
+        f"{count_terms(len(study.ic), config.frequency)} of decisions",
+        f"up to {format_number(funds.max(), 0)} funds",
+        f"{config.top} held for a {TERMS[config.frequency]}",
+        f"{config.k} neighbours",
+    )
+    return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
+
+
+def read_asset(name: str) -> str:
+    """Return the text of a file that comes with this package, such as ``style.css``."""
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def content_policy(styles: list[str], scripts: list[str]) -> str:
+    """Return a content security policy under which these styles and scripts run, and nothing else."""
+    return f"default-src 'none'; style-src {_hashes(styles)}; script-src {_hashes(scripts)}; img-src data:"
+
+
+def _hashes(texts: list[str]) -> str:
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"

@@ -1,0 +1,126 @@
+"""The page of a selection: the picks, and behind each its neighbours and the factors that matter."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ..atomic_file import write_atomically
+from .html_table import Column, make_table
+from .markup import make_details, make_paragraph, make_section
+from .render import content_policy, read_asset
+from .wording import format_number, format_percent, name_factor, name_metric
+
+if TYPE_CHECKING:
+    from ..selection import Selection
+
+_VIEWS = {
+    "near": "Share in the distances to its neighbours",
+    "apart": "Share in what tells it from the others",
+}
+
+
+def render_selection(selection: Selection) -> str:
+    """Return the page of a selection as one HTML document without scripts.
+
+    Parameters
+    ----------
+    selection : Selection
+        What `select` gave.
+    """
+    title = f"Picks of {name_metric(selection.metric)} on {selection.as_of:%Y-%m-%d}"
+    style = read_asset("style.css")
+    sections = [
+        *(make_paragraph(remark) for remark in selection.remarks),
+        _show_picks(selection),
+        _show_reasons(selection),
+        _show_left_out(selection),
+    ]
+    facts = (f"{len(selection.picks)} funds", f"{len(selection.left_out)} left out")
+    return Template(read_asset("selection.html")).substitute(
+        policy=content_policy([style], []),
+        style=style,
+        title=escape(title),
+        facts="".join(f"<li>{escape(fact)}</li>" for fact in facts),
+        sections="\n".join(sections),
+    )
+
+
+def write_selection(selection: Selection, path: str | Path) -> Path:
+    """Write the page of a selection, whole or not at all.
+
+    Parameters
+    ----------
+    selection : Selection
+        What `select` gave.
+    path : path
+        The HTML file to make or replace.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path, text = Path(path), render_selection(selection)
+    write_atomically(path, lambda place: place.write_text(text, encoding="utf-8", newline="\n"))
+    return path
+
+
+def _show_picks(selection: Selection) -> str:
+    columns = (
+        Column("fund", "Fund", kind="text"),
+        Column("rank", "Rank", lambda value: format_number(value, 0)),
+        Column("weight", "Weight", format_percent),
+        Column("forecast", "Forecast", format_percent),
+        Column("past_low", "Past low", format_percent, hint="A tenth of past picks of that rank earned less"),
+        Column(
+            "past_high", "Past high", format_percent, hint="A tenth of past picks of that rank earned more"
+        ),
+        Column("n_past", "Past picks", lambda value: format_number(value, 0)),
+    )
+    lead = (
+        "The forecast is the mean return that a fund's nearest neighbours had in the period just over. Of "
+        "past picks of the same rank, eight in ten earned between the two figures beside it."
+    )
+    table = make_table(selection.picks, columns, "Picks, best first")
+    return make_section("picks", "What to hold", make_paragraph(lead), table)
+
+
+def _show_reasons(selection: Selection) -> str:
+    parts = [make_details(str(fund), _reasons_of(selection, fund)) for fund in selection.picks["fund"]]
+    return make_section("reasons", "Why these funds", *parts)
+
+
+def _reasons_of(selection: Selection, fund: str) -> str:
+    columns = (
+        Column("neighbour", "Neighbour", kind="text"),
+        Column("distance", "Distance", format_number),
+        Column("earned", "Earned in the last period", format_percent),
+    )
+    neighbours = selection.neighbours[selection.neighbours["fund"] == fund]
+    reasons = selection.reasons[selection.reasons["fund"] == fund]
+    bars = [
+        f"<h3>{escape(title)}</h3><ul>{_bars(reasons[reasons['view'] == view])}</ul>"
+        for view, title in _VIEWS.items()
+        if (reasons["view"] == view).any()
+    ]
+    return make_table(neighbours, columns, f"Neighbours of {fund}") + "".join(bars)
+
+
+def _bars(reasons: pd.DataFrame) -> str:
+    return "".join(
+        f"<li>{escape(name_factor(factor))}: {format_percent(share)} "
+        f'<meter min="0" max="1" value="{min(max(share, 0.0), 1.0):.4f}">{format_percent(share)}</meter></li>'
+        for factor, share in zip(reasons["factor"], reasons["share"], strict=True)
+    )
+
+
+def _show_left_out(selection: Selection) -> str:
+    if selection.left_out.empty:
+        return make_section("left-out", "Left out", make_paragraph("No fund was left out."))
+    columns = (Column("fund", "Fund", kind="text"), Column("why", "Why", kind="text"))
+    return make_section("left-out", "Left out", make_table(selection.left_out, columns, "Funds left out"))

@@ -1,0 +1,136 @@
+"""What a study was made of, in HTML: picks and their reasons, data, configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..summary import summarise
+from .html_table import Column, make_table
+from .markup import make_details, make_downloads, make_filled_table, make_paragraph, make_section
+from .wording import TERMS, format_day, format_number, format_percent, name_metric
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+_whole = partial(format_number, digits=0)
+_NEIGHBOURS = {
+    "train": "funds as they were one rebalance earlier or more, and what they went on to earn",
+    "current": "other funds of the same day, and what they earned in the period before",
+}
+
+
+def show_picks(study: Study) -> str:
+    """Return the places where the page shows the picks of a rebalance, and why a fund was picked."""
+    term = TERMS[study.config.frequency]
+    lead = (
+        f"Choose a rebalance day and a metric to see what was bought, what was forecast and what the next "
+        f"{term} brought; choose a fund to see why."
+    )
+    note = make_paragraph(
+        f"A forecast is the mean return of the nearest neighbours: {_NEIGHBOURS[study.config.neighbours]}. "
+        "Shares split squared distances among the factors; correlated factors can have negative ones.",
+        "note",
+    )
+    places = f"""<div class="choices">
+<label>Rebalance day <select id="pick-day"></select></label>
+<label>Metric <select id="pick-metric"></select></label>
+</div>
+<div class="picks">
+<div>
+<div class="scroll" role="region" tabindex="0" aria-label="Picks">
+<table><caption id="pick-caption">Picks</caption>
+<thead><tr><th scope="col" class="number">Rank</th><th scope="col">Fund</th>
+<th scope="col" class="number">Weight</th><th scope="col" class="number">Forecast</th>
+<th scope="col" class="number">Realised</th>
+<th scope="col" class="number" title="Rank of the realised return among all funds">Came out</th></tr></thead>
+<tbody id="pick-rows"></tbody></table></div>
+{note}
+</div>
+<div id="pick-reason" class="reason" aria-live="polite"></div>
+</div>"""
+    return make_section("picks", "Picks, and why", make_paragraph(lead), places, make_downloads("holdings"))
+
+
+def show_data(study: Study) -> str:
+    """Return the quality of the data, and the universe of each rebalance."""
+    universe = study.universe
+    columns = (
+        Column("date", "Rebalance", format_day, kind="text"),
+        Column("funds", "Funds", _whole, hint="Funds with enough history"),
+        Column(
+            "coverage", "Factors known", format_percent, hint="Share of the factors that could be computed"
+        ),
+        Column("label", "Label used", str, kind="text"),
+    )
+    fewest, most = _whole(universe["funds"].min()), _whole(universe["funds"].max())
+    lead = (
+        f"Each decision was made from {fewest} to {most} funds, "
+        f"with {format_percent(universe['coverage'].min())} of the factors known at the least."
+    )
+    table = make_table(universe, columns, "Universe by rebalance day")
+    return make_section(
+        "data",
+        "Data quality and coverage",
+        make_paragraph(lead),
+        _show_findings(study),
+        make_details("Table of the universe by rebalance day", table),
+        make_downloads("universe", *(["findings"] if study.findings else [])),
+    )
+
+
+def _show_findings(study: Study) -> str:
+    """Return the findings counted by kind, and all of them on demand."""
+    if not study.findings:
+        return make_paragraph("Nothing was remarked about the quality of the data.", "note")
+    findings = pd.DataFrame(list(map(asdict, study.findings)))
+    groups = findings.groupby("kind", sort=False)
+    kinds = groups.agg(remarks=("kind", "size"), matters=("matters", "sum"), example=("message", "first"))
+    columns = (
+        Column("kind", "Kind", str, kind="text"),
+        Column("remarks", "Remarks", _whole),
+        Column("matters", "That matter", _whole, hint="That can change a result"),
+        Column("example", "First remark", str, kind="prose"),
+    )
+    table = make_table(kinds.reset_index(), columns, "Remarks on the data, by kind")
+    return table + "\n" + make_filled_table("findings", "All remarks on the data", "text")
+
+
+def show_configuration(study: Study) -> str:
+    """Return settings, remarks, versions, data and run time: what is needed to run the study again."""
+    settings = {name: _plain(value) for name, value in asdict(study.config).items()}
+    versions = summarise(study)["versions"]
+    chosen = {name_metric(name): _plain(found) for name, found in study.chosen.items()}
+    data = {"Source": study.source, "SHA-256": study.digest, "Index": study.index_name}
+    remarks = "".join(f"<li>{escape(remark)}</li>" for remark in study.remarks)
+    return make_section(
+        "configuration",
+        "Configuration",
+        f'<ul class="remarks">{remarks}</ul>' if remarks else "",
+        '<div class="columns">',
+        _describe("Settings", settings.items()),
+        _describe("Chosen on the validation period", chosen.items()) if chosen else "",
+        _describe("Data", data.items()),
+        _describe("Versions", versions.items()),
+        _describe("Run", [("Time", f"{format_number(study.seconds, 1)} s")]),
+        "</div>",
+    )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {_plain(item)}" for name, item in value.items())
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_plain, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _describe(title: str, items: Iterable[tuple[str, str]]) -> str:
+    """Return names and what they mean, under a heading."""
+    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in items)
+    return f"<div><h3>{escape(title)}</h3><dl>{rows}</dl></div>"

@@ -1,0 +1,81 @@
+"""What trading took and risked, in HTML: turnover, cost, worst drawdowns."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from .html_table import Column, make_table
+from .markup import make_downloads, make_paragraph, make_section
+from .tables import Tables
+from .wording import format_day, format_number, format_percent, name_curve
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+_one = partial(format_number, digits=1)
+_whole = partial(format_number, digits=0)
+
+
+def show_costs(study: Study, tables: Tables) -> str:
+    """Return turnover, cost paid, gross against net, and the cost that each portfolio could bear."""
+    percent2 = partial(format_percent, digits=2)
+    columns = (
+        Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
+        Column("turnover", "Turnover p.a.", _one, hint="Times the portfolio is exchanged in a year, ½ Σ|Δw|"),
+        Column(
+            "traded",
+            "Traded p.a.",
+            _one,
+            hint="Value bought and sold in a year, as a multiple of the portfolio",
+        ),
+        Column("cost", "Cost paid p.a.", percent2, hint="Share of the portfolio's value"),
+        Column("gross", "Gross return p.a.", format_percent),
+        Column("net", "Net return p.a.", format_percent),
+        Column("excess", "Net over index", format_percent),
+        Column(
+            "break_even",
+            "Break-even cost",
+            _show_break_even,
+            hint="Cost per traded value that leaves the index's return",
+        ),
+    )
+    rate = (
+        f"{format_percent(study.config.cost, 2)} of the value bought and sold"
+        if study.config.cost
+        else "nothing"
+    )
+    lead = (
+        f"In this study a trade costs {rate}. The break-even cost is the one at which the annual return over "
+        "the index would be nil, to first order: the logarithm of the final value before cost over that of "
+        "the index, divided by all that was bought and sold. “None” means behind the index before any cost."
+    )
+    table = make_table(tables.costs.reset_index(), columns, "Turnover, cost and break-even cost, whole study")
+    return make_section("costs", "Turnover and cost", make_paragraph(lead), table, make_downloads("costs"))
+
+
+def _show_break_even(value: float) -> str:
+    return "none" if value <= 0.0 else format_percent(value, 2)
+
+
+def show_drawdowns(study: Study, tables: Tables) -> str:
+    """Return the worst drawdowns of each curve."""
+    columns = (
+        Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
+        Column("peak", "Peak", format_day, kind="text"),
+        Column("trough", "Trough", format_day, kind="text"),
+        Column(
+            "recovery", "Recovered", lambda day: "not yet" if pd.isna(day) else format_day(day), kind="text"
+        ),
+        Column("days", "Days", _whole, hint="Calendar days from the peak to the recovery"),
+        Column("depth", "Depth", format_percent),
+    )
+    lead = (
+        "The three deepest falls of each portfolio and of the index, from a peak until it is reached again."
+    )
+    table = make_table(tables.drawdowns, columns, "Three worst drawdowns of each curve")
+    return make_section(
+        "drawdowns", "Worst drawdowns", make_paragraph(lead), table, make_downloads("worst_drawdowns")
+    )

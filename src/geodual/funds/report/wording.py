@@ -1,0 +1,97 @@
+"""The words and number formats of the report."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+MISSING = "–"
+PERIOD_TITLES = {"validation": "Validation", "test": "Test", "both": "Both"}
+PERIOD_PHRASES = {
+    "validation": "On the validation period",
+    "test": "On the test period",
+    "both": "Over the whole study",
+}
+TERMS = {"monthly": "month", "quarterly": "quarter", "yearly": "year"}
+
+_METRICS = {
+    "euclidean": "Euclidean",
+    "mahalanobis": "Mahalanobis",
+    "lmnn": "LMNN",
+    "itml": "ITML",
+    "gmml": "GMML",
+    "rpdml": "RPDML",
+}
+_FACTORS = {
+    "roc": "rate of change",
+    "ema": "moving average against NAV",
+    "mdd": "maximum drawdown",
+    "stddev": "volatility",
+    "sharpe": "Sharpe ratio",
+    "sortino": "Sortino ratio",
+    "calmar": "Calmar ratio",
+    "rsi": "relative strength index",
+    "macd": "MACD",
+    "stability": "stability of trend",
+}
+
+
+def name_metric(name: str) -> str:
+    """Return a metric's name as people write it: `rpdml` → RPDML."""
+    return _METRICS.get(name, name)
+
+
+def name_curve(index_name: str, name: object) -> str:
+    """Return the name of a metric, or of the index where `name` is "index"."""
+    return index_name if name == "index" else name_metric(str(name))
+
+
+def name_factor(name: str) -> str:
+    """Return a factor's name in words: `roc_10` → "rate of change, 10 days"."""
+    kind, _, window = name.rpartition("_")
+    return f"{_FACTORS[kind]}, {window} days" if kind in _FACTORS else name
+
+
+def format_number(value: Any, digits: int = 3) -> str:
+    """Return a number with a true minus sign, or a dash if it is not known.
+
+    Parameters
+    ----------
+    value : number
+        NaN, NA and infinities are not known.
+    digits : int
+        Decimals.
+    """
+    if pd.isna(value) or not math.isfinite(value):
+        return MISSING
+    text = f"{value:,.{digits}f}"
+    return text.replace("-", "−") if float(text.replace(",", "")) else text.removeprefix("-")
+
+
+def format_percent(value: Any, digits: int = 1) -> str:
+    """Return a share in per cent, with one decimal unless told otherwise, or a dash if it is not known."""
+    text = format_number(100.0 * value if not pd.isna(value) else value, digits)
+    return text if text == MISSING else f"{text}\u202f%"
+
+
+def format_p(value: Any, digits: int = 3) -> str:
+    """Return a p-value; what is too small for its decimals is said to be so."""
+    least = 10.0**-digits
+    return f"<\u202f{least}" if not pd.isna(value) and value < least else format_number(value, digits)
+
+
+def format_day(value: Any) -> str:
+    """Return a day as 2017-03-31, or a dash if there is none."""
+    return MISSING if pd.isna(value) else f"{pd.Timestamp(value):%Y-%m-%d}"
+
+
+def join_words(words: list[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def count_terms(n: int, frequency: str) -> str:
+    """Return "1 quarter", "8 quarters"."""
+    return f"{n} {TERMS[frequency]}{'' if n == 1 else 's'}"

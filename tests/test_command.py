@@ -1,0 +1,311 @@
+"""The command, as its user meets it: what it prints, what it leaves behind, how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodual.cli import main
+from geodual.funds import read_nav, synthetic_universe
+from tests.funds.broken_files import BROKEN
+from tests.funds.fake_akshare import make_market
+
+RUN_FILES = {
+    "config.toml",
+    "summary.json",
+    "table1.csv",
+    "ic.csv",
+    "predictions.csv",
+    "equity.csv",
+    "annual_returns.csv",
+    "holdings.csv",
+    "figure1.svg",
+    "figure1.png",
+    "figure2.svg",
+    "figure2.png",
+    "report.html",
+}
+
+
+@pytest.fixture(scope="session")
+def nav_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "nav.csv"
+    synthetic_universe(40, "2014-01-02", "2016-03-31", seed=1).panel.nav.to_csv(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def index_file(nav_file: Path) -> Path:
+    path = nav_file.with_name("index.csv")
+    synthetic_universe(40, "2014-01-02", "2016-03-31", seed=1).index.to_csv(path)
+    return path
+
+
+@pytest.fixture
+def geodual(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path):
+    """Run the command in an empty folder; return exit code, output and error output."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["geodual", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+def quick(*more: object) -> tuple[object, ...]:
+    return ("--metrics", "euclidean,gmml", "--test-start", "2015-07-01", "--jobs", "1", *more)
+
+
+def test_backtest_saves_the_run_folder_and_prints_table_1(geodual, nav_file, index_file, tmp_path) -> None:
+    code, out, err = geodual("backtest", nav_file, "--index", index_file, "--out", "run", *quick())
+    assert code == 0
+    assert {path.name for path in (tmp_path / "run").iterdir()} >= RUN_FILES
+    assert not list((tmp_path / "run").glob(".*"))
+    table = pd.read_csv(tmp_path / "run" / "table1.csv").set_index(["period", "metric"])
+    shown = f"{table.loc[('test', 'gmml'), 'ic_mean']:+.3f} ± {table.loc[('test', 'gmml'), 'ic_std']:.3f}"
+    assert shown in out
+    assert "Table 1, validation" in out
+    assert "report.html" in out
+    assert "learning: " in err
+
+
+def test_json_is_the_summary_and_quiet_is_quiet(geodual, nav_file, tmp_path) -> None:
+    code, out, err = geodual("backtest", nav_file, "--out", "run", *quick("--json"))
+    assert (code, err) == (0, "")
+    assert json.loads(out) == json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
+    _, _, err = geodual("backtest", nav_file, "--out", "run", *quick("--quiet"))
+    assert err == ""
+
+
+def test_a_configuration_file_is_read_and_options_override_it(geodual, nav_file, tmp_path) -> None:
+    (tmp_path / "study.toml").write_text('label = "median"\nk = 7\nmetrics = ["euclidean"]\n', "utf-8")
+    code, _, _ = geodual(
+        "backtest", nav_file, "--config", "study.toml", "--k", 4, "--out", "run", "--jobs", 1
+    )
+    assert code == 0
+    text = (tmp_path / "run" / "config.toml").read_text("utf-8")
+    assert 'label = "median"' in text
+    assert "k = 4\n" in text
+    assert 'metrics = ["euclidean"]' in text
+
+
+def test_the_configuration_that_was_saved_repeats_the_run(geodual, nav_file, tmp_path) -> None:
+    geodual("backtest", nav_file, "--out", "one", *quick("--label", "median"))
+    geodual("backtest", nav_file, "--out", "two", "--config", "one/config.toml", "--jobs", 2)
+    files = sorted(path.name for path in (tmp_path / "one").glob("*.csv"))
+    assert len(files) > 8
+    for name in files:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_broken_files_end_with_2_and_one_line(kind: str, geodual, tmp_path) -> None:
+    path = BROKEN[kind](tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = geodual("backtest", path, "--out", "run")
+    assert code == 2
+    assert out == ""
+    assert err.startswith("geodual: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--metrics", "nope"), "nope"),
+        (("--label", "up"), "`label`"),
+        (("--k", 0), "`k`"),
+        (("--cost", 2), "`cost`"),
+        (("--test-start", "soon"), "`test_start`"),
+        (("--frequency", "weekly"), "`frequency`"),
+        (("--config", "none.toml"), "none.toml"),
+        (("--index", "none.csv"), "none.csv"),
+    ],
+)
+def test_bad_options_end_with_2_and_name_themselves(arguments, told, geodual, nav_file, tmp_path) -> None:
+    code, out, err = geodual("backtest", nav_file, "--out", "run", *arguments)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_in_the_way_of_the_folder_is_left_alone(geodual, nav_file, tmp_path) -> None:
+    (tmp_path / "run").write_text("mine")
+    code, _, err = geodual("backtest", nav_file, "--out", "run", *quick())
+    assert code == 2
+    assert "--out" in err
+    assert (tmp_path / "run").read_text() == "mine"
+
+
+def test_check_tells_what_matters_by_its_exit_code(geodual, nav_file, tmp_path) -> None:
+    assert geodual("check", nav_file)[0] == 0
+    nav = pd.read_csv(nav_file, index_col=0)
+    nav.iloc[100:, 3] *= 0.6
+    nav.to_csv(tmp_path / "jump.csv")
+    code, out, _ = geodual("check", "jump.csv")
+    assert code == 1
+    assert "jump" in out
+    assert nav.columns[3] in out
+    code, out, _ = geodual("check", "jump.csv", "--json")
+    assert code == 1
+    assert any(finding["kind"] == "jump" and finding["matters"] for finding in json.loads(out)["findings"])
+
+
+def test_check_leakage_finds_nothing_in_the_study(geodual, nav_file) -> None:
+    code, out, _ = geodual("check-leakage", nav_file, "--metrics", "euclidean,gmml", "--days", 2)
+    assert code == 0
+    assert "No decision looks ahead." in out
+    checks = json.loads(geodual("check-leakage", nav_file, "--metrics", "gmml", "--days", 2, "--json")[1])
+    assert len(checks) == 4
+    assert all(check["passed"] and check["compared"] for check in checks)
+
+
+def test_factors_are_written_in_the_kind_of_file_asked_for(geodual, nav_file, tmp_path) -> None:
+    for name in ("f.csv", "f.csv.gz", "f.parquet"):
+        assert geodual("factors", nav_file, "-o", name)[0] == 0
+    parquet = pd.read_parquet(tmp_path / "f.parquet")
+    assert parquet.shape == (9 * 40, 70)
+    for name in ("f.csv", "f.csv.gz"):
+        table = pd.read_csv(tmp_path / name, index_col=[0, 1], parse_dates=["date"])
+        np.testing.assert_allclose(table.to_numpy(), parquet.to_numpy(), rtol=1e-12)
+    code, _, err = geodual("factors", nav_file, "-o", "f.xlsx")
+    assert code == 2
+    assert ".parquet" in err
+
+
+def test_select_prints_picks_and_writes_them(geodual, nav_file, tmp_path) -> None:
+    arguments = ("--metric", "gmml", "--top", 3, "--jobs", 1)
+    code, out, _ = geodual("select", nav_file, *arguments, "--csv", "picks.csv")
+    assert code == 0
+    picks = pd.read_csv(tmp_path / "picks.csv")
+    assert list(picks["rank"]) == [1, 2, 3]
+    assert all(fund in out for fund in picks["fund"])
+    record = json.loads(geodual("select", nav_file, *arguments, "--json")[1])
+    assert [pick["fund"] for pick in record["picks"]] == list(picks["fund"])
+    assert record["as_of"] == "2016-03-31"
+    assert len(record["neighbours"]) == 30
+
+
+def test_select_warns_off_rebalance_days(geodual, nav_file) -> None:
+    code, out, _ = geodual("select", nav_file, "--as-of", "2016-02-20", "--metric", "gmml", "--jobs", 1)
+    assert code == 0
+    assert "2016-02-19 is not a quarterly rebalance day" in out
+    code, _, err = geodual("select", nav_file, "--as-of", "1999-01-01")
+    assert code == 2
+    assert "1999-01-01" in err
+
+
+def test_fetch_writes_a_folder_that_backtest_reads(geodual, monkeypatch, tmp_path) -> None:
+    monkeypatch.setitem(sys.modules, "akshare", make_market())
+    code, out, _ = geodual("fetch", "--out", "cn", "--pause", 0)
+    assert code in (0, 1)
+    assert "nav.parquet" in out
+    assert len(read_nav(tmp_path / "cn" / "nav.parquet").nav) > 1
+
+
+def test_fetch_without_akshare_names_the_extra(geodual, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "akshare", None)
+    code, _, err = geodual("fetch", "--out", "cn")
+    assert code == 2
+    assert "geodual[data]" in err
+
+
+def test_learn_saves_a_metric_for_features_in_their_own_units(geodual, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 40)
+    X = np.column_stack(
+        [1e3 * rng.normal(size=80), rng.normal(size=80) + 3 * (y == "a"), rng.normal(size=80)]
+    )
+    table = pd.DataFrame(X, columns=["noise", "useful", "other"]).assign(kind=y, name="x")
+    table.to_csv(tmp_path / "table.csv", index=False)
+    arguments = ("learn", "table.csv", "--target", "kind", "--ignore", "name", "-o", "metric.npz")
+    code, out, _ = geodual(*arguments, "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert max(result["feature_importances"], key=result["feature_importances"].get) == "useful"
+    with np.load(tmp_path / "metric.npz") as saved:
+        assert list(saved["features"]) == ["noise", "useful", "other"]
+        assert saved["W"][0, 0] < 1e-3 * saved["W"][1, 1]
+        np.testing.assert_allclose(saved["components"].T @ saved["components"], saved["W"])
+    code, _, err = geodual("learn", "table.csv", "--target", "kind", "-o", "m.npz")
+    assert code == 2
+    assert "line 2, column 'name'" in err
+    assert geodual("learn", "table.csv", "--target", "none", "-o", "m.npz")[0] == 2
+
+
+def test_report_needs_a_finished_run(geodual, tmp_path) -> None:
+    code, _, err = geodual("report", "nowhere")
+    assert code == 2
+    assert "summary.json" in err
+
+
+def test_every_command_has_help_with_an_example(geodual) -> None:
+    code, out, _ = geodual("--help")
+    assert code == 0
+    commands = ("demo", "backtest", "select", "factors", "check", "check-leakage", "fetch", "learn", "report")
+    for name in commands:
+        assert name in out
+        code, text, _ = geodual(name, "--help")
+        assert code == 0
+        assert f"geodual {name}" in text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
+def test_an_interrupted_run_goes_on(nav_file, tmp_path) -> None:
+    program = [sys.executable, "-c", "from geodual.cli import main; main()"]
+    arguments = [
+        "backtest",
+        str(nav_file),
+        "--out",
+        str(tmp_path / "run"),
+        "--metrics",
+        "lmnn,gmml",
+        "--jobs",
+        "1",
+    ]
+    process = subprocess.Popen(
+        [*program, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    finished = tmp_path / "run" / ".finished"
+    deadline = time.monotonic() + 60.0
+    while len(list(finished.rglob("*.npz"))) < 2 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("it was faster than the signal")
+    assert process.returncode == 130
+    assert "again" in err
+    kept = {path: path.stat().st_mtime_ns for path in finished.rglob("*.npz")}
+    assert len(kept) >= 2
+    again = subprocess.run([*program, *arguments, "--json"], capture_output=True, text=True, check=True)
+    assert json.loads(again.stdout)["rebalances"] > 0
+    assert not finished.exists()
+
+
+def test_select_writes_a_page_that_escapes_names(geodual, nav_file, tmp_path) -> None:
+    hostile = "<script>alert(1)</script>"
+    nav = pd.read_csv(nav_file, index_col=0)
+    nav.rename(columns=dict.fromkeys(nav.columns[:1], hostile)).to_csv(tmp_path / "nav.csv")
+    arguments = ("--metric", "gmml", "--top", 40, "--jobs", 1, "--html", "picks.html", "--json")
+    code, out, _ = geodual("select", "nav.csv", *arguments)
+    page = (tmp_path / "picks.html").read_text("utf-8")
+    assert code == 0
+    assert hostile not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    for pick in json.loads(out)["picks"]:
+        assert f"{100 * abs(pick['forecast']):.1f}" in page
