@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import joblib
 import numpy as np
 import pandas as pd
 
@@ -78,7 +81,7 @@ def backtest(
     benchmark = None if index is None else _aligned(index, pd.DatetimeIndex(panel.nav.index))
     observations = Observations(panel, rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency))
     rows = decision_rows(observations, config)
-    keys = [panel.digest, config.to_toml(), repr(estimators), geodual.__version__]
+    keys = [panel.digest, config.to_toml(), _fingerprint(estimators), geodual.__version__]
     checkpoints = Checkpoints(Path(checkpoint_folder), keys) if checkpoint_folder else None
     effort: dict[str, Any] = {"n_jobs": n_jobs, "checkpoints": checkpoints, "progress": progress}
     chosen = tune_metrics(observations, estimators, config, rows, **effort) if config.tune else {}
@@ -87,6 +90,14 @@ def backtest(
     decisions = walk_forward(observations, estimators, config, rows, **effort)
     seconds = time.perf_counter() - started
     return _assemble(observations, decisions, config, benchmark, chosen, checkpoints, seconds)
+
+
+def _fingerprint(estimators: dict[str, Any]) -> str:
+    """Return a text that tells estimators apart; one that no other run has if they cannot be hashed."""
+    try:
+        return str(joblib.hash(estimators))
+    except (TypeError, AttributeError, pickle.PicklingError):
+        return uuid4().hex
 
 
 def _aligned(index: pd.Series[float] | str | Path, days: pd.DatetimeIndex) -> pd.Series[float]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,11 @@ class Checkpoints:
     def load(self, day: pd.Timestamp, metric: str) -> Decision | None:
         """Return a finished decision, or None if there is none or its file is damaged."""
         try:
-            with np.load(self._path(day, metric), allow_pickle=False) as stored:
+            with self._path(day, metric).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 text = json.loads(str(stored["text"]))
                 arrays = {name: stored[name] for name in _ARRAYS}
                 funds = pd.Index(stored["funds"].tolist(), name="fund", dtype=str)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
         text["remarks"] = tuple(text["remarks"])
         return Decision(day=day, metric=metric, funds=funds, **arrays, **text)
@@ -55,8 +56,10 @@ class Checkpoints:
         write_atomically(path, lambda temporary: np.savez(temporary, **arrays))
 
     def clear(self) -> None:
-        """Remove all decisions: the study is saved."""
-        shutil.rmtree(self._root, ignore_errors=True)
+        """Remove the decisions made from these inputs: the study is saved."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        with suppress(OSError):  # others' decisions are kept there
+            self._root.rmdir()
 
     def _path(self, day: pd.Timestamp, metric: str) -> Path:
         name = hashlib.sha256(metric.encode()).hexdigest()[:16]  # any text may name a metric

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from .named_metrics import NAMES
@@ -20,7 +23,7 @@ _CHOICES = {
     "weights": ("equal", "forecast"),
     "frequency": tuple(FREQUENCIES),
 }
-_POSITIVE = ("k", "top", "train_quarters")
+_INTEGERS = {"k": 1, "top": 1, "train_quarters": 1, "execution_lag": 0, "random_state": 0}  # and their least
 
 
 @dataclass(frozen=True)
@@ -77,24 +80,17 @@ class StudyConfig:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise DataError(f"`{name}` must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
-        for name in _POSITIVE:
-            _check_integer(name, getattr(self, name), least=1)
-        _check_integer("execution_lag", self.execution_lag, least=0)
-        _check_integer("random_state", self.random_state, least=0)
+        for name, least in _INTEGERS.items():
+            object.__setattr__(self, name, _integer(name, getattr(self, name), least))
         if not isinstance(self.cost, int | float) or not 0.0 <= self.cost < 0.1:
             raise DataError(
                 f"`cost` must be at least 0 and below 0.1 (0.0015 means 0.15 %), got {self.cost}."
             )
+        object.__setattr__(self, "cost", float(self.cost))
         if not isinstance(self.tune, bool):
             raise DataError(f"`tune` must be true or false, got {self.tune!r}.")
-        if not self.metrics or len(set(self.metrics)) < len(self.metrics):
-            raise DataError(f"`metrics` must be different names, got {', '.join(self.metrics) or 'none'}.")
-        try:
-            object.__setattr__(self, "test_start", pd.Timestamp(self.test_start).date().isoformat())
-        except (ValueError, TypeError):
-            raise DataError(
-                f"`test_start` must be a date such as 2017-01-01, got {self.test_start!r}."
-            ) from None
+        object.__setattr__(self, "metrics", _names(self.metrics))
+        object.__setattr__(self, "test_start", _day("test_start", self.test_start))
 
     def to_toml(self) -> str:
         """Return the settings as a TOML document that `read_config` reads."""
@@ -132,17 +128,35 @@ def check_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
 
 
-def _check_integer(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+def _integer(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise DataError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def _names(metrics: Any) -> tuple[str, ...]:
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+        raise DataError(f"`metrics` must be a list of names, got {metrics!r}.")
+    if not metrics or not all(isinstance(name, str) and name for name in metrics):
+        raise DataError(f"`metrics` must be names, at least one, got {list(metrics)!r}.")
+    if len(set(metrics)) < len(metrics) or "index" in metrics:
+        raise DataError(f"`metrics` must be different names, none of them 'index', got {', '.join(metrics)}.")
+    return tuple(metrics)
+
+
+def _day(name: str, value: Any) -> str:
+    problem = f"`{name}` must be a date such as 2017-01-01, got {value!r}."
+    if not isinstance(value, date | np.datetime64 | str) or str(value).isdigit() or value == "":
+        raise DataError(problem)
+    try:
+        return pd.Timestamp(value).date().isoformat()
+    except ValueError:
+        raise DataError(problem) from None
 
 
 def _as_toml(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_as_toml, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    return repr(value)
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value).lower() if isinstance(value, bool) else repr(value)

@@ -105,7 +105,7 @@ def decide(
         fitted = _fit(name, estimator, training, today.day)
         candidates = _candidates(training, today, config.neighbours)
         rows, distances = _nearest(fitted, candidates, today, config)
-    forecast = candidates.returns[rows].mean(axis=1)
+    forecast = np.sort(candidates.returns[rows], axis=1).mean(axis=1)  # sorted: equal sets give equal bits
     picks = np.lexsort((today.funds.to_numpy(str), -forecast))[: config.top]
     near, apart = _shares(fitted, candidates.features[rows[picks]], today.features[picks])
     return Decision(
@@ -136,8 +136,7 @@ def _candidates(training: Training, today: CrossSection, neighbours: str) -> _Ca
     """Return the training set, or today's funds that have a return in the period that is over."""
     if neighbours == "train":
         return _Candidates(training.features, training.returns, training.funds)
-    latest = pd.Series(training.returns, index=training.funds)
-    latest = latest[~latest.index.duplicated(keep="last")]
+    latest = pd.Series(training.returns, index=training.funds)[training.latest]
     returns = np.asarray(latest.reindex(today.funds), dtype=float)
     known = np.isfinite(returns)
     return _Candidates(today.features[known], returns[known], today.funds[known])
@@ -161,14 +160,22 @@ def _nearest(
 
 def _shares(fitted: Any, neighbours: Array, picks: Array) -> tuple[Array, Array]:
     """Split squared distances v′Wv among the factors as vⱼ(Wv)ⱼ, as shares of their sums."""
-    components = getattr(fitted, "components_", None)
-    if components is None or np.shape(components)[1] != picks.shape[1]:
+    A = _linear_map(fitted, picks)
+    if A is None:
         unknown = np.full(picks.shape, np.nan)
         return unknown, unknown
-    W = components.T @ components
+    W = A @ A.T
     differences = neighbours - picks[:, None, :]
     near = np.einsum("pkj,pkj->pj", differences, differences @ W)
     return _normalised(near), _normalised(picks * (picks @ W))
+
+
+def _linear_map(fitted: Any, points: Array) -> Array | None:
+    """Return A if a transformation is x ↦ Aᵀx + b, as it is for metrics; None if it is not linear."""
+    origin = np.asarray(fitted.transform(np.zeros((1, points.shape[1]))))
+    A = np.asarray(fitted.transform(np.eye(points.shape[1]))) - origin
+    found, expected = np.asarray(fitted.transform(points)) - origin, points @ A
+    return A if np.allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max()) else None
 
 
 def _normalised(parts: Array) -> Array:

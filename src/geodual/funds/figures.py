@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import warnings
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
@@ -31,6 +34,24 @@ _STYLE = {
 }
 
 
+_CHINESE_FONTS = ("Noto Sans CJK SC", "Source Han Sans SC", "PingFang SC", "Microsoft YaHei", "SimHei")
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Draw in our style, names of funds and indices included: Chinese where a font has it, `$` as it is."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    fonts = ["DejaVu Sans", *(name for name in _CHINESE_FONTS if name in installed)]
+    with mpl.rc_context(_STYLE | {"font.sans-serif": fonts}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        yield
+
+
+def _plain(name: object) -> str:
+    """Return a name that matplotlib does not read as a formula."""
+    return str(name).replace("$", r"\$")
+
+
 def colour_map(names: Iterable[Hashable]) -> dict[str, str]:
     """Return a colour for each curve; the index is grey."""
     metrics = [str(name) for name in names if name != "index"]
@@ -50,7 +71,7 @@ def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> 
     test_start : str
         First day of the test period; a line marks it where it lies within the days.
     """
-    with mpl.rc_context(_STYLE):
+    with _style():
         figure = Figure(figsize=(8.0, 6.0))
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         drawdowns = pd.DataFrame({name: rolling_drawdown(equity[name]) for name in equity})
@@ -76,7 +97,7 @@ def _draw_curves(axes: Axes, curves: pd.DataFrame, index_name: str) -> None:
             color=colours[str(name)],
             linewidth=1.6 if name == "rpdml" else 1.1,
             linestyle="--" if is_index else "-",
-            label=index_name if is_index else name,
+            label=_plain(index_name if is_index else name),
         )
 
 
@@ -90,14 +111,14 @@ def draw_annual_returns(returns: pd.DataFrame, index_name: str) -> Figure:
     index_name : str
         What the index is.
     """
-    with mpl.rc_context(_STYLE):
+    with _style():
         figure = Figure(figsize=(8.0, 3.6))
         axes = figure.subplots()
         colours, width = colour_map(returns), 0.84 / returns.shape[1]
         places = np.arange(len(returns))
         for i, (name, values) in enumerate(returns.items()):
             offset = (i - 0.5 * (returns.shape[1] - 1)) * width
-            label = index_name if name == "index" else str(name)
+            label = _plain(index_name if name == "index" else name)
             axes.bar(places + offset, values, width, color=colours[str(name)], label=label)
         axes.axhline(0.0, color="black", linewidth=0.8)
         axes.set_xticks(places, [str(year) for year in returns.index])
@@ -116,12 +137,14 @@ def draw_ic(ic: pd.DataFrame) -> Figure:
     ic : DataFrame
         Rebalance day × metric.
     """
-    with mpl.rc_context(_STYLE):
+    with _style():
         figure = Figure(figsize=(8.0, 5.0))
         above, below = figure.subplots(2, 1, sharex=True)
         for name, colour in colour_map(ic).items():
             if name in ic:
-                above.plot(ic.index, ic[name], "o-", color=colour, markersize=3, linewidth=0.8, label=name)
+                above.plot(
+                    ic.index, ic[name], "o-", color=colour, markersize=3, linewidth=0.8, label=_plain(name)
+                )
                 below.plot(ic.index, ic[name].cumsum(), color=colour, linewidth=1.2)
         above.axhline(0.0, color="black", linewidth=0.8)
         above.set_ylabel("IC")
@@ -132,6 +155,6 @@ def draw_ic(ic: pd.DataFrame) -> Figure:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as SVG and PNG, without the time of writing, so that equal figures are equal files."""
-    with mpl.rc_context(_STYLE):
+    with _style():
         for suffix, options in ((".svg", {"metadata": {"Date": None}}), (".png", {"dpi": 160})):
             write_atomically(path.with_suffix(suffix), partial(figure.savefig, **options))

@@ -53,10 +53,25 @@ def named_metric(name: str, random_state: int = 0) -> Any:
     return _METRICS[name](random_state)
 
 
+def is_default(name: str, estimator: Any) -> bool:
+    """Tell whether an estimator is of the kind that goes by its name, so that `GRIDS` is about it."""
+    return name in GRIDS and type(estimator) is type(named_metric(name))
+
+
 def resolve_metrics(metrics: str | Sequence[str] | Mapping[str, Any], random_state: int) -> dict[str, Any]:
     """Return transformers by name, from names or from a mapping to any scikit-learn transformers."""
     if isinstance(metrics, str):
         metrics = [metrics]
     if isinstance(metrics, Mapping):
-        return {name: clone(estimator) for name, estimator in metrics.items()}
+        return {name: _checked(name, estimator, random_state) for name, estimator in metrics.items()}
     return {name: named_metric(name, random_state) for name in metrics}
+
+
+def _checked(name: str, estimator: Any, random_state: int) -> Any:
+    if isinstance(estimator, str):
+        return named_metric(estimator, random_state)
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "transform")):
+        raise DataError(
+            f"`metrics`: {name!r} must be a scikit-learn transformer or the name of one, got {estimator!r}."
+        )
+    return clone(estimator)

@@ -12,7 +12,7 @@ from geodual.manifolds.base import Array
 
 from .cross_section import CrossSection, take_cross_section
 from .factors import compute_factors
-from .panel import Panel
+from .panel import DataError, Panel
 
 _SMALLEST_CLASS = 0.05  # share of the funds below which a class is too small to learn from
 
@@ -33,6 +33,8 @@ class Training:
         "sign" or "median": how the classes were made in fact.
     funds : Index
         Fund of each row.
+    latest : array of shape (n,)
+        Whether a row is of the period that ended last.
     """
 
     features: Array
@@ -40,6 +42,7 @@ class Training:
     classes: NDArray[np.int64]
     label: str
     funds: pd.Index[str]
+    latest: NDArray[np.bool_]
 
 
 class Observations:
@@ -54,6 +57,8 @@ class Observations:
     """
 
     def __init__(self, panel: Panel, days: pd.DatetimeIndex) -> None:
+        if not len(days):
+            raise DataError(f"{panel.source}: no decision can be made before the first rebalance day.")
         self.panel, self.days = panel, days
         factors = compute_factors(panel, dates=days)
         self.factor_names = tuple(factors.columns)
@@ -62,7 +67,7 @@ class Observations:
             take_cross_section(panel.nav, raw, day) for raw, day in zip(by_day, days, strict=True)
         ]
         self._last_known = panel.nav.ffill().loc[days]
-        self._latest = panel.nav.notna().cumsum().loc[days]
+        self._n_values = panel.nav.notna().cumsum().loc[days]
 
     @property
     def funds(self) -> pd.Index[str]:
@@ -72,12 +77,11 @@ class Observations:
     def returns(self, t: int) -> pd.Series[float]:
         """Return R_t over (q_{t−1}, q_t] of the funds of the universe at its start.
 
-        A fund that closes within the period earned what its last value says; one without a value is missing.
+        A fund that closes within the period earned what its last value says, as its holders did.
         """
         funds = self.sections[t - 1].funds
         start, end = (self._last_known.iloc[row][funds] for row in (t - 1, t))
-        seen = self._latest.iloc[t][funds] > self._latest.iloc[t - 1][funds]
-        return (end / start - 1.0).where(seen)
+        return end / start - 1.0
 
     def training(self, t: int, label: str, n_periods: int = 1) -> Training:
         """Return the training set of the decision on day t: the `n_periods` periods that ended last."""
@@ -86,11 +90,17 @@ class Observations:
         funds = [section.funds[rows] for section, rows, _ in parts]
         periods = [returns for _, _, returns in parts]
         used, classes = _classify(periods, label)
-        return Training(features, np.concatenate(periods), classes, used, funds[0].append(funds[1:]))
+        latest = np.repeat(np.arange(len(parts)) == len(parts) - 1, [len(returns) for returns in periods])
+        return Training(features, np.concatenate(periods), classes, used, funds[0].append(funds[1:]), latest)
+
+    def seen(self, t: int) -> pd.Series[bool]:
+        """Tell which funds of the universe at q_{t−1} had a value in (q_{t−1}, q_t]: only these can teach."""
+        funds = self.sections[t - 1].funds
+        return self._n_values.iloc[t][funds] > self._n_values.iloc[t - 1][funds]
 
     def _period(self, s: int) -> tuple[CrossSection, NDArray[np.bool_], Array]:
         returns = np.asarray(self.returns(s), dtype=float)
-        known: NDArray[np.bool_] = np.isfinite(returns)
+        known = np.asarray(self.seen(s), dtype=bool)
         return self.sections[s - 1], known, returns[known]
 
 

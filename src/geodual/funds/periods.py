@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from .panel import DataError
+
 PERIODS = ("validation", "test", "both")
 
 
@@ -18,6 +20,7 @@ def decisions_in(period: str, decided: pd.Index, days: pd.Index, test_start: str
 
     A decision at the last close of 2016 is about 2017.
     """
+    _check_period(period)
     following = pd.DatetimeIndex([days[min(days.searchsorted(day) + 1, len(days) - 1)] for day in decided])
     in_test = following >= pd.Timestamp(test_start)
     return {"validation": decided[~in_test], "test": decided[in_test], "both": decided}[period]
@@ -25,8 +28,14 @@ def decisions_in(period: str, decided: pd.Index, days: pd.Index, test_start: str
 
 def equity_in(period: str, equity: pd.DataFrame, test_start: str) -> pd.DataFrame:
     """Return the days of a period, the last close before the test period as the base of it."""
+    _check_period(period)
     start = first_test_day(equity.index, test_start)
     base = max(int(equity.index.searchsorted(start)) - 1, 0)
     if period == "both":
         return equity
     return equity.iloc[: base + 1] if period == "validation" else equity.iloc[base:]
+
+
+def _check_period(period: str) -> None:
+    if period not in PERIODS:
+        raise DataError(f"`period` must be one of {', '.join(PERIODS)}, got {period!r}.")

@@ -30,6 +30,8 @@ def rebalance_days(days: pd.DatetimeIndex, frequency: str = "quarterly") -> pd.D
     """
     if frequency not in FREQUENCIES:
         raise DataError(f"`frequency` must be one of {', '.join(FREQUENCIES)}, got {frequency!r}.")
+    if not len(days):
+        return days
     ends = days.to_series().groupby(days.to_period(FREQUENCIES[frequency])).max()
     day = pd.Timedelta(days=1)
     weekdays_left = np.busday_count((ends.iloc[-1] + day).date(), (ends.index[-1].end_time + day).date())

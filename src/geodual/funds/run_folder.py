@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from .atomic_file import write_atomically
 from .figures import save_figure
+from .panel import Finding
 from .report import write_report
 from .summary import summarise
 
@@ -39,7 +40,11 @@ def save_study(study: Study, folder: Path) -> Path:
     _write_csv(folder / "table1.csv", study.table(), keep_index=True)
     _write_csv(folder / "annual_returns.csv", study.annual_returns(), keep_index=True)
     _write_csv(folder / "comparisons.csv", study.comparisons(), keep_index=True)
-    _write_csv(folder / "findings.csv", pd.DataFrame(list(map(asdict, study.findings))), keep_index=False)
+    _write_csv(
+        folder / "findings.csv",
+        pd.DataFrame(study.findings, columns=[field.name for field in fields(Finding)]),
+        keep_index=False,
+    )
     save_figure(study.plot_performance(), folder / "figure1")
     save_figure(study.plot_annual_returns(), folder / "figure2")
     write_report(study, folder / "report.html")

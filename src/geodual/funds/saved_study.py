@@ -67,7 +67,5 @@ def _read_csv(path: Path, name: str) -> pd.DataFrame:
 
 
 def _read_findings(path: Path) -> tuple[Finding, ...]:
-    if path.stat().st_size <= 1:
-        return ()
     table = pd.read_csv(path, dtype={"fund": str, "date": str, "message": str}, keep_default_na=False)
     return tuple(Finding(*row) for row in table.itertuples(index=False, name=None))

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -98,7 +99,8 @@ class Study:
 
     def _table_row(self, period: str, name: str) -> dict[str, Any]:
         curve = equity_in(period, self.equity, self.config.test_start)[name]
-        measures = {str(key): value for key, value in performance.describe(curve).items()}
+        measured = performance.describe(curve) if len(curve) > 1 else performance.describe(curve) * np.nan
+        measures = {str(key): value for key, value in measured.items()}
         if name == "index":
             return measures
         decided = self.decided(period)

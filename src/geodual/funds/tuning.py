@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from .config import StudyConfig
-from .named_metrics import GRIDS
+from .named_metrics import GRIDS, is_default
 from .observations import Observations
 from .periods import first_test_day
 from .records import ic_table, predictions_table
@@ -42,7 +42,7 @@ def tune_metrics(
     days = observations.days
     start = first_test_day(observations.panel.nav.index, config.test_start)
     validation = [t for t in rows if t + 1 < len(days) and days[t + 1] < start]
-    names = [name for name in estimators if name in GRIDS]
+    names = [name for name, estimator in estimators.items() if is_default(name, estimator)]
     if not validation or not names:
         return {}
     candidates = {

@@ -34,7 +34,7 @@ def decision_rows(
         for t in range(1, len(observations.days))
         if (include_last or observations.days[t] < last_row)
         and len(observations.sections[t].funds) >= enough
-        and observations.returns(t).notna().sum() >= enough
+        and observations.seen(t).sum() >= enough
     ]
     if not rows:
         raise DataError(

@@ -1,0 +1,167 @@
+"""Finished decisions on disk: found again to the bit, never mistaken, never trusted when damaged."""
+
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodual.funds import backtest
+from geodual.funds.checkpoints import Checkpoints
+from geodual.funds.decision import Decision
+from geodual.metric import RPDML
+
+DAY = pd.Timestamp("2016-12-30")
+
+
+@pytest.fixture
+def decision():
+    rng = np.random.default_rng(0)
+    near = rng.random((2, 4))
+    near[1] = np.nan
+    return Decision(
+        day=DAY,
+        metric="mine: C=1/2, π",
+        funds=pd.Index(["000001", "华夏", "C"], name="fund", dtype=str),
+        forecast=rng.standard_normal(3),
+        picks=np.array([2, 0]),
+        neighbours=np.array([["A", "000002"], ["华夏", "B"]]),
+        distances=rng.random((2, 2)),
+        returns=rng.standard_normal((2, 2)),
+        near=near,
+        apart=rng.random((2, 4)),
+        label="median",
+        seconds=0.1 + 0.2,
+        remarks=("one", "zwei ü"),
+    )
+
+
+def is_same(one, other):
+    for field in fields(Decision):
+        left, right = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(left, np.ndarray):
+            assert left.dtype == right.dtype
+            assert left.tobytes() == right.tobytes(), field.name
+        elif isinstance(left, pd.Index):
+            pd.testing.assert_index_equal(left, right)
+        else:
+            assert left == right, field.name
+    return True
+
+
+def test_a_decision_comes_back_as_it_was(tmp_path, decision):
+    kept = Checkpoints(tmp_path / "new" / "folder", ["data", "settings"])
+    assert kept.load(DAY, decision.metric) is None
+    kept.save(decision)
+    assert is_same(kept.load(DAY, decision.metric), decision)
+    again = Checkpoints(tmp_path / "new" / "folder", ["data", "settings"])
+    assert is_same(again.load(DAY, decision.metric), decision)
+
+
+def test_other_inputs_days_and_metrics_find_nothing(tmp_path, decision):
+    Checkpoints(tmp_path, ["data", "settings"]).save(decision)
+    assert Checkpoints(tmp_path, ["data", "other"]).load(DAY, decision.metric) is None
+    assert Checkpoints(tmp_path, ["datas", "ettings"]).load(DAY, decision.metric) is None
+    kept = Checkpoints(tmp_path, ["data", "settings"])
+    assert kept.load(DAY, "other") is None
+    assert kept.load(DAY + pd.Timedelta(days=1), decision.metric) is None
+
+
+def only_file(folder):
+    (file,) = folder.rglob("*.npz")
+    return file
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a zip file" * 100])
+def test_a_file_of_something_else_is_not_there(tmp_path, decision, content):
+    kept = Checkpoints(tmp_path, [])
+    kept.save(decision)
+    only_file(tmp_path).write_bytes(content)
+    assert kept.load(DAY, decision.metric) is None
+
+
+def test_a_file_that_ends_early_is_not_there(tmp_path, decision):
+    kept = Checkpoints(tmp_path, [])
+    kept.save(decision)
+    file = only_file(tmp_path)
+    whole = file.read_bytes()
+    for size in range(0, len(whole), 41):
+        file.write_bytes(whole[:size])
+        assert kept.load(DAY, decision.metric) is None
+
+
+def test_a_file_without_one_of_its_parts_is_not_there(tmp_path, decision):
+    kept = Checkpoints(tmp_path, [])
+    kept.save(decision)
+    file = only_file(tmp_path)
+    with np.load(file) as stored:
+        parts = {name: stored[name] for name in stored.files if name != "picks"}
+    np.savez(file, **parts)
+    assert kept.load(DAY, decision.metric) is None
+
+
+def test_a_flipped_bit_is_found_or_harmless(tmp_path, decision):
+    kept = Checkpoints(tmp_path, [])
+    kept.save(decision)
+    file = only_file(tmp_path)
+    whole = file.read_bytes()
+    for place in range(0, len(whole), 3):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << (place % 8)
+        file.write_bytes(damaged)
+        found = kept.load(DAY, decision.metric)
+        assert found is None or is_same(found, decision)
+
+
+@pytest.fixture(scope="module")
+def panel(universe):
+    return universe.panel.until(pd.Timestamp("2013-06-28"))
+
+
+def test_a_damaged_decision_is_made_again(panel, tmp_path):
+    fresh = backtest(panel, metrics="euclidean", checkpoint_folder=tmp_path)
+    for file in tmp_path.rglob("*.npz"):
+        file.write_bytes(file.read_bytes()[:-30])
+    told = []
+    again = backtest(
+        panel, metrics="euclidean", checkpoint_folder=tmp_path, progress=lambda *news: told.append(news)
+    )
+    assert len(told) == len(fresh.ic) > 1
+    pd.testing.assert_frame_equal(fresh.predictions, again.predictions, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    "change", [{"k": 3}, {"label": "median"}, {"train_quarters": 2}, {"neighbours": "current"}]
+)
+def test_other_settings_make_other_decisions(panel, tmp_path, change):
+    backtest(panel, metrics="euclidean", checkpoint_folder=tmp_path)
+    found = backtest(panel, metrics="euclidean", checkpoint_folder=tmp_path, **change)
+    expected = backtest(panel, metrics="euclidean", **change)
+    pd.testing.assert_frame_equal(found.predictions, expected.predictions, check_exact=True)
+
+
+def test_other_parameters_make_other_decisions(panel, tmp_path):
+    priors = [np.eye(70), np.eye(70)]
+    priors[1][35, 35] = 50.0
+    for prior in priors:
+        metrics = {"mine": RPDML(prior=prior)}
+        found = backtest(panel, metrics=metrics, checkpoint_folder=tmp_path)
+        expected = backtest(panel, metrics=metrics)
+        pd.testing.assert_frame_equal(found.predictions, expected.predictions, check_exact=True)
+
+
+def test_a_saved_study_needs_its_decisions_no_more(panel, tmp_path):
+    study = backtest(panel, metrics="euclidean", checkpoint_folder=tmp_path / "kept")
+    assert list((tmp_path / "kept").rglob("*.npz"))
+    study.save(tmp_path / "run")
+    assert not list((tmp_path / "kept").rglob("*.npz"))
+
+
+def test_saving_removes_nothing_but_the_decisions_of_the_study(panel, tmp_path):
+    (tmp_path / "mine.txt").write_text("precious")
+    other = backtest(panel, metrics="euclidean", k=3, checkpoint_folder=tmp_path)
+    study = backtest(panel, metrics="euclidean", checkpoint_folder=tmp_path)
+    study.save(tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "precious"
+    assert (tmp_path / "summary.json").exists()
+    assert len(list(tmp_path.rglob("*.npz"))) == len(other.ic)

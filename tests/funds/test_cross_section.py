@@ -1,0 +1,101 @@
+"""The universe of a day and its standardised factors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import zscore
+
+from geodual.funds import compute_factors
+from geodual.funds.cross_section import MIN_HISTORY, standardised, take_cross_section
+
+
+def test_scores_are_scipys_cut_off_at_three():
+    raw = np.random.default_rng(0).standard_t(2, (40, 6))
+    raw[[1, 5, 7], [0, 3, 3]] = np.nan
+    expected = np.nan_to_num(np.clip(zscore(raw, axis=0, nan_policy="omit"), -3.0, 3.0))
+    assert np.abs(expected).max() == 3.0
+    assert np.allclose(standardised(raw), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_what_is_missing_or_constant_is_zero():
+    raw = np.array([[np.nan, 0.1, np.inf], [np.nan, 0.1, 1.0], [np.nan, 0.1, 2.0]])
+    assert np.allclose(standardised(raw), [[0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
+
+
+def test_no_funds_give_no_scores():
+    assert standardised(np.zeros((0, 5))).shape == (0, 5)
+
+
+@given(seed=st.integers(0, 10**6), scale=st.floats(-150.0, 150.0), shift=st.floats(-100.0, 100.0))
+def test_scale_and_shift_do_not_matter(seed, scale, shift):
+    raw = np.random.default_rng(seed).standard_normal((12, 3))
+    assert np.allclose(standardised(raw * 10.0**scale), standardised(raw), rtol=1e-9, atol=1e-12)
+    assert np.allclose(standardised(raw + shift), standardised(raw), rtol=1e-9, atol=1e-12)
+
+
+def test_the_input_is_not_changed():
+    raw = np.array([[1.0, np.nan], [2.0, 5.0]])
+    before = raw.copy()
+    standardised(raw)
+    assert np.array_equal(raw, before, equal_nan=True)
+
+
+def section(nav, row):
+    day = nav.index[row]
+    factors = compute_factors(nav, dates=[day]).to_numpy()
+    return take_cross_section(nav, factors, day)
+
+
+@pytest.fixture
+def nav():
+    rng = np.random.default_rng(1)
+    values = np.exp(np.cumsum(0.01 * rng.standard_normal((200, 15)), axis=0))
+    return pd.DataFrame(
+        values,
+        index=pd.bdate_range("2020-01-01", periods=200, name="date"),
+        columns=pd.Index([f"F{j:02d}" for j in range(15)], name="fund"),
+    )
+
+
+def test_a_fund_enters_with_its_120th_value(nav):
+    nav.iloc[:30, 0] = np.nan  # on row 149 it has 120 values
+    assert MIN_HISTORY == 120
+    assert "F00" not in section(nav, 148).funds
+    today = section(nav, 149)
+    assert "F00" in today.funds
+    assert today.coverage == 1.0, "every factor is known from then on"
+
+
+def test_holes_do_not_count_as_history(nav):
+    nav.iloc[10:20, 0] = np.nan
+    assert "F00" not in section(nav, 128).funds
+    assert "F00" in section(nav, 129).funds
+
+
+def test_a_fund_without_a_value_on_the_day_is_not_in_the_universe(nav):
+    nav.iloc[150, 3] = np.nan  # a hole
+    nav.iloc[150:, 4] = np.nan  # closed
+    assert {"F03", "F04"} == set(nav.columns) - set(section(nav, 150).funds)
+    assert {"F04"} == set(nav.columns) - set(section(nav, 151).funds)
+
+
+def test_the_scores_are_those_of_the_members_only(nav):
+    nav.iloc[150:, 4] *= 1000.0
+    nav.iloc[151:, 4] = np.nan
+    others = nav.drop(columns="F04")
+    one, other = section(nav, 160), section(others, 160)
+    assert one.funds.tolist() == other.funds.tolist()
+    assert np.array_equal(one.features, other.features)
+    assert one.features.shape == (14, 70)
+
+
+def test_coverage_is_the_share_of_known_factors(nav):
+    nav.iloc[100:161, 2] = nav.iloc[100, 2]  # flat: no Sharpe, Sortino, Calmar, stability up to 60 days
+    today = section(nav, 160)
+    raw = compute_factors(nav, dates=[nav.index[160]]).to_numpy()
+    assert today.coverage == np.isfinite(raw).sum() / raw.size
+    assert 0.9 < today.coverage < 1.0
+    unknown = np.isnan(raw[2])
+    assert np.all(today.features[2][unknown] == 0.0)

@@ -1,0 +1,189 @@
+"""One decision, by hand: neighbours, forecasts, picks and reasons."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import PCA, FactorAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.random_projection import SparseRandomProjection
+
+from geodual.funds import DataError, StudyConfig
+from geodual.funds.cross_section import CrossSection
+from geodual.funds.decision import decide
+from geodual.funds.named_metrics import resolve_metrics
+from geodual.funds.observations import Training
+from geodual.metric import GMML, RPDML, EuclideanMetric
+
+DAY = pd.Timestamp("2016-12-30")
+
+
+def names(count, prefix="F"):
+    return pd.Index([f"{prefix}{j:02d}" for j in range(count)], name="fund", dtype=str)
+
+
+def training_set(features, returns, funds=None):
+    returns = np.array(returns, dtype=float)
+    funds = names(len(returns), "T") if funds is None else pd.Index(funds, name="fund", dtype=str)
+    classes, latest = (returns > 0.0).astype(int), np.ones(len(returns), dtype=bool)
+    return Training(np.array(features, dtype=float), returns, classes, "sign", funds, latest)
+
+
+def today_of(features, funds=None):
+    funds = names(len(features)) if funds is None else pd.Index(funds, name="fund", dtype=str)
+    return CrossSection(DAY, funds, np.array(features, dtype=float), 1.0)
+
+
+def make(training, today, estimator=None, **settings):
+    return decide("m", estimator or EuclideanMetric(), training, today, StudyConfig(("m",), **settings))
+
+
+def random_case(seed=0, n=40, d=6):
+    rng = np.random.default_rng(seed)
+    training = training_set(rng.standard_normal((n, d)), 0.1 * rng.standard_normal(n))
+    return training, today_of(rng.standard_normal((n // 2, d)))
+
+
+def test_a_line_by_hand():
+    training = training_set([[0.0], [1.0], [10.0], [11.0]], [0.1, 0.3, -0.2, 0.0])
+    made = make(training, today_of([[0.4], [10.9], [5.4]]), k=2, top=2)
+    assert made.forecast == pytest.approx([0.2, -0.1, 0.05])
+    assert made.funds[made.picks].tolist() == ["F00", "F02"]
+    assert made.neighbours.tolist() == [["T00", "T01"], ["T01", "T02"]]
+    assert made.distances == pytest.approx(np.array([[0.4, 0.6], [4.4, 4.6]]))
+    assert made.returns == pytest.approx(np.array([[0.1, 0.3], [0.3, -0.2]]))
+    assert (made.day, made.metric, made.label, made.remarks) == (DAY, "m", "sign", ())
+
+
+def test_ties_go_to_the_first_name():
+    training = training_set([[0.0]] * 3, [0.1, 0.1, 0.1])
+    made = make(training, today_of([[1.0]] * 4, ["D", "B", "C", "A"]), k=3, top=3)
+    assert made.funds[made.picks].tolist() == ["A", "B", "C"]
+
+
+def test_funds_with_the_same_neighbours_have_the_same_forecast():
+    rng = np.random.default_rng(0)
+    training = training_set(rng.standard_normal((10, 2)), 0.1 * rng.standard_normal(10))
+    made = make(training, today_of(rng.standard_normal((50, 2))), k=10)
+    assert len(set(made.forecast)) == 1
+
+
+def test_current_neighbours_leave_the_fund_out():
+    funds = ["A", "B", "C", "D"]
+    training = training_set(np.zeros((4, 1)), [0.1, 0.2, 0.4, 0.8], funds)
+    made = make(training, today_of([[0.0], [1.0], [3.0], [3.1]], funds), k=2, top=4, neighbours="current")
+    assert made.forecast == pytest.approx([0.3, 0.25, 0.5, 0.3])
+
+
+def test_current_neighbours_of_funds_that_are_alike():
+    funds = list("ABCDEFGH")
+    training = training_set(np.zeros((8, 1)), np.arange(1.0, 9.0), funds)
+    made = make(training, today_of(np.ones((8, 1)), funds), k=2, top=8, neighbours="current")
+    assert made.neighbours.shape == (8, 2)
+    for fund, neighbours in zip(made.funds[made.picks], made.neighbours, strict=True):
+        assert fund not in neighbours
+
+
+def test_a_fund_without_a_return_is_forecast_but_is_no_neighbour():
+    training = training_set(np.zeros((3, 1)), [0.1, 0.2, 0.4], ["A", "B", "gone"])
+    today = today_of([[0.0], [1.0], [1.1]], ["A", "B", "new"])
+    made = make(training, today, k=1, top=3, neighbours="current")
+    assert made.forecast == pytest.approx([0.2, 0.1, 0.2])
+
+
+def test_more_picks_and_neighbours_than_funds():
+    made = make(training_set([[0.0], [1.0]], [0.1, 0.3]), today_of([[0.0], [1.0]]), k=9, top=9)
+    assert made.forecast == pytest.approx([0.2, 0.2])
+    assert len(made.picks) == 2
+
+
+def slow_shares(metric, training, today, made):
+    """Shares of the squared distance, with W taken from what the transformer does to unit vectors."""
+    fitted = metric.fit(training.features, training.classes)
+    d = today.features.shape[1]
+    A = fitted.transform(np.eye(d)) - fitted.transform(np.zeros((1, d)))
+    W = A @ A.T
+    near, apart = [], []
+    for pick, funds in zip(made.picks, made.neighbours, strict=True):
+        x = today.features[pick]
+        V = [training.features[training.funds.get_loc(fund)] - x for fund in funds]
+        for v, distance in zip(V, made.distances[len(near)], strict=True):
+            assert v @ W @ v == pytest.approx(distance**2, rel=1e-8)
+        near.append(sum(v * (W @ v) for v in V) / sum(v @ W @ v for v in V))
+        apart.append(x * (W @ x) / (x @ W @ x))
+    return np.array(near), np.array(apart)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        EuclideanMetric(),
+        GMML(reg=0.1),
+        RPDML(),
+        PCA(3),
+        NeighborhoodComponentsAnalysis(2, max_iter=20, random_state=0),
+        PCA(3, whiten=True),
+        FactorAnalysis(3),
+        SparseRandomProjection(3, random_state=0, dense_output=True),
+        StandardScaler(),
+        make_pipeline(StandardScaler(), PCA(3)),
+    ],
+    ids=str,
+)
+def test_reasons_are_right_or_absent(metric):
+    training, today = random_case()
+    made = make(training, today, metric, k=5, top=4)
+    expected = slow_shares(metric, training, today, made)
+    for found, right in zip((made.near, made.apart), expected, strict=True):
+        if np.isfinite(found).all():
+            assert np.allclose(found, right, rtol=1e-7, atol=1e-9)
+            assert np.allclose(found.sum(axis=1), 1.0)
+        else:
+            assert np.isnan(found).all()
+            assert not isinstance(metric, EuclideanMetric | GMML | RPDML)
+
+
+class Squares(TransformerMixin, BaseEstimator):
+    """Not linear, and it warns."""
+
+    def fit(self, X, y):
+        for text in ("odd", "odd", "strange"):
+            warnings.warn(text, UserWarning, stacklevel=2)
+        return self
+
+    def transform(self, X):
+        return X**2
+
+
+def test_warnings_of_a_metric_become_remarks():
+    made = make(*random_case(), Squares(), k=3)
+    assert made.remarks == ("odd", "strange")
+    assert np.isnan(made.near).all()
+    assert np.isnan(made.apart).all()
+
+
+def test_a_metric_that_cannot_be_fitted_is_named():
+    training, today = random_case()
+    alike = training_set(training.features, np.ones(40))
+    with pytest.raises(DataError, match="The metric 'm' could not be fitted on 2016-12-30: GMML needs"):
+        make(alike, today, GMML())
+
+
+def test_an_estimator_that_does_not_transform_is_refused():
+    with pytest.raises(DataError, match="'m'"):
+        resolve_metrics({"m": LogisticRegression()}, 0)
+
+
+def test_the_estimator_and_the_inputs_are_left_alone():
+    training, today = random_case()
+    before = training.features.copy(), today.features.copy()
+    metric = PCA(2)
+    make(training, today, metric)
+    assert not hasattr(metric, "components_")
+    assert np.array_equal(before[0], training.features)
+    assert np.array_equal(before[1], today.features)

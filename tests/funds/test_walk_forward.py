@@ -1,0 +1,290 @@
+"""The whole study against a slow one in loops; parallel, permuted, interrupted and resumed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import spearmanr
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.decomposition import PCA
+from sklearn.neighbors import KNeighborsRegressor, NeighborhoodComponentsAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from geodual.funds import DataError, Panel, backtest, compute_factors
+from geodual.metric import GMML, EuclideanMetric
+
+TABLES = ("predictions", "ic", "holdings", "equity", "trades", "neighbours", "reasons", "universe")
+
+
+def slow_scores(raw):
+    """z-scores column by column in plain loops."""
+    scores = np.zeros(raw.shape)
+    for j in range(raw.shape[1]):
+        known = [x for x in raw[:, j] if np.isfinite(x)]
+        mean = sum(known) / len(known)
+        spread = (sum((x - mean) ** 2 for x in known) / len(known)) ** 0.5
+        for i, x in enumerate(raw[:, j]):
+            if np.isfinite(x) and spread > 0.0:
+                scores[i, j] = min(max((x - mean) / spread, -3.0), 3.0)
+    return scores
+
+
+def slow_return(nav, fund, start, end):
+    """What a fund earned from one day to another, or to its last value in between; None without one."""
+    values = nav[fund].loc[start:end].iloc[1:].dropna()
+    return values.iloc[-1] / nav.at[start, fund] - 1.0 if len(values) else None
+
+
+def slow_classes(returns, label):
+    """Classes of the returns of some periods, by sign unless one class has less than 5 % of the funds."""
+    rises = [r > 0.0 for period in returns for r in period]
+    if label == "sign" and 0.05 <= np.mean(rises) <= 0.95:
+        return rises
+    return [r > np.median(period) for period in returns for r in period]
+
+
+def slow_forecasts(estimator, training, today, k, neighbours):
+    """Return the mean return of the nearest neighbours for each fund of today."""
+    X, y, R, _, latest = training
+    fitted = clone(estimator).fit(X, np.array(y, dtype=int))
+    points = fitted.transform(np.array(list(today.values())))
+    if neighbours == "train":
+        regressor = KNeighborsRegressor(k, algorithm="kd_tree").fit(fitted.transform(X), R)
+        return dict(zip(today, regressor.predict(points), strict=True))
+    forecasts = {}
+    for i, fund in enumerate(today):
+        others = [j for j, other in enumerate(today) if other != fund and other in latest]
+        others.sort(key=lambda j: np.linalg.norm(points[i] - points[j]))
+        forecasts[fund] = np.mean([latest[list(today)[j]] for j in others[:k]])
+    return forecasts
+
+
+def slow_predictions(nav, estimator, k, label, neighbours, train_quarters, period):
+    """The protocol in loops: one row a decision day and fund, with forecast and realised return."""
+    ends = nav.index.to_series().groupby(nav.index.to_period(period)).max().tolist()
+    factors = compute_factors(nav, dates=ends)
+    universe = {}
+    for day in ends:
+        funds = [f for f in nav if np.isfinite(nav.at[day, f]) and nav[f].loc[:day].count() >= 120]
+        raw = factors.loc[day].loc[funds].to_numpy() if funds else np.zeros((0, 70))
+        universe[day] = dict(zip(funds, slow_scores(raw), strict=True)) if funds else {}
+    rows = []
+    for t in range(1, len(ends) - 1):
+        X, returns, names = [], [], []
+        for s in range(max(1, t - train_quarters + 1), t + 1):
+            earned = {f: slow_return(nav, f, ends[s - 1], ends[s]) for f in universe[ends[s - 1]]}
+            earned = {f: r for f, r in earned.items() if r is not None}
+            X += [universe[ends[s - 1]][f] for f in earned]
+            returns.append(list(earned.values()))
+            names += list(earned)
+        if min(len(earned), len(universe[ends[t]])) < max(10, k + 1):
+            continue
+        training = (np.array(X), slow_classes(returns, label), np.concatenate(returns), names, earned)
+        forecasts = slow_forecasts(estimator, training, universe[ends[t]], k, neighbours)
+        for fund, forecast in forecasts.items():
+            earned = slow_return(nav, fund, ends[t], ends[t + 1])
+            rows.append((ends[t], fund, forecast, 0.0 if earned is None else earned))
+    return pd.DataFrame(rows, columns=["date", "fund", "forecast", "realised"]).astype({"realised": float})
+
+
+def slow_holdings(predictions, top, weights):
+    """The best forecasts of each day, ties by name, with their weights."""
+    chosen = {}
+    for day, group in predictions.groupby("date"):
+        ranked = sorted(zip(-group["forecast"], group["fund"], strict=True))[:top]
+        sizes = [max(-minus, 0.0) if weights == "forecast" else 1.0 for minus, _ in ranked]
+        sizes = sizes if sum(sizes) > 0.0 else [1.0] * len(ranked)
+        chosen[day] = {f: size / sum(sizes) for (_, f), size in zip(ranked, sizes, strict=True)}
+    return chosen
+
+
+def slow_equity(nav, holdings, cost, lag):
+    """Units and cash, day by day; the cost of a rebalance by bisection."""
+    filled, place = nav.ffill().to_numpy(), {fund: j for j, fund in enumerate(nav)}
+    orders = {nav.index.get_loc(day) + lag: weights for day, weights in holdings.items()}
+    units, cash, curve = {}, 1.0, {}
+    for row in range(min(orders), len(nav)):
+        worth = {fund: n * filled[row, place[fund]] for fund, n in units.items()}
+        equity = curve[nav.index[row]] = cash + sum(worth.values())
+        if row in orders:
+            wanted = {f: w for f, w in orders[row].items() if np.isfinite(nav[f].iat[row])}
+
+            def missing(after, wanted=wanted, worth=worth, equity=equity):
+                traded = sum(abs(wanted.get(f, 0.0) * after - worth.get(f, 0.0)) for f in {*wanted, *worth})
+                return after + cost * traded - equity
+
+            after = brentq(missing, 0.0, equity, xtol=1e-15) if cost else equity
+            units = {fund: w * after / filled[row, place[fund]] for fund, w in wanted.items()}
+            cash = after - sum(w * after for w in wanted.values())
+    return pd.Series(curve)
+
+
+CASES = {
+    "the paper": {},
+    "median": {"label": "median", "k": 5},
+    "three quarters": {"train_quarters": 3},
+    "current": {"neighbours": "current", "k": 7},
+    "current, three quarters": {"neighbours": "current", "train_quarters": 3},
+    "weights, cost, lag": {"weights": "forecast", "cost": 0.0015, "execution_lag": 1, "top": 6},
+    "monthly": {"frequency": "monthly", "cost": 0.01, "k": 3, "top": 3},
+    "yearly": {"frequency": "yearly", "label": "median", "execution_lag": 2},
+}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param(CASES[n], id=n) for n in CASES],
+)
+def test_a_study_is_what_slow_loops_make_of_the_protocol(rough_panel, settings):
+    estimators = {"euclidean": EuclideanMetric(), "gmml": GMML(reg=0.1)}
+    study = backtest(rough_panel, metrics=estimators, **settings)
+    full = vars(study.config)
+    period = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}[full["frequency"]]
+    for name, estimator in estimators.items():
+        asked = {key: full[key] for key in ("k", "label", "neighbours", "train_quarters")}
+        expected = slow_predictions(rough_panel.nav, estimator, **asked, period=period)
+        found = study.predictions[study.predictions["metric"] == name].drop(columns="metric")
+        pd.testing.assert_frame_equal(
+            found.reset_index(drop=True), expected, check_dtype=False, rtol=1e-9, atol=1e-12
+        )
+        for day, group in found.dropna().groupby("date"):
+            ic = spearmanr(group["forecast"], group["realised"]).statistic
+            assert study.ic.at[day, name] == pytest.approx(ic, abs=1e-12)
+        chosen = slow_holdings(found, full["top"], full["weights"])
+        held = study.holdings[study.holdings["metric"] == name]
+        for day, weights in chosen.items():
+            assert dict(held[held["date"] == day][["fund", "weight"]].to_numpy()) == pytest.approx(weights)
+        curve = slow_equity(rough_panel.nav, chosen, full["cost"], full["execution_lag"])
+        pd.testing.assert_series_equal(
+            study.equity[name], curve, rtol=1e-9, check_names=False, check_freq=False
+        )
+
+
+def test_without_an_index_the_universe_stands_in(rough_panel):
+    study = backtest(rough_panel, metrics="euclidean", cost=0.01)
+    groups = study.predictions.groupby("date")["fund"]
+    everyone = {day: dict.fromkeys(funds, 1.0 / len(funds)) for day, funds in groups}
+    curve = slow_equity(rough_panel.nav, everyone, cost=0.0, lag=0)
+    assert np.allclose(study.equity["index"], curve, rtol=1e-12)
+    assert study.index_name == "equal-weight universe"
+
+
+def test_an_index_is_taken_at_its_last_known_level(universe):
+    levels = universe.index.drop(universe.index.index[300:305]).rename("CSI") * 3000.0
+    study = backtest(universe.panel, levels, metrics="euclidean")
+    days = study.equity.index
+    expected = [levels[levels.index <= day].iloc[-1] for day in days]
+    assert np.allclose(study.equity["index"], np.array(expected) / levels[days[0]], rtol=1e-14)
+    assert study.index_name == "CSI"
+
+
+def test_an_index_that_begins_too_late_is_refused(universe):
+    with pytest.raises(DataError, match="The index begins after the first trade, on 2012-12-31"):
+        backtest(universe.panel, universe.index.loc["2013-01-10":], metrics="euclidean")
+    with pytest.raises(DataError, match="no level from 2012-01-04 to 2014-12-31"):
+        backtest(universe.panel, universe.index.set_axis(universe.index.index + pd.Timedelta(days=4000)))
+
+
+@pytest.mark.parametrize("n_rows", [20, 70, 200])
+def test_too_few_days_are_refused_in_one_line(universe, n_rows):
+    with pytest.raises(DataError, match="no decision can be made") as error:
+        backtest(Panel(universe.panel.nav.iloc[:n_rows]), metrics="euclidean")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("n_funds", "k", "enough"), [(10, 9, 10), (9, 3, 10), (11, 10, 11), (10, 10, 11)])
+def test_it_takes_ten_funds_and_more_than_there_are_neighbours(universe, n_funds, k, enough):
+    nav = universe.panel.nav.dropna(axis=1).iloc[:, :n_funds]
+    if n_funds >= enough:
+        assert len(backtest(Panel(nav), metrics="euclidean", k=k).ic) == 8
+    else:
+        with pytest.raises(DataError, match=f"it takes {enough} funds with 120 values"):
+            backtest(Panel(nav), metrics="euclidean", k=k)
+
+
+def test_parallel_runs_give_the_same_bits(universe, study):
+    settings = {"top": 5, "test_start": "2014-01-01"}
+    again = backtest(universe.panel, universe.index, ("euclidean", "gmml", "rpdml"), n_jobs=2, **settings)
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(study, table), getattr(again, table), check_exact=True)
+
+
+def test_permuted_funds_give_the_permuted_answer(universe):
+    order = np.random.default_rng(0).permutation(50)
+    metrics = ("euclidean", "mahalanobis", "gmml", "rpdml")
+    one = backtest(universe.panel, metrics=metrics)
+    other = backtest(Panel(universe.panel.nav.iloc[:, order]), metrics=metrics)
+    for table in ("predictions", "holdings"):
+        key = ["date", "metric", "fund"]
+        both = [getattr(s, table).sort_values(key, ignore_index=True) for s in (one, other)]
+        pd.testing.assert_frame_equal(*both, rtol=1e-9, atol=1e-12)
+    assert np.allclose(one.equity, other.equity, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        StandardScaler(),
+        PCA(5),
+        make_pipeline(StandardScaler(), PCA(3)),
+        NeighborhoodComponentsAnalysis(2, max_iter=5, random_state=0),
+    ],
+    ids=lambda metric: type(metric).__name__,
+)
+def test_any_transformer_is_a_metric(universe, metric):
+    study = backtest(universe.panel, metrics={"mine": metric}, label="median")
+    expected = slow_predictions(universe.panel.nav, metric, 10, "median", "train", 1, "Q")
+    assert np.allclose(study.predictions["forecast"], expected["forecast"], rtol=1e-6)
+    assert not hasattr(metric, "n_features_in_"), "the caller's transformer was fitted"
+
+
+class Counting(TransformerMixin, BaseEstimator):
+    """Euclidean distances; counts its fits."""
+
+    fits = 0
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def fit(self, X, y):
+        type(self).fits += 1
+        return self
+
+    def transform(self, X):
+        return self.scale * X
+
+
+class InterruptedRunError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("stop", [1, 5, 11])
+def test_an_interrupted_run_goes_on_where_it_stopped(universe, tmp_path, stop):
+    def interrupt(done, total, last):
+        if done == stop:
+            raise InterruptedRunError
+
+    metrics = {"a/b": Counting(), "two": Counting(2.0)}
+    Counting.fits = 0
+    whole = backtest(universe.panel, metrics=metrics, execution_lag=1)
+    total = Counting.fits
+    assert total == 2 * len(whole.ic)
+    Counting.fits = 0
+    arguments = {"metrics": metrics, "execution_lag": 1, "checkpoint_folder": tmp_path / "kept"}
+    with pytest.raises(InterruptedRunError):
+        backtest(universe.panel, **arguments, progress=interrupt)
+    assert Counting.fits <= stop + 1
+    Counting.fits, told = 0, []
+    resumed = backtest(universe.panel, **arguments, progress=lambda *news: told.append(news))
+    assert Counting.fits == total - stop
+    assert [news[:2] for news in told] == [(done, total) for done in range(stop + 1, total + 1)]
+    for table in TABLES:
+        assert getattr(whole, table).to_csv() == getattr(resumed, table).to_csv()
+
+
+def test_progress_tells_of_every_decision(universe):
+    told = []
+    study = backtest(universe.panel, metrics=("euclidean", "gmml"), progress=lambda *news: told.append(news))
+    expected = [f"{day.date()} {name}" for day in study.ic.index for name in ("euclidean", "gmml")]
+    assert told == [(i + 1, len(expected), last) for i, last in enumerate(expected)]

@@ -1,0 +1,106 @@
+"""No decision looks ahead: what comes after a day, or does not come, leaves its decisions bit-identical."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from geodual.funds import Panel, StudyConfig, backtest, synthetic_universe
+from geodual.funds.named_metrics import resolve_metrics
+from geodual.funds.observations import Observations
+from geodual.funds.rebalance import rebalance_days
+from geodual.funds.walk_forward import walk_forward
+
+METRICS = ("euclidean", "gmml", "rpdml")
+NAV = synthetic_universe(30, "2012-01-04", "2014-06-30", seed=5).panel.nav
+FIRST = NAV.index.get_loc("2012-12-31")  # the first decision
+SETTINGS = (
+    {"k": 5, "top": 4},
+    {"k": 5, "top": 4, "neighbours": "current", "train_quarters": 2, "label": "median"},
+    {"k": 3, "top": 4, "frequency": "monthly", "weights": "forecast", "execution_lag": 1},
+)
+GARBAGE = {
+    "nothing": lambda values, rng: np.full(values.shape, np.nan),
+    "huge": lambda values, rng: 1e9 * rng.random(values.shape) + 1.0,
+    "random": lambda values, rng: np.exp(rng.standard_normal(values.shape)),
+    "shuffled": lambda values, rng: rng.permuted(values, axis=1),
+    "holes": lambda values, rng: np.where(rng.random(values.shape) < 0.5, np.nan, values),
+}
+
+
+@cache
+def whole_study(case):
+    """The study of all rows."""
+    return backtest(Panel(NAV), metrics=METRICS, **SETTINGS[case])
+
+
+def assert_same_decisions(study, whole, until, realised_until):
+    """All that was decided up to a day is the same, and what was realised up to another."""
+    for table in ("predictions", "holdings", "neighbours", "reasons"):
+        found, expected = (getattr(s, table) for s in (study, whole))
+        found, expected = (frame[frame["date"] <= until] for frame in (found, expected))
+        if "realised" in found:
+            over = found["date"] < realised_until
+            assert np.array_equal(found["realised"][over], expected["realised"][over], equal_nan=True)
+            found, expected = found.drop(columns="realised"), expected.drop(columns="realised")
+        pd.testing.assert_frame_equal(found, expected, check_exact=True)
+        assert len(found)
+
+
+def start_of_last_period(study, until):
+    """The last decision up to a day: its outcome need not be known on that day."""
+    return study.ic.index[study.ic.index <= until][-1]
+
+
+@pytest.mark.parametrize("case", range(len(SETTINGS)))
+@settings(max_examples=4)
+@given(row=st.integers(FIRST + 1, len(NAV) - 1))
+def test_cutting_the_data_leaves_earlier_decisions_as_they_were(case, row):
+    study = backtest(Panel(NAV.iloc[: row + 1]), metrics=METRICS, **SETTINGS[case])
+    until = NAV.index[row - 1]
+    assert_same_decisions(study, whole_study(case), until, start_of_last_period(whole_study(case), until))
+
+
+@pytest.mark.parametrize("case", range(len(SETTINGS)))
+def test_a_decision_works_with_no_later_row(case):
+    config = StudyConfig(METRICS, **SETTINGS[case])
+    for day in whole_study(case).ic.index[1::2]:
+        panel = Panel(NAV.loc[:day])
+        observations = Observations(panel, rebalance_days(panel.nav.index, config.frequency))
+        assert observations.days[-1] == day
+        rows = [len(observations.days) - 1]
+        for decision in walk_forward(observations, resolve_metrics(METRICS, 0), config, rows):
+            stored = whole_study(case).predictions
+            stored = stored[(stored["date"] == day) & (stored["metric"] == decision.metric)]
+            assert stored["fund"].tolist() == decision.funds.tolist()
+            assert np.array_equal(stored["forecast"], decision.forecast)
+            held = whole_study(case).holdings
+            held = held[(held["date"] == day) & (held["metric"] == decision.metric)]
+            assert held["fund"].tolist() == decision.funds[decision.picks].tolist()
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+@settings(max_examples=3)
+@given(row=st.integers(FIRST, len(NAV) - 2), case=st.sampled_from(range(len(SETTINGS))))
+def test_garbage_after_a_day_leaves_decisions_up_to_it_as_they_were(kind, row, case):
+    nav = NAV.copy()
+    nav.iloc[row + 1 :] = GARBAGE[kind](NAV.iloc[row + 1 :].to_numpy(), np.random.default_rng(row))
+    study = backtest(Panel(nav), metrics=METRICS, **SETTINGS[case])
+    until = NAV.index[row]
+    assert_same_decisions(study, whole_study(case), until, start_of_last_period(whole_study(case), until))
+
+
+def test_the_laws_would_catch_a_label_that_comes_too_late():
+    """A training set one quarter late, as a bug would make it, changes when the future does."""
+    days = rebalance_days(NAV.index)
+    t = 4
+    garbage = NAV.copy()
+    garbage.iloc[NAV.index.get_loc(days[t]) + 1 :] *= np.linspace(0.5, 2.0, NAV.shape[1])
+    one, other = (Observations(Panel(nav), days) for nav in (NAV, garbage))
+    right = [o.training(t, "sign").returns for o in (one, other)]
+    late = [o.training(t + 1, "sign").returns for o in (one, other)]
+    assert np.array_equal(*right)
+    assert not np.array_equal(*late)
