@@ -11,7 +11,7 @@ import pandas as pd
 import talib
 from numpy.typing import NDArray
 
-from geodual.funds.factors import KINDS, WINDOWS, compute_factors
+from geodual.funds.factors.registry import KINDS, WINDOWS, compute_factors
 
 from .timing import best_seconds, format_seconds, format_table
 

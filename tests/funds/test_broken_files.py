@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from geodual.funds.nav_file import read_index, read_nav
 from geodual.funds.panel import DataError
+from geodual.funds.reading.nav_file import read_index, read_nav
 from tests.funds.broken_files import BROKEN
 
 # What stands in the message after the file, as a reader of the file would look for it.

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from geodual.funds import backtest
-from geodual.funds.checkpoints import Checkpoints
-from geodual.funds.decision import Decision
+from geodual.funds.decisions.checkpoints import Checkpoints
+from geodual.funds.decisions.decision import Decision
 from geodual.metric import RPDML
 
 DAY = pd.Timestamp("2016-12-30")

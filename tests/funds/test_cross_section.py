@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import zscore
 
 from geodual.funds import compute_factors
-from geodual.funds.cross_section import MIN_HISTORY, standardised, take_cross_section
+from geodual.funds.decisions.cross_section import MIN_HISTORY, standardised, take_cross_section
 
 
 def test_scores_are_scipys_cut_off_at_three():

@@ -14,10 +14,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import SparseRandomProjection
 
 from geodual.funds import DataError, StudyConfig
-from geodual.funds.cross_section import CrossSection
-from geodual.funds.decision import decide
-from geodual.funds.named_metrics import resolve_metrics
-from geodual.funds.observations import Training
+from geodual.funds.decisions.cross_section import CrossSection
+from geodual.funds.decisions.decision import decide
+from geodual.funds.decisions.named_metrics import resolve_metrics
+from geodual.funds.decisions.observations import Training
 from geodual.metric import GMML, RPDML, EuclideanMetric
 
 DAY = pd.Timestamp("2016-12-30")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodual.funds.factors import KINDS, WINDOWS, compute_factors
+from geodual.funds.factors.registry import KINDS, WINDOWS, compute_factors
 from geodual.funds.panel import DataError, Panel
 
 DOC = Path(__file__).parent.parent.parent / "docs" / "add_a_factor.md"

@@ -7,11 +7,11 @@ import pytest
 
 from geodual.funds import DataError, Panel, backtest, check_leakage, compute_factors, synthetic_universe
 from geodual.funds.config import StudyConfig
-from geodual.funds.cross_section import standardised
-from geodual.funds.decision import decide
-from geodual.funds.leakage import forecast_days
-from geodual.funds.observations import Observations
-from geodual.funds.rebalance import rebalance_days
+from geodual.funds.decisions.cross_section import standardised
+from geodual.funds.decisions.decision import decide
+from geodual.funds.decisions.leakage import forecast_days
+from geodual.funds.decisions.observations import Observations
+from geodual.funds.decisions.rebalance import rebalance_days
 from geodual.metric import EuclideanMetric
 
 CONFIG = StudyConfig(metrics=("euclidean",))

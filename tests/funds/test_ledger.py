@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from geodual.funds import DataError
-from geodual.funds.ledger import run_ledger
+from geodual.funds.evaluation.ledger import run_ledger
 
 
 def table(columns, start="2020-01-01"):

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest
-from geodual.funds.observations import Observations
-from geodual.funds.rebalance import rebalance_days
+from geodual.funds.decisions.observations import Observations
+from geodual.funds.decisions.rebalance import rebalance_days
 
 
 def make_nav(growth, n_funds=20, start="2019-01-01", seed=0):

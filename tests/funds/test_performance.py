@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodual.funds.performance import (
+from geodual.funds.evaluation.performance import (
     annual_return,
     annual_returns,
     describe,

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from geodual.funds.periods import decisions_in, equity_in, first_test_day
+from geodual.funds.evaluation.periods import decisions_in, equity_in, first_test_day
 
 DAYS = pd.bdate_range("2016-01-04", "2017-12-29").drop(["2017-01-02"])
 ENDS = pd.DatetimeIndex(["2016-06-30", "2016-09-30", "2016-12-30", "2017-03-31"])

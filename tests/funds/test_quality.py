@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds.panel import Finding
-from geodual.funds.quality import inspect_quality
+from geodual.funds.reading.quality import inspect_quality
 
 N_DAYS, N_FUNDS = 300, 12
 

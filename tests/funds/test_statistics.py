@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodual.funds.statistics import (
+from geodual.funds.evaluation.statistics import (
     compare_pairs,
     holm,
     newey_west_t,

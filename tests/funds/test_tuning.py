@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from geodual.funds import Panel, backtest
-from geodual.funds.named_metrics import GRIDS, NAMES, named_metric
+from geodual.funds.decisions.named_metrics import GRIDS, NAMES, named_metric
 from geodual.metric import GMML, EuclideanMetric
 
 TEST_START = "2014-01-01"

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodual.funds import Panel, StudyConfig, backtest, synthetic_universe
-from geodual.funds.named_metrics import resolve_metrics
-from geodual.funds.observations import Observations
-from geodual.funds.rebalance import rebalance_days
-from geodual.funds.walk_forward import walk_forward
+from geodual.funds.decisions.named_metrics import resolve_metrics
+from geodual.funds.decisions.observations import Observations
+from geodual.funds.decisions.rebalance import rebalance_days
+from geodual.funds.decisions.walk_forward import walk_forward
 
 METRICS = ("euclidean", "gmml", "rpdml")
 NAV = synthetic_universe(30, "2012-01-04", "2014-06-30", seed=5).panel.nav

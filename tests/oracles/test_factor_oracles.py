@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import talib
 
-from geodual.funds.factors import KINDS, WINDOWS, compute_factors
+from geodual.funds.factors.registry import KINDS, WINDOWS, compute_factors
 
 DAYS = 160
 MACD_PERIODS = {10: (5, 3), 14: (6, 5), 21: (10, 7), 28: (13, 10), 42: (19, 15), 63: (29, 22), 90: (42, 31)}

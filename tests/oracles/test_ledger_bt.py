@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds.ledger import run_ledger
+from geodual.funds.evaluation.ledger import run_ledger
 
 
 def random_nav(seed, n_days=300, n_funds=12):

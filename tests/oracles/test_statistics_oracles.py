@@ -8,8 +8,8 @@ import statsmodels.api as sm
 from scipy.stats import spearmanr, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from geodual.funds import performance
-from geodual.funds.statistics import compare_pairs, holm, newey_west_t, spearman_ic
+from geodual.funds.evaluation import performance
+from geodual.funds.evaluation.statistics import compare_pairs, holm, newey_west_t, spearman_ic
 
 
 @pytest.mark.parametrize("n", [3, 4, 30, 700])
@@ -39,7 +39,7 @@ def test_holm_is_statsmodels(m):
 
 def test_without_lags_the_paired_comparison_is_the_paired_t_test(monkeypatch):
     ic = pd.DataFrame(np.random.default_rng(0).standard_normal((12, 2)), columns=["a", "b"])
-    monkeypatch.setattr("geodual.funds.statistics.newey_west_t", lambda x: newey_west_t(x, lags=0))
+    monkeypatch.setattr("geodual.funds.evaluation.statistics.newey_west_t", lambda x: newey_west_t(x, lags=0))
     expected = ttest_rel(ic["a"], ic["b"])
     row = compare_pairs(ic).iloc[0]
     assert (row["t"], row["p"]) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-12)

@@ -11,7 +11,7 @@ import typer
 
 from geodual.funds import DataError, check_leakage, compute_factors, fetch_universe, read_nav
 from geodual.funds.atomic_file import write_atomically
-from geodual.funds.named_metrics import NAMES
+from geodual.funds.decisions.named_metrics import NAMES
 
 from .console import Json, Quiet, plain_records, print_json, print_table, progress_of, say
 

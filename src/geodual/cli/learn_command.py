@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.funds import DataError
 from geodual.funds.atomic_file import write_atomically
-from geodual.funds.named_metrics import named_metric
-from geodual.funds.table_file import read_table
+from geodual.funds.decisions.named_metrics import named_metric
+from geodual.funds.reading.table_file import read_table
 from geodual.metric import RPDMLCV, EuclideanMetric
 
 from .console import Json, Quiet, print_json, print_table, say

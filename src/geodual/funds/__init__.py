@@ -2,12 +2,12 @@
 
 from .backtest import backtest
 from .config import StudyConfig, read_config
-from .factors import compute_factors
-from .fetch import fetch_universe
-from .leakage import LeakageCheck, check_leakage
-from .nav_file import read_index, read_nav
+from .decisions.leakage import LeakageCheck, check_leakage
+from .factors.registry import compute_factors
+from .fetching.fetch import fetch_universe
 from .panel import DataError, Finding, Panel
-from .quality import inspect_quality
+from .reading.nav_file import read_index, read_nav
+from .reading.quality import inspect_quality
 from .saved_study import read_study
 from .selection import Selection, select
 from .study import Study

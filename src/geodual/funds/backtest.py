@@ -15,15 +15,17 @@ import pandas as pd
 
 import geodual
 
-from .checkpoints import Checkpoints
 from .config import StudyConfig, check_names
-from .decision import Decision
-from .ledger import Ledger, run_ledger
-from .named_metrics import NAMES, resolve_metrics
-from .nav_file import read_index, read_nav
-from .observations import Observations
+from .decisions.checkpoints import Checkpoints
+from .decisions.decision import Decision
+from .decisions.named_metrics import NAMES, resolve_metrics
+from .decisions.observations import Observations
+from .decisions.rebalance import rebalance_days
+from .decisions.tuning import tune_metrics
+from .decisions.walk_forward import Progress, decision_rows, walk_forward
+from .evaluation.ledger import Ledger, run_ledger
 from .panel import DataError, Panel
-from .rebalance import rebalance_days
+from .reading.nav_file import read_index, read_nav
 from .records import (
     holdings_table,
     ic_table,
@@ -33,8 +35,6 @@ from .records import (
     universe_table,
 )
 from .study import Study
-from .tuning import tune_metrics
-from .walk_forward import Progress, decision_rows, walk_forward
 
 
 def backtest(

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .named_metrics import NAMES
+from .decisions.named_metrics import NAMES
+from .decisions.rebalance import FREQUENCIES
 from .panel import DataError
-from .rebalance import FREQUENCIES
 
 _CHOICES = {
     "label": ("sign", "median"),

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from .atomic_file import write_atomically
-from .performance import rolling_drawdown
+from .evaluation.performance import rolling_drawdown
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
 INDEX_COLOUR = "#6B6B6B"

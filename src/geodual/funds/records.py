@@ -10,9 +10,9 @@ import pandas as pd
 from geodual.manifolds.base import Array
 
 from .config import StudyConfig
-from .decision import Decision
-from .observations import Observations
-from .statistics import spearman_ic
+from .decisions.decision import Decision
+from .decisions.observations import Observations
+from .evaluation.statistics import spearman_ic
 
 _REASONS = 5  # factors told for each pick
 

@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 
 from .config import StudyConfig, check_names
-from .cross_section import MIN_HISTORY
-from .decision import Decision
-from .named_metrics import resolve_metrics
-from .nav_file import read_nav
-from .observations import Observations
+from .decisions.cross_section import MIN_HISTORY
+from .decisions.decision import Decision
+from .decisions.named_metrics import resolve_metrics
+from .decisions.observations import Observations
+from .decisions.rebalance import MONTHS, rebalance_days
+from .decisions.walk_forward import Progress, decision_rows, walk_forward
 from .panel import DataError, Panel
-from .rebalance import MONTHS, rebalance_days
+from .reading.nav_file import read_nav
 from .records import neighbours_table, portfolio_weights, predictions_table, reasons_table
 from .report import write_selection
-from .walk_forward import Progress, decision_rows, walk_forward
 
 _FEWEST_PAST = 8  # decisions from which an interval of past returns is told
 _INTERVAL = (0.1, 0.9)

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from . import performance
-from .checkpoints import Checkpoints
 from .config import StudyConfig
+from .decisions.checkpoints import Checkpoints
+from .evaluation import performance
+from .evaluation.periods import PERIODS, decisions_in, equity_in
+from .evaluation.statistics import compare_pairs, summarise_ic
 from .figures import draw_annual_returns, draw_ic, draw_performance
 from .panel import Finding
-from .periods import PERIODS, decisions_in, equity_in
 from .report import write_report
 from .run_folder import save_study
-from .statistics import compare_pairs, summarise_ic
 
 N_QUANTILES = 5
 

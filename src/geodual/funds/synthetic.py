@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from geodual.manifolds.base import Array
 
+from .decisions.rebalance import rebalance_days
 from .panel import DataError, Panel
-from .quality import inspect_quality
-from .rebalance import rebalance_days
+from .reading.quality import inspect_quality
 
 _DAYS = 244  # trading days in a year
 _CASH = 0.02 / _DAYS

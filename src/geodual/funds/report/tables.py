@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..performance import DAYS_A_YEAR, annual_return, rolling_drawdown, worst_drawdowns
-from ..periods import PERIODS
+from ..evaluation.performance import DAYS_A_YEAR, annual_return, rolling_drawdown, worst_drawdowns
+from ..evaluation.periods import PERIODS
 
 if TYPE_CHECKING:
     from ..study import Study

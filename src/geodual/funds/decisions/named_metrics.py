@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from geodual.metric import GMML, ITML, LMNN, RPDML, EuclideanMetric, MahalanobisMetric
 
-from .panel import DataError
+from ..panel import DataError
 
 _METRICS: dict[str, Callable[[int], Any]] = {
     "euclidean": lambda seed: EuclideanMetric(),

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from geodual.manifolds.base import Array
 
-from . import recursive_factors, windowed_factors
-from .panel import DataError, Panel
-from .recursive_factors import History
-from .windowed_factors import Trail
+from ..panel import DataError, Panel
+from . import recursive, windowed
+from .recursive import History
+from .windowed import Trail
 
 Rows = NDArray[np.intp]
 
@@ -39,16 +39,16 @@ class Recursive:
 Factors = Mapping[str, Windowed | Recursive]
 
 FACTORS: dict[str, Windowed | Recursive] = {
-    "roc": Windowed(windowed_factors.roc),
-    "ema": Recursive(recursive_factors.ema),
-    "mdd": Windowed(windowed_factors.mdd),
-    "stddev": Windowed(windowed_factors.stddev),
-    "sharpe": Windowed(windowed_factors.sharpe),
-    "sortino": Windowed(windowed_factors.sortino),
-    "calmar": Windowed(windowed_factors.calmar),
-    "rsi": Recursive(recursive_factors.rsi),
-    "macd": Recursive(recursive_factors.macd),
-    "stability": Windowed(windowed_factors.stability),
+    "roc": Windowed(windowed.roc),
+    "ema": Recursive(recursive.ema),
+    "mdd": Windowed(windowed.mdd),
+    "stddev": Windowed(windowed.stddev),
+    "sharpe": Windowed(windowed.sharpe),
+    "sortino": Windowed(windowed.sortino),
+    "calmar": Windowed(windowed.calmar),
+    "rsi": Recursive(recursive.rsi),
+    "macd": Recursive(recursive.macd),
+    "stability": Windowed(windowed.stability),
 }
 KINDS = tuple(FACTORS)
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from geodual.manifolds.base import Array
 
+from ..factors.registry import compute_factors
+from ..panel import DataError, Panel
 from .cross_section import CrossSection, take_cross_section
-from .factors import compute_factors
-from .panel import DataError, Panel
 
 _SMALLEST_CLASS = 0.05  # share of the funds below which a class is too small to learn from
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import joblib
 
+from ..config import StudyConfig
+from ..panel import DataError
 from .checkpoints import Checkpoints
-from .config import StudyConfig
 from .cross_section import MIN_HISTORY
 from .decision import Decision, decide
 from .observations import Observations
-from .panel import DataError
 
 Progress = Callable[[int, int, str], object]
 """Called with what is done, what there is to do, and a word on what was done last."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from geodual.manifolds.base import Array
 
-from .panel import DataError
+from ..panel import DataError
 
 _MAX_COST = 0.1
 _ROUNDING = 1e-9

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .config import StudyConfig, check_names
+from ..config import StudyConfig, check_names
+from ..panel import DataError, Panel
 from .named_metrics import NAMES, resolve_metrics
 from .observations import Observations
-from .panel import DataError, Panel
 from .rebalance import rebalance_days
 from .walk_forward import Progress, decision_rows, walk_forward
 

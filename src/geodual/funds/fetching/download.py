@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..atomic_file import write_atomically
+from ..panel import DataError
 from .adjusted_nav import adjust_nav, needs_events
 from .akshare_source import Akshare
-from .atomic_file import write_atomically
-from .panel import DataError
 
 _COLUMNS = ["date", "unit_nav", "growth", "adjusted"]
 _BLOCKED = 20  # funds in a row without an answer

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..atomic_file import write_atomically
+from ..panel import DataError
 from .akshare_source import SIZE_CLASSES, Akshare, import_akshare
-from .atomic_file import write_atomically
 from .download import download_funds
-from .panel import DataError
 
 KINDS = ("股票型", "混合型", "债券型", "指数型", "QDII")
 INDEX_CODE = "930950"

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from geodual.manifolds.base import Array
 
-from .panel import DataError
+from ..panel import DataError
 
 _MISSING = pa.array(["", "nan", "na", "n/a", "#n/a", "<na>", "nat", "null", "none", "-", "--"])
 _SAMPLE = 1000

@@ -11,8 +11,8 @@ import pandas as pd
 
 from geodual.manifolds.base import Array
 
+from ..panel import Finding, Panel
 from .day_column import looks_like_day, read_days
-from .panel import Finding, Panel
 from .quality import inspect_quality
 from .raw_table import RawTable, table_of_frame
 from .table_file import read_table

@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 from sklearn.base import clone
 
-from .config import StudyConfig
+from ..config import StudyConfig
+from ..evaluation.periods import first_test_day
+from ..records import ic_table, predictions_table
 from .named_metrics import GRIDS, is_default
 from .observations import Observations
-from .periods import first_test_day
-from .records import ic_table, predictions_table
 from .walk_forward import walk_forward
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from .panel import DataError
+from ..panel import DataError
 from .raw_table import RawTable, table_of_frame
 
 _DELIMITERS = ("\t", ";", "|", ",")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .atomic_file import write_atomically
+from ..atomic_file import write_atomically
 from .decision import Decision
 
 _ARRAYS = ("forecast", "picks", "neighbours", "distances", "returns", "near", "apart")

@@ -16,10 +16,10 @@ from threadpoolctl import threadpool_limits
 
 from geodual.manifolds.base import Array
 
-from .config import StudyConfig
+from ..config import StudyConfig
+from ..panel import DataError
 from .cross_section import CrossSection
 from .observations import Training
-from .panel import DataError
 
 Rows = NDArray[np.int64]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from geodual.manifolds.base import Array
 
-from .panel import Finding
+from ..panel import Finding
 
 LONG_GAP = 5
 STALE_ROWS = 10

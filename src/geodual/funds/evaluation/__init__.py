@@ -1,0 +1,1 @@
+"""What decisions were worth: ledger, performance, inference, periods."""

@@ -1,0 +1,1 @@
+"""The 70 factors: their registry, windowed ones and recursive ones."""

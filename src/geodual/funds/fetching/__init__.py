@@ -1,0 +1,1 @@
+"""Real fund data through akshare, fetched so that nothing is lost."""

@@ -1,0 +1,1 @@
+"""NAV tables in files: recognised, parsed, validated and inspected."""
