@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from .evaluation.statistics import compare_pairs, summarise_ic
 from .figures import draw_annual_returns, draw_ic, draw_performance
 from .panel import Finding
 from .report import write_report
+from .report.headline import write_headline
+from .report.tables import compare_by_period
 from .run_folder import save_study
 
 N_QUANTILES = 5
@@ -166,6 +169,23 @@ class Study:
             The file.
         """
         return write_report(self, Path(path))
+
+    def _repr_html_(self) -> str:
+        """Return the headline and Table 1, for notebooks."""
+        columns = [
+            "ic_mean",
+            "ic_std",
+            "t",
+            "low",
+            "high",
+            "hit_rate",
+            "annual_return",
+            "sharpe",
+            "max_drawdown",
+        ]
+        table = self.table()
+        sentence = write_headline(self, table, compare_by_period(self)).sentence
+        return f"<p>{escape(sentence)}</p>{table[columns].to_html(float_format='{:.3f}'.format, na_rep='')}"
 
     def plot_performance(self) -> Figure:
         """Draw Figure 1: accumulated returns and one-year rolling drawdowns."""

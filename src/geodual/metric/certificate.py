@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import NamedTuple, Protocol
 
 from geodual.manifolds.base import Array
@@ -21,6 +21,17 @@ class CertifiedIteration:
     gap: float
     passes: int
     seconds: float
+
+
+class Convergence(tuple[CertifiedIteration, ...]):
+    """All iterations of a fit, the start included; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        names = [field.name for field in fields(CertifiedIteration)]
+        rows = [[f"<td>{value:.6g}</td>" for value in astuple(row)] for row in self]
+        body = "".join(f"<tr><th>{i}</th>{''.join(cells)}</tr>" for i, cells in enumerate(rows))
+        head = "".join(f"<th>{name}</th>" for name in names)
+        return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 @dataclass(frozen=True)

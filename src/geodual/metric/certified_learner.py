@@ -12,7 +12,7 @@ from geodual.manifolds.base import Array
 
 from .base import MahalanobisMixin, check_iteration, leading_components
 from .bounds import check_bounds, percentile_bounds
-from .certificate import CertifiedIteration, CertifiedMetric
+from .certificate import CertifiedIteration, CertifiedMetric, Convergence
 from .logdet_program import LogDetProgram
 from .pair_loss import PairLoss
 from .pairs import Pairs
@@ -77,7 +77,7 @@ class CertifiedLearner(MahalanobisMixin):
         self.W_ = found.W
         self.objective_, self.dual_objective_ = found.primal, found.dual
         self.duality_gap_ = found.gap
-        self.history_ = found.history
+        self.history_ = Convergence(found.history)
         self.n_iter_ = max(n_iter, 1)
         self.n_pairs_ = pairs.n_pairs
 

@@ -88,6 +88,10 @@ class History(Sequence[Iteration]):
         names = [field.name for field in fields(Iteration)]
         return pd.DataFrame([asdict(row) for row in self], columns=names).set_index("iteration")
 
+    def _repr_html_(self) -> str:
+        """Return the iterations as a table, for notebooks."""
+        return str(self.to_frame().to_html(float_format="{:.3g}".format))
+
     def plot(self, ax: Axes | None = None, tol: float | None = None) -> Axes:
         """Plot the parts of the KKT residual over the iterations.
 

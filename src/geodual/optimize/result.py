@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from geodual.manifolds.base import Array, Point
@@ -96,6 +97,11 @@ class Result:
     def success(self) -> bool:
         """Whether every part of the KKT residual is within the tolerance."""
         return self.status == "converged"
+
+    def _repr_html_(self) -> str:
+        """Return status, message and the last iterations, for notebooks."""
+        words = f"<b>{escape(self.status)}</b> after {self.n_iter} iterations: {escape(self.message)}"
+        return f"<p>{words}</p>{self.history[-5:]._repr_html_()}"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the KKT residual over the iterations."""
