@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import pandas as pd
@@ -17,9 +18,18 @@ from rich.table import Table
 
 from geodual.funds.decisions.walk_forward import Progress as Report
 
+Nav = Annotated[
+    Path, typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long; gzip too) or Parquet.")
+]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="TOML file with settings of the study; options override it.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Worker processes; -1 for one a core.")]
+
+
+_WIDE = 200  # columns of a page that is not a terminal
 
 
 def complain(message: str, code: int = 2) -> NoReturn:
@@ -38,30 +48,26 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_table(table: pd.DataFrame, title: str = "") -> None:
-    """Print a table: figures to the right, text to the left, all of it on a wide page."""
+def print_table(table: pd.DataFrame, title: str = "", figures: Container[str] = ()) -> None:
+    """Print a table of text: columns of `figures` to the right, the others to the left."""
     shown = Table(title=escape(title) or None, title_justify="left", box=None, pad_edge=False)
-    for name, column in table.items():
-        is_number = pd.api.types.is_numeric_dtype(column) or name in _FIGURES
-        shown.add_column(escape(str(name)), justify="right" if is_number else "left", no_wrap=is_number)
+    for name in map(str, table.columns):
+        shown.add_column(
+            escape(name), justify="right" if name in figures else "left", no_wrap=name in figures
+        )
     for row in table.astype(str).itertuples(index=False):
         shown.add_row(*(escape(cell) for cell in row))
-    width = None if sys.stdout.isatty() else 200
-    Console(width=width, soft_wrap=False).print(shown)
+    Console(width=page_width()).print(shown)
 
 
-_FIGURES = (
-    "IC",
-    "ICIR",
-    "t",
-    "95 % interval",
-    "hit rate",
-    "return",
-    "volatility",
-    "Sharpe",
-    "drawdown",
-    "turnover",
-)
+def page_width() -> int:
+    """Return the width of the terminal, or that of a wide page where there is none."""
+    return Console().width if sys.stdout.isatty() else _WIDE
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the names in a list separated by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 @contextmanager

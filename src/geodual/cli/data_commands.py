@@ -9,15 +9,22 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from geodual.funds import DataError, check_leakage, compute_factors, fetch_universe, read_nav
+from geodual.funds import DataError, check_leakage, compute_factors, fetch_universe, read_config, read_nav
 from geodual.funds.atomic_file import write_atomically
 from geodual.funds.decisions.named_metrics import NAMES
 
-from .console import Json, Quiet, plain_records, print_json, print_table, progress_of, say
-
-Nav = Annotated[
-    Path, typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long; gzip too) or Parquet.")
-]
+from .console import (
+    ConfigFile,
+    Json,
+    Nav,
+    Quiet,
+    plain_records,
+    print_json,
+    print_table,
+    progress_of,
+    say,
+    split_names,
+)
 
 
 def run_check(
@@ -38,9 +45,13 @@ def run_check(
     if as_json:
         print_json({"funds": panel.nav.shape[1], "days": len(panel.nav), "findings": plain_records(findings)})
     else:
-        shown = findings if every or findings.empty else findings[findings["matters"]]
+        shown = findings
+        if not every and len(findings):
+            shown = findings[findings["matters"] | (findings["fund"] == "")]
         if len(shown):
-            print_table(shown.assign(matters=shown["matters"].map({True: "yes", False: ""})))
+            print_table(
+                shown.assign(matters=shown["matters"].map({True: "yes", False: ""})), figures=["count"]
+            )
         if not quiet:
             first, last = (str(day.date()) for day in panel.nav.index[[0, -1]])
             say(f"{panel.nav.shape[1]} funds, {len(panel.nav)} days from {first} to {last}.")
@@ -50,7 +61,8 @@ def run_check(
 
 def run_check_leakage(
     nav: Nav,
-    metrics: Annotated[str, typer.Option(help="Metrics, separated by commas.")] = ",".join(NAMES),
+    metrics: Annotated[str, typer.Option(help="Metrics, separated by commas. (default: all six)")] = "",
+    config: ConfigFile = None,
     days: Annotated[int, typer.Option(help="Rebalance days to test.")] = 3,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -61,14 +73,16 @@ def run_check_leakage(
 
     geodual check-leakage nav.csv --metrics euclidean,rpdml
     """
-    names = tuple(name.strip() for name in metrics.split(",") if name.strip())
+    settings = read_config(config) if config else {}
+    settings["metrics"] = split_names(metrics) if metrics else settings.get("metrics", NAMES)
     with progress_of("testing", quiet or as_json) as progress:
-        checks = check_leakage(read_nav(nav), names, n_days=days, progress=progress)
+        checks = check_leakage(read_nav(nav), n_days=days, progress=progress, **settings)
     table = pd.DataFrame([asdict(check) | {"passed": check.passed} for check in checks])
     if as_json:
         print_json(plain_records(table))
     elif not quiet or not table["passed"].all():
-        print_table(table.assign(passed=table["passed"].map({True: "yes", False: "NO"})))
+        shown = table.assign(passed=table["passed"].map({True: "yes", False: "NO"}))
+        print_table(shown, figures=["compared", "differing"])
         say("No decision looks ahead." if table["passed"].all() else "Some decisions look ahead.")
     raise typer.Exit(0 if table["passed"].all() else 1)
 

@@ -21,7 +21,7 @@ from geodual.funds.decisions.named_metrics import named_metric
 from geodual.funds.reading.table_file import read_table
 from geodual.metric import RPDMLCV, EuclideanMetric
 
-from .console import Json, Quiet, print_json, print_table, say
+from .console import Json, Quiet, print_json, print_table, say, split_names
 
 _FOLDS = 5
 _SHOWN = 10
@@ -52,7 +52,7 @@ def run_learn(
     """
     if out.suffix != ".npz":
         raise DataError(f"{out}: the metric is saved as .npz. Name the file so.")
-    X, y = _read_labelled(table, target, [name.strip() for name in ignore.split(",") if name.strip()])
+    X, y = _read_labelled(table, target, split_names(ignore))
     learner = RPDMLCV(random_state=0) if metric == "rpdmlcv" else named_metric(metric)
     scaler = StandardScaler().fit(X)
     fitted = _fit(learner, scaler.transform(X), y)
@@ -76,7 +76,7 @@ def run_learn(
     _show(result, fitted, X.columns, out, quiet, as_json)
 
 
-def _read_labelled(path: Path, target: str, ignored: list[str]) -> tuple[pd.DataFrame, Any]:
+def _read_labelled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[pd.DataFrame, Any]:
     """Return numeric features and classes, or say which cell is in the way."""
     table = read_table(path)
     names = list(table.names)
@@ -133,7 +133,9 @@ def _show(
         return
     if importances is not None:
         table = pd.DataFrame({"feature": names, "share": importances}).nlargest(_SHOWN, "share")
-        print_table(table.assign(share=table["share"].map("{:.1%}".format)), "Features that matter most")
+        print_table(
+            table.assign(share=table["share"].map("{:.1%}".format)), "Features that matter most", ["share"]
+        )
     if result["accuracy"] is not None:
         say(
             f"k-NN accuracy, cross-validated: {result['accuracy']:.1%} "

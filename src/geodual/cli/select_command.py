@@ -8,22 +8,32 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from geodual.funds import Selection, read_nav, select
+from geodual.funds import Selection, read_config, read_nav, select
 from geodual.funds.atomic_file import write_atomically
 
-from .console import Jobs, Json, Quiet, plain_records, print_json, print_table, progress_of, say
+from .console import (
+    ConfigFile,
+    Jobs,
+    Json,
+    Nav,
+    Quiet,
+    plain_records,
+    print_json,
+    print_table,
+    progress_of,
+    say,
+)
 
 _LEFT_OUT_SHOWN = 10
 
 
 def run_select(
-    nav: Annotated[
-        Path, typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long; gzip too) or Parquet.")
-    ],
+    nav: Nav,
     as_of: Annotated[str | None, typer.Option(help="Day of the decision. (default: the last row)")] = None,
-    top: Annotated[int, typer.Option(help="How many funds.")] = 10,
+    top: Annotated[int | None, typer.Option(help="How many funds. (default: 10)")] = None,
     metric: Annotated[str, typer.Option(help="euclidean, mahalanobis, lmnn, itml, gmml or rpdml.")] = "rpdml",
-    label: Annotated[str, typer.Option(help="sign or median.")] = "sign",
+    label: Annotated[str | None, typer.Option(help="sign or median. (default: sign)")] = None,
+    config: ConfigFile = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write the picks to this file too.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with the reasons too.")] = None,
     jobs: Jobs = -1,
@@ -40,9 +50,13 @@ def run_select(
 
     geodual select nav.csv --as-of 2016-12-30 --top 5 --json
     """
+    settings = read_config(config) if config else {}
+    settings |= {name: value for name, value in (("top", top), ("label", label)) if value is not None}
+    for name in ("metrics", "tune"):
+        settings.pop(name, None)
     panel = read_nav(nav)
     with progress_of("past decisions", quiet or as_json) as progress:
-        selection = select(panel, as_of, metric, top, label=label, n_jobs=jobs, progress=progress)
+        selection = select(panel, as_of, metric, n_jobs=jobs, progress=progress, **settings)
     if csv is not None:
         write_atomically(csv, lambda path: selection.picks.to_csv(path, index=False, lineterminator="\n"))
     if html is not None:
@@ -76,12 +90,15 @@ def _print_selection(selection: Selection, quiet: bool) -> None:
             "rank": picks["rank"],
             "fund": picks["fund"],
             "forecast": picks["forecast"].map(lambda value: f"{100 * value:.1f} %"),
-            "80 % of past picks of that rank": past,
+            "80 % of past picks": past,
             "near by": picks["factors"],
             "neighbours": picks["neighbours"],
         }
     )
-    print_table(shown, f"Picks of {selection.metric} on {selection.as_of.date()}, for the period ahead")
+    figures = ("rank", "forecast", "80 % of past picks")
+    print_table(
+        shown, f"Picks of {selection.metric} on {selection.as_of.date()}, for the period ahead", figures
+    )
     for remark in selection.remarks:
         say(f"Note: {remark}")
     if not quiet and len(selection.left_out):

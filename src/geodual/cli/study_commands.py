@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,11 +24,24 @@ from geodual.funds import (
 )
 from geodual.funds.summary import summarise
 
-from .console import Jobs, Json, Quiet, print_json, print_table, progress_of, say
+from .console import (
+    ConfigFile,
+    Jobs,
+    Json,
+    Nav,
+    Quiet,
+    page_width,
+    print_json,
+    print_table,
+    progress_of,
+    say,
+    split_names,
+)
 
-Nav = Annotated[
-    Path, typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long; gzip too) or Parquet.")
-]
+_FORECASTS = ("IC", "ICIR", "t", "95 % interval", "hit rate")
+_PORTFOLIOS = ("return", "volatility", "Sharpe", "drawdown", "turnover")
+_TABLE_WIDTH = 118  # columns that Table 1 takes
+
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
 Metrics = Annotated[str | None, typer.Option(help="Metrics, separated by commas. (default: all six)")]
 
@@ -40,7 +54,7 @@ def run_backtest(
     index_column: Annotated[
         str | None, typer.Option(help="Column of the index file. (default: its only one, or 930950)")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with settings; options override it.")] = None,
+    config: ConfigFile = None,
     metrics: Metrics = None,
     label: Annotated[str | None, typer.Option(help="sign or median. (default: sign)")] = None,
     k: Annotated[int | None, typer.Option(help="Neighbours a forecast averages. (default: 10)")] = None,
@@ -134,7 +148,7 @@ def _settings(given: dict[str, Any], config: Path | None) -> dict[str, Any]:
     names = {field.name for field in fields(StudyConfig)}
     settings |= {name: value for name, value in given.items() if name in names and value is not None}
     if isinstance(settings.get("metrics"), str):
-        settings["metrics"] = tuple(name.strip() for name in settings["metrics"].split(",") if name.strip())
+        settings["metrics"] = split_names(settings["metrics"])
     return settings
 
 
@@ -156,10 +170,7 @@ def _run(
     if as_json:
         print_json(summarise(study))
         return
-    periods = [period for period in ("validation", "test") if len(study.decided(period))]
-    for period in (*periods, "both") if len(periods) == 2 else periods:
-        print_table(_table1(study, period), f"Table 1, {period}")
-        say("")
+    _print_table1(study)
     for name, parameters in study.chosen.items():
         say(f"Chosen on the validation period: {name} {parameters}")
     if not quiet:
@@ -169,28 +180,49 @@ def _run(
 
 
 def _check_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise DataError(f"{out}: there is a file of that name. Choose another folder with --out.")
+    """Raise unless the folder is there or can be made; make nothing yet."""
+    there = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise DataError(f"{there}: this is a file, not a folder. Choose another folder with --out.")
+    if not os.access(there, os.W_OK):
+        raise DataError(f"{there}: not allowed to write there. Choose another folder with --out.")
+
+
+def _print_table1(study: Study) -> None:
+    """Print Table 1 of each period; on a narrow terminal the forecasts first and the portfolios below."""
+    periods = [period for period in ("validation", "test") if len(study.decided(period))]
+    for period in (*periods, "both") if len(periods) == 2 else periods:
+        table = _table1(study, period)
+        parts = [table]
+        if page_width() < _TABLE_WIDTH:
+            parts = [table[["metric", *names]] for names in (_FORECASTS, _PORTFOLIOS)]
+        for part in parts:
+            print_table(part, f"Table 1, {period}", _FORECASTS + _PORTFOLIOS)
+            say("")
+    if len(periods) == 1:
+        say(f"There is no {'test' if periods == ['validation'] else 'validation'} period in these data.")
 
 
 def _table1(study: Study, period: str) -> pd.DataFrame:
     """Return Table 1 of a period as text."""
     table = study.table().loc[period]
-    return pd.DataFrame(
-        {
-            "metric": [study.index_name if name == "index" else name for name in table.index],
-            "IC": list(map(_plus_minus, table["ic_mean"], table["ic_std"])),
-            "ICIR": table["icir"].map(_figure),
-            "t": table["t"].map(_figure),
-            "95 % interval": list(map(_interval, table["low"], table["high"])),
-            "hit rate": table["hit_rate"].map(_percent),
-            "return": table["annual_return"].map(_percent),
-            "volatility": table["volatility"].map(_percent),
-            "Sharpe": table["sharpe"].map(_figure),
-            "drawdown": table["max_drawdown"].map(_percent),
-            "turnover": table["turnover"].map(_percent),
-        }
+    forecasts = (
+        list(map(_plus_minus, table["ic_mean"], table["ic_std"])),
+        table["icir"].map(_figure),
+        table["t"].map(_figure),
+        list(map(_interval, table["low"], table["high"])),
+        table["hit_rate"].map(_percent),
     )
+    portfolios = (
+        table["annual_return"].map(_percent),
+        table["volatility"].map(_percent),
+        table["sharpe"].map(_figure),
+        table["max_drawdown"].map(_percent),
+        table["turnover"].map(_percent),
+    )
+    names = [study.index_name if name == "index" else name for name in table.index]
+    columns = dict(zip(_FORECASTS + _PORTFOLIOS, forecasts + portfolios, strict=True))
+    return pd.DataFrame({"metric": names, **columns})
 
 
 def _figure(value: float) -> str:
@@ -198,7 +230,7 @@ def _figure(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return "" if pd.isna(value) else f"{100.0 * value:.1f} %"
+    return "" if pd.isna(value) else f"{round(100.0 * value, 1) + 0.0:.1f} %"
 
 
 def _plus_minus(mean: float, std: float) -> str:

@@ -118,8 +118,11 @@ def synthetic_universe(
     Universe
         ``panel, index, expected_returns``.
     """
-    if n_funds < 1 or not signal >= 0.0:
-        raise DataError(f"`n_funds` must be positive and `signal` not negative, got {n_funds} and {signal}.")
+    if n_funds < 1 or seed < 0 or not 0.0 <= signal < np.inf:
+        raise DataError(
+            "`n_funds` must be positive, `seed` and `signal` not negative, "
+            f"got {n_funds}, {seed} and {signal}."
+        )
     days = _trading_days(start, end)
     rng = np.random.default_rng(seed)
     kinds = rng.choice(len(_KINDS), size=n_funds, p=[kind.share for kind in _KINDS.values()])
@@ -138,7 +141,10 @@ def synthetic_universe(
 
 def _trading_days(start: str, end: str) -> pd.DatetimeIndex:
     """Return weekdays without the long Chinese holidays (roughly: the lunar ones move in truth)."""
-    days = pd.bdate_range(start, end, name="date")
+    try:
+        days = pd.bdate_range(start, end, name="date")
+    except ValueError:
+        raise DataError(f"`start` and `end` must be dates such as 2012-01-04, got {start}, {end}.") from None
     closed = np.zeros(len(days), dtype=bool)
     for month, first, last in _HOLIDAYS:
         closed |= (days.month == month) & (days.day >= first) & (days.day <= last)
