@@ -282,7 +282,9 @@ def test_an_interrupted_run_goes_on(nav_file, tmp_path) -> None:
     )
     finished = tmp_path / "run" / ".finished"
     deadline = time.monotonic() + 60.0
-    while len(list(finished.rglob("*.npz"))) < 2 and process.poll() is None and time.monotonic() < deadline:
+    while process.poll() is None and time.monotonic() < deadline:
+        if len(list(finished.rglob("[!.]*.npz"))) >= 2:
+            break
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
@@ -290,8 +292,7 @@ def test_an_interrupted_run_goes_on(nav_file, tmp_path) -> None:
         pytest.skip("it was faster than the signal")
     assert process.returncode == 130
     assert "again" in err
-    kept = {path: path.stat().st_mtime_ns for path in finished.rglob("*.npz")}
-    assert len(kept) >= 2
+    assert len(list(finished.rglob("[!.]*.npz"))) >= 2
     again = subprocess.run([*program, *arguments, "--json"], capture_output=True, text=True, check=True)
     assert json.loads(again.stdout)["rebalances"] > 0
     assert not finished.exists()
@@ -309,3 +310,55 @@ def test_select_writes_a_page_that_escapes_names(geodual, nav_file, tmp_path) ->
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     for pick in json.loads(out)["picks"]:
         assert f"{100 * abs(pick['forecast']):.1f}" in page
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("demo", "--start", "x"), ("demo", "--seed", -1), ("demo", "--funds", 0), ("demo", "--jobs", 0)],
+    ids=lambda arguments: arguments[1],
+)
+def test_bad_options_of_the_demo_end_with_2(arguments, geodual, tmp_path) -> None:
+    code, out, err = geodual(*arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_configuration_with_wrong_types_ends_with_2(geodual, nav_file, tmp_path) -> None:
+    for setting in ("metrics = 5", 'k = "ten"', "metrics = [1]", 'cost = "low"', "tune = 1"):
+        (tmp_path / "study.toml").write_text(setting, "utf-8")
+        code, _, err = geodual("backtest", nav_file, "--config", "study.toml", "--out", "run")
+        assert code == 2, setting
+        assert f"`{setting.split()[0]}`" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_table_1_is_whole_on_a_narrow_terminal(geodual, nav_file, monkeypatch) -> None:
+    for module in ("console", "study_commands"):
+        monkeypatch.setattr(f"geodual.cli.{module}.page_width", lambda: 80)
+    _, out, _ = geodual("backtest", nav_file, "--out", "run", *quick("--quiet"))
+    assert "…" not in out.replace(" … ", "")
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("euclidean") == 6
+
+
+def test_the_settings_of_a_study_serve_select_and_the_leakage_check(geodual, nav_file, tmp_path) -> None:
+    (tmp_path / "study.toml").write_text(
+        'metrics = ["gmml"]\nk = 3\ntop = 4\nfrequency = "monthly"\n', "utf-8"
+    )
+    record = json.loads(
+        geodual("select", nav_file, "--config", "study.toml", "--metric", "gmml", "--jobs", 1, "--json")[1]
+    )
+    assert len(record["picks"]) == 4
+    assert len(record["neighbours"]) == 12
+    checks = json.loads(
+        geodual("check-leakage", nav_file, "--config", "study.toml", "--days", 1, "--json")[1]
+    )
+    assert {check["metric"] for check in checks} == {"gmml"}
+
+
+def test_it_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "geodual", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("geodual ")

@@ -11,7 +11,7 @@ import pytest
 
 from geodual.funds import backtest, synthetic_universe
 from geodual.funds.report import write_report
-from geodual.funds.report.wording import format_percent
+from geodual.funds.report.wording import VIEWS, format_percent
 from tests.browser.hostile_study import HOSTILE, hostile_study
 
 pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
@@ -198,6 +198,7 @@ def test_a_fund_is_explained_whatever_its_name(page):
     assert reason.find_element(By.CSS_SELECTOR, "h3").text == HOSTILE
     assert len(reason.find_elements(By.CSS_SELECTOR, "tbody tr")) == study.config.k
     assert len(reason.find_elements(By.CSS_SELECTOR, ".factors li")) == 10
+    assert [title.text for title in reason.find_elements(By.CSS_SELECTOR, "h4")] == list(VIEWS.values())
     assert button.get_attribute("aria-pressed") == "true"
     assert find(page, "h1").text.startswith(HOSTILE)
     assert find_all(page, "img") == []

@@ -157,6 +157,27 @@ def test_a_saved_study_needs_its_decisions_no_more(panel, tmp_path):
     assert not list((tmp_path / "kept").rglob("*.npz"))
 
 
+def test_what_an_interrupted_run_with_other_settings_left_goes_too(panel, tmp_path):
+    kept = tmp_path / "run" / ".finished"
+    backtest(panel, metrics="euclidean", k=3, checkpoint_folder=kept)
+    study = backtest(panel, metrics="euclidean", checkpoint_folder=kept)
+    study.save(tmp_path / "run")
+    assert not kept.exists()
+
+
+def test_a_folder_that_another_run_cleared_does_not_stop_this_one(tmp_path, decision, monkeypatch):
+    ours, other = (Checkpoints(tmp_path / ".finished", [name]) for name in ("ours", "other"))
+    save = np.savez
+
+    def clear_while_saving(place, **arrays):
+        save(place, **arrays)
+        other.clear()
+
+    monkeypatch.setattr(np, "savez", clear_while_saving)
+    ours.save(decision)
+    assert ours.load(DAY, decision.metric) is None
+
+
 def test_saving_removes_nothing_but_the_decisions_of_the_study(panel, tmp_path):
     (tmp_path / "mine.txt").write_text("precious")
     other = backtest(panel, metrics="euclidean", k=3, checkpoint_folder=tmp_path)

@@ -18,7 +18,8 @@ from geodual.funds.decisions.cross_section import CrossSection
 from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.named_metrics import resolve_metrics
 from geodual.funds.decisions.observations import Training
-from geodual.metric import GMML, RPDML, EuclideanMetric
+from geodual.funds.records import reasons_table
+from geodual.metric import GMML, RPDML, EuclideanMetric, MahalanobisMetric
 
 DAY = pd.Timestamp("2016-12-30")
 
@@ -114,9 +115,10 @@ def slow_shares(metric, training, today, made):
         V = [training.features[training.funds.get_loc(fund)] - x for fund in funds]
         for v, distance in zip(V, made.distances[len(near)], strict=True):
             assert v @ W @ v == pytest.approx(distance**2, rel=1e-8)
-        near.append(sum(v * (W @ v) for v in V) / sum(v @ W @ v for v in V))
-        apart.append(x * (W @ x) / (x @ W @ x))
-    return np.array(near), np.array(apart)
+        to_all = np.mean([(c - x) * (W @ (c - x)) for c in training.features], axis=0)
+        near.append(to_all - np.mean([v * (W @ v) for v in V], axis=0))
+        apart.append(x * (W @ x))
+    return tuple(np.array([part / sum(map(abs, part)) for part in parts]) for parts in (near, apart))
 
 
 @pytest.mark.parametrize(
@@ -142,10 +144,53 @@ def test_reasons_are_right_or_absent(metric):
     for found, right in zip((made.near, made.apart), expected, strict=True):
         if np.isfinite(found).all():
             assert np.allclose(found, right, rtol=1e-7, atol=1e-9)
-            assert np.allclose(found.sum(axis=1), 1.0)
+            assert np.allclose(np.abs(found).sum(axis=1), 1.0)
         else:
             assert np.isnan(found).all()
             assert not isinstance(metric, EuclideanMetric | GMML | RPDML)
+
+
+def test_what_made_neighbours_near_is_where_they_agree():
+    """In the first factor they are as far from the pick as all are, in the second they agree with it."""
+    agree, differ = np.full(3, 2.0), np.linspace(-3.0, 3.0, 9)
+    neighbours = np.column_stack([np.linspace(-2.0, 2.0, 3), agree])
+    others = np.column_stack([differ, differ - 8.0])
+    training = training_set(np.vstack([neighbours, others]), [0.3] * 3 + [-0.1] * 9)
+    made = make(training, today_of([[0.0, 2.0], [0.0, -8.0]]), k=3, top=1)
+    assert sorted(made.neighbours[0]) == ["T00", "T01", "T02"]
+    ((first, second),) = made.near
+    assert second > 0.9
+    assert second > first
+    table = reasons_table([made], ["differs", "agrees"])
+    assert table[table["view"] == "near"]["factor"].tolist() == ["agrees", "differs"]
+
+
+def test_a_factor_in_which_neighbours_differ_more_has_a_negative_share_and_comes_last():
+    training = training_set([[-2.0, 0.0], [2.0, 0.0], *[[0.1, 9.0]] * 6], [0.2, 0.2, *[-0.1] * 6])
+    made = make(training, today_of([[0.0, 0.0]]), k=2, top=1)
+    to_all, to_neighbours = (np.array([8.06, 486.0]) / 8, np.array([4.0, 0.0]))
+    expected = to_all - to_neighbours
+    assert made.near[0] == pytest.approx(expected / np.abs(expected).sum())
+    assert made.near[0, 0] < 0.0
+    table = reasons_table([made], ["more", "less"])
+    assert table[table["view"] == "near"]["factor"].tolist() == ["less", "more"]
+
+
+def test_shares_stay_within_one_for_correlated_factors():
+    rng = np.random.default_rng(2)
+    common = rng.standard_normal((60, 1))
+    training = training_set(common + 1e-3 * rng.standard_normal((60, 5)), rng.standard_normal(60))
+    today = today_of(common[:20] + 1e-3 * rng.standard_normal((20, 5)))
+    made = make(training, today, MahalanobisMetric(), k=5, top=5)
+    assert (made.apart < 0.0).any()
+    for shares in (made.near, made.apart):
+        assert np.abs(shares).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_nothing_made_them_near_if_all_are_neighbours():
+    training, today = random_case()
+    made = make(training, today, k=40, top=3)
+    assert np.array_equal(made.near, np.zeros((3, 6)))
 
 
 class Squares(TransformerMixin, BaseEstimator):

@@ -139,6 +139,83 @@ def test_weekly_rows_are_not_taken_for_days() -> None:
     assert "7 days apart" in finding.message
 
 
+def test_a_table_of_all_days_has_weekends_and_days_on_which_nothing_moves() -> None:
+    nav = clean_table()
+    every = nav.reindex(pd.date_range(nav.index[0], nav.index[-1], name="date")).ffill()
+    weekends = [day for day in every.index if day.weekday() >= 5]
+    for kind in ("weekend", "still-day"):
+        (finding,) = found(every, kind)
+        assert (finding.fund, finding.matters, finding.count) == ("", True, len(weekends))
+        assert finding.date == f"{weekends[0]:%Y-%m-%d}"
+
+
+@pytest.mark.parametrize(("count", "is_found"), [(6, False), (7, True)])
+def test_a_few_weekends_are_no_matter(count: int, is_found: bool) -> None:
+    """Some funds publish a value on the last day of a half-year; 2 % of the rows are the limit."""
+    nav = clean_table()
+    days = list(nav.index)
+    for week in range(count):
+        friday = 2 + 5 * week
+        days[friday] += pd.Timedelta(days=1)
+    assert [f.count for f in found(nav.set_axis(pd.DatetimeIndex(days)), "weekend")] == [count] * is_found
+
+
+@pytest.mark.parametrize(("missing", "is_found"), [(6, False), (7, True)])
+def test_rows_on_which_most_living_funds_have_no_value_matter(missing: int, is_found: bool) -> None:
+    nav = clean_table()
+    nav.iloc[[150, 200], :missing] = np.nan
+    findings = found(nav, "sparse-day")
+    assert [(f.fund, f.date, f.count, f.matters) for f in findings] == [("", day(150), 2, True)] * is_found
+
+
+def test_funds_that_are_not_born_or_closed_are_not_missing() -> None:
+    nav = clean_table()
+    nav.iloc[:100, :5] = np.nan
+    nav.iloc[90:, 5:] = np.nan
+    assert not found(nav.drop(nav.index[90:100]), "sparse-day")
+
+
+@pytest.mark.parametrize(("funds", "is_found"), [(9, False), (10, True)])
+def test_it_takes_ten_funds_to_call_a_day_still(funds: int, is_found: bool) -> None:
+    nav = clean_table().iloc[:, :funds]
+    nav.iloc[60] = nav.iloc[59].to_numpy()
+    assert [(f.date, f.count, f.matters) for f in found(nav, "still-day")] == [(day(60), 1, True)] * is_found
+    nav.iloc[60, 0] *= 1.001
+    assert not found(nav, "still-day")
+
+
+@pytest.mark.parametrize("decimals", [3, 4])
+def test_share_classes_are_twins(decimals: int) -> None:
+    """The second class pays 0.4 % a year more, the third starts from another level; NAVs are rounded."""
+    nav = clean_table()
+    fee = np.exp(-0.004 * np.arange(N_DAYS) / 252)
+    nav["A"], nav["C"] = nav["000007"] * fee, 2.5 * nav["000003"]
+    (finding,) = found(nav.round(decimals), "twin")
+    assert (finding.fund, finding.matters, finding.count) == ("", False, 4)
+    assert "000003 and C" in finding.message
+
+
+def test_trackers_of_one_index_and_steady_funds_are_no_twins() -> None:
+    """A tracking error of 1 % a year tells two funds apart, and so does the wobble of two steady ones."""
+    rng = np.random.default_rng(0)
+    nav = clean_table()
+    for name in ("first", "second"):
+        nav[name] = nav["000007"] * np.exp(np.cumsum(rng.normal(0.0, 0.01 / 252**0.5, N_DAYS)))
+    for name in ("third", "fourth"):
+        nav[name] = 1.0 + 0.0001 * np.arange(N_DAYS) + rng.normal(0.0, 1e-5, N_DAYS)
+    nav["fifth"], nav["sixth"], nav["seventh"] = 1.1, 1.7, np.exp(0.0001 * np.arange(N_DAYS))
+    assert not found(nav, "twin")
+
+
+def test_twins_are_found_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    nav = clean_table()
+    nav["999999"] = nav["000000"]
+    expected = found(nav, "twin")
+    monkeypatch.setattr("geodual.funds.reading.quality._BLOCK", 5)
+    assert expected == found(nav, "twin")
+    assert expected[0].count == 2
+
+
 def test_a_short_table_is_said_to_be_short() -> None:
     assert not found(clean_table().iloc[:121], "short")
     (finding,) = found(clean_table().iloc[:120], "short")

@@ -179,6 +179,24 @@ def test_an_empty_fund_is_dropped_and_remarked() -> None:
     assert [finding.fund for finding in panel.findings if finding.kind == "empty-fund"] == ["empty"]
 
 
+@pytest.mark.parametrize("make", [pd.bdate_range, pd.date_range])
+def test_days_without_a_value_are_left_out_and_remarked(make: Callable[..., pd.DatetimeIndex]) -> None:
+    holidays = NAV.drop(NAV.index[[3, 7]])
+    days = make(NAV.index[0], NAV.index[-1])
+    panel = read_nav(holidays.reindex(days).rename_axis("date"))
+    assert panel.digest == Panel(holidays).digest
+    (finding,) = [finding for finding in panel.findings if finding.kind == "empty-day"]
+    added = days.difference(holidays.index)
+    assert (finding.matters, finding.count, finding.date) == (False, len(added), f"{added[0]:%Y-%m-%d}")
+
+
+def test_one_day_with_values_is_too_few() -> None:
+    blank = NAV.iloc[:3].copy()
+    blank.iloc[[0, 2]] = np.nan
+    with pytest.raises(DataError, match=f"one day only, {NAV.index[1]:%Y-%m-%d}"):
+        read_nav(blank)
+
+
 def test_whole_numbers_as_names_become_text_as_they_are() -> None:
     assert list(read_nav(NAV.set_axis([1, 2, 3, 4, 5], axis=1)).nav.columns) == ["1", "2", "3", "4", "5"]
 

@@ -44,6 +44,19 @@ def test_a_quarter_that_is_not_over_has_no_rebalance_day(last, is_over):
     assert as_text(days[:3]) == ["2016-03-31", "2016-06-30", "2016-09-30"]
 
 
+@pytest.mark.parametrize(
+    ("last", "is_over"),
+    [
+        ("2020-01-23", True),  # the Spring Festival took the six weekdays that follow
+        ("2020-01-22", True),
+        ("2020-01-21", False),
+    ],
+)
+def test_a_month_may_end_with_a_long_holiday(last, is_over):
+    days = rebalance_days(weekdays("2019-12-02", last), "monthly")
+    assert as_text(days) == ["2019-12-31"] + [last] * is_over
+
+
 def test_an_earlier_period_is_over_however_early_its_last_row():
     days = weekdays("2016-01-04", "2016-02-15").append(weekdays("2016-04-01", "2016-06-30"))
     assert as_text(rebalance_days(days)) == ["2016-02-15", "2016-06-30"]

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import backtest
+from geodual.funds import backtest, synthetic_universe
+from geodual.funds.reading.quality import inspect_quality
 from geodual.funds.report import render_report, write_report
 from geodual.funds.report.headline import write_headline
 from geodual.funds.report.tables import compare_by_period, measure_costs, measure_fifths
@@ -249,6 +250,14 @@ def test_headline_of_two_quarters_claims_nothing(study):
     headline = headline_of(replace(study, ic=late))
     assert "too short a record to tell from noise" in headline.sentence
     assert "2 quarters are few: p-values and intervals are optimistic." in headline.notes
+
+
+def test_headline_warns_of_funds_that_all_survived(study):
+    assert not any("lives to the last day" in note for note in headline_of(study).notes)
+    findings = inspect_quality(synthetic_universe(5, "2012-01-04", "2012-03-30", seed=1).panel.nav)
+    survived = replace(study, findings=tuple(f for f in findings if f.kind == "survivorship"))
+    assert headline_of(survived).notes[-1].startswith("Every fund lives to the last day")
+    assert "returns are likely too good" in render_report(survived)
 
 
 def test_a_study_with_nothing_realised_is_rendered(study):

@@ -147,6 +147,24 @@ def test_a_failing_write_leaves_whole_files(small_study, tmp_path, monkeypatch):
     assert after == before
 
 
+def test_two_saves_into_one_folder_do_not_collide(small_study, small_folder, tmp_path, monkeypatch):
+    original, waiting = pd.DataFrame.to_csv, ["the other run"]
+
+    def save_meanwhile(self, place=None, **options):
+        text = original(self, place, **options)
+        if waiting and place is not None and "predictions" in place.name:
+            waiting.clear()
+            small_study.save(tmp_path)
+        return text
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", save_meanwhile)
+    small_study.save(tmp_path)
+    assert not waiting
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {
+        file.name: file.read_bytes() for file in small_folder.iterdir()
+    }
+
+
 @pytest.fixture(scope="module")
 def flat_folder(tmp_path_factory):
     """Flat funds have neither ICs nor ratios, and this panel no findings."""

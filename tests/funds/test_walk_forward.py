@@ -1,5 +1,7 @@
 """The whole study against a slow one in loops; parallel, permuted, interrupted and resumed."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor, NeighborhoodComponentsAnalysi
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from geodual.funds import DataError, Panel, backtest, compute_factors
+from geodual.funds import DataError, Panel, StudyConfig, backtest, compute_factors
 from geodual.metric import GMML, EuclideanMetric
 
 TABLES = ("predictions", "ic", "holdings", "equity", "trades", "neighbours", "reasons", "universe")
@@ -180,10 +182,36 @@ def test_an_index_is_taken_at_its_last_known_level(universe):
 
 
 def test_an_index_that_begins_too_late_is_refused(universe):
-    with pytest.raises(DataError, match="The index begins after the first trade, on 2012-12-31"):
+    message = "The index begins on 2013-01-10, after the first trade, on 2012-12-31"
+    with pytest.raises(DataError, match=message):
         backtest(universe.panel, universe.index.loc["2013-01-10":], metrics="euclidean")
-    with pytest.raises(DataError, match="no level from 2012-01-04 to 2014-12-31"):
-        backtest(universe.panel, universe.index.set_axis(universe.index.index + pd.Timedelta(days=4000)))
+    late = universe.index.loc["2013-01-01":]
+    with pytest.raises(DataError, match=f"begins on {late.index[0].date()}"):
+        backtest(universe.panel, late, metrics="euclidean")
+    lagged = backtest(universe.panel, late, metrics="euclidean", execution_lag=1)
+    assert lagged.equity["index"].iloc[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda levels: levels.iloc[:-6],
+        lambda levels: levels.loc[:"2012-12-01"],
+        lambda levels: levels.set_axis(levels.index - pd.Timedelta(days=4000)),
+    ],
+    ids=["six rows", "before the first trade", "before the data"],
+)
+def test_an_index_that_ends_too_early_is_refused_before_anything_is_learnt(universe, cut):
+    Counting.fits = 0
+    levels = cut(universe.index)
+    with pytest.raises(DataError, match=f"The index ends on {levels.index[-1].date()}, .* 2014-12-31"):
+        backtest(universe.panel, levels, metrics={"mine": Counting()})
+    assert Counting.fits == 0
+
+
+def test_an_index_may_end_five_rows_early(universe):
+    curve = backtest(universe.panel, universe.index.iloc[:-5], metrics="euclidean").equity["index"]
+    assert (curve.iloc[-5:] == curve.iloc[-6]).all()
 
 
 @pytest.mark.parametrize("n_rows", [20, 70, 200])
@@ -201,6 +229,24 @@ def test_it_takes_ten_funds_and_more_than_there_are_neighbours(universe, n_funds
     else:
         with pytest.raises(DataError, match=f"it takes {enough} funds with 120 values"):
             backtest(Panel(nav), metrics="euclidean", k=k)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
+def test_a_number_of_processes_that_is_none_is_refused(universe, n_jobs):
+    with pytest.raises(DataError, match="`n_jobs` must be a whole number other than 0, got"):
+        backtest(universe.panel, metrics="euclidean", n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("metrics", [5, None, 0.5])
+def test_metrics_that_are_no_names_are_refused(universe, metrics):
+    with pytest.raises(DataError, match="`metrics` must be names or a mapping to transformers, got"):
+        backtest(universe.panel, metrics=metrics)
+
+
+def test_the_signature_tells_the_settings_and_the_defaults_of_the_configuration():
+    parameters = inspect.signature(backtest).parameters
+    for name in ("k", "top", "label", "test_start", "cost", "execution_lag"):
+        assert parameters[name].default == getattr(StudyConfig(), name)
 
 
 def test_parallel_runs_give_the_same_bits(universe, study):

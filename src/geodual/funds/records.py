@@ -98,15 +98,15 @@ def neighbours_table(decisions: Sequence[Decision]) -> pd.DataFrame:
 def reasons_table(decisions: Sequence[Decision], factor_names: Sequence[str]) -> pd.DataFrame:
     """Return the factors that matter most for each pick: date, metric, fund, view, factor, share.
 
-    The view is "near" for the factors that make up most of its distances to its neighbours, and "apart" for
-    those that tell it from the middle of the universe.
+    The view is "near" for what made its neighbours near, the factors in which they differ from it much less
+    than all funds do, and "apart" for what tells it from the middle of the universe; largest shares first.
     """
     names, rows = np.array(factor_names), []
     for decision in decisions:
         for i, fund in enumerate(decision.funds.to_numpy()[decision.picks]):
             for view, shares in (("near", decision.near[i]), ("apart", decision.apart[i])):
                 if np.isfinite(shares).all():
-                    order = np.argsort(-np.abs(shares), kind="stable")[:_REASONS]
+                    order = np.argsort(-shares, kind="stable")[:_REASONS]
                     rows += [(decision.day, decision.metric, fund, view, names[j], shares[j]) for j in order]
     return pd.DataFrame(rows, columns=["date", "metric", "fund", "view", "factor", "share"])
 

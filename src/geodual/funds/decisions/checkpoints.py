@@ -17,6 +17,7 @@ from ..atomic_file import write_atomically
 from .decision import Decision
 
 _ARRAYS = ("forecast", "picks", "neighbours", "distances", "returns", "near", "apart")
+OWN_FOLDER = ".finished"  # beside a run, and made for decisions only
 
 
 class Checkpoints:
@@ -53,11 +54,16 @@ class Checkpoints:
         arrays["funds"], arrays["text"] = decision.funds.to_numpy(str), np.array(json.dumps(text))
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(decision.day, decision.metric)
-        write_atomically(path, lambda temporary: np.savez(temporary, **arrays))
+        with suppress(FileNotFoundError):  # another study was saved just now, which cleared the folder
+            write_atomically(path, lambda temporary: np.savez(temporary, **arrays))
 
     def clear(self) -> None:
-        """Remove the decisions made from these inputs: the study is saved."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Remove the decisions made from these inputs: the study is saved.
+
+        A folder called `.finished`, which holds nothing else, goes as a whole: what is left in it was made by
+        interrupted runs with other settings.
+        """
+        shutil.rmtree(self._root if self._root.name == OWN_FOLDER else self._folder, ignore_errors=True)
         with suppress(OSError):  # others' decisions are kept there
             self._root.rmdir()
 

@@ -45,10 +45,12 @@ class Decision:
     distances, returns : array of shape (n_picks, k)
         How far they are, and their returns in the period that is over.
     near : array of shape (n_picks, n_factors)
-        Share of each factor in the squared distances of a pick to its neighbours; NaN where the metric is not
-        linear.
+        What made a pick's neighbours near: by how much less they differ from it than all candidates do, in
+        mean squared distance, as a share of each factor; NaN where the metric is not linear. Negative where
+        they differ more.
     apart : array of shape (n_picks, n_factors)
-        Share of each factor in the squared distance of a pick from the middle of the universe.
+        Share of each factor in the squared distance of a pick from the middle of the universe; negative where
+        correlated factors make it smaller. The absolute values of shares add up to 1.
     label : str
         How the classes were made: "sign" or "median".
     seconds : float
@@ -105,9 +107,9 @@ def decide(
         fitted = _fit(name, estimator, training, today.day)
         candidates = _candidates(training, today, config.neighbours)
         rows, distances = _nearest(fitted, candidates, today, config)
-    forecast = np.sort(candidates.returns[rows], axis=1).mean(axis=1)  # sorted: equal sets give equal bits
-    picks = np.lexsort((today.funds.to_numpy(str), -forecast))[: config.top]
-    near, apart = _shares(fitted, candidates.features[rows[picks]], today.features[picks])
+        forecast = np.sort(candidates.returns[rows], axis=1).mean(axis=1)  # equal sets give equal bits
+        picks = np.lexsort((today.funds.to_numpy(str), -forecast))[: config.top]
+        near, apart = _shares(fitted, candidates.features, rows[picks], today.features[picks])
     return Decision(
         day=today.day,
         metric=name,
@@ -158,16 +160,23 @@ def _nearest(
     return rows[others].reshape(shape), distances[others].reshape(shape)
 
 
-def _shares(fitted: Any, neighbours: Array, picks: Array) -> tuple[Array, Array]:
-    """Split squared distances v′Wv among the factors as vⱼ(Wv)ⱼ, as shares of their sums."""
+def _shares(fitted: Any, candidates: Array, neighbours: Rows, picks: Array) -> tuple[Array, Array]:
+    """Return what made neighbours near and what sets picks apart, as shares of the factors."""
     A = _linear_map(fitted, picks)
     if A is None:
         unknown = np.full(picks.shape, np.nan)
         return unknown, unknown
     W = A @ A.T
-    differences = neighbours - picks[:, None, :]
-    near = np.einsum("pkj,pkj->pj", differences, differences @ W)
-    return _normalised(near), _normalised(picks * (picks @ W))
+    middle = candidates.mean(axis=0)
+    to_all = _split(candidates - middle, W).mean(axis=0) + _split(middle - picks, W)
+    to_neighbours = _split(candidates[neighbours] - picks[:, None, :], W).mean(axis=1)
+    apart = _split(picks, W)
+    return _normalised(to_all - to_neighbours, to_all), _normalised(apart, apart)
+
+
+def _split(v: Array, W: Array) -> Array:
+    """Split squared distances v′Wv among the factors, as vⱼ(Wv)ⱼ."""
+    return np.asarray(v * (v @ W))
 
 
 def _linear_map(fitted: Any, points: Array) -> Array | None:
@@ -178,6 +187,7 @@ def _linear_map(fitted: Any, points: Array) -> Array | None:
     return A if np.allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max()) else None
 
 
-def _normalised(parts: Array) -> Array:
-    total = parts.sum(axis=1, keepdims=True)
-    return np.asarray(parts / np.where(total > 0.0, total, 1.0))
+def _normalised(parts: Array, whole: Array) -> Array:
+    """Return parts over the sum of their absolute values; 0 where they are but rounding of the whole."""
+    total, size = (np.abs(terms).sum(axis=1, keepdims=True) for terms in (parts, whole))
+    return np.asarray(parts / np.where(total > 1e-12 * size, total, np.inf))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..config import StudyConfig, check_names
 from ..panel import DataError, Panel
-from .named_metrics import NAMES, resolve_metrics
+from .named_metrics import NAMES, metric_names, resolve_metrics
 from .observations import Observations
 from .rebalance import rebalance_days
 from .walk_forward import Progress, decision_rows, walk_forward
@@ -82,7 +82,7 @@ def check_leakage(
     -------
     tuple of LeakageCheck
     """
-    names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    names = metric_names(metrics)
     config = StudyConfig(metrics=names, **check_names(settings, "check_leakage"))
     forecast = forecaster or partial(
         forecast_days, estimators=resolve_metrics(metrics, config.random_state), config=config

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sklearn.base import clone
@@ -56,6 +56,15 @@ def named_metric(name: str, random_state: int = 0) -> Any:
 def is_default(name: str, estimator: Any) -> bool:
     """Tell whether an estimator is of the kind that goes by its name, so that `GRIDS` is about it."""
     return name in GRIDS and type(estimator) is type(named_metric(name))
+
+
+def metric_names(metrics: Any) -> tuple[str, ...]:
+    """Return the names in what a user gave as metrics: a name, names, or a mapping from names."""
+    if isinstance(metrics, str):
+        return (metrics,)
+    if not isinstance(metrics, Iterable):
+        raise DataError(f"`metrics` must be names or a mapping to transformers, got {metrics!r}.")
+    return tuple(metrics)
 
 
 def resolve_metrics(metrics: str | Sequence[str] | Mapping[str, Any], random_state: int) -> dict[str, Any]:

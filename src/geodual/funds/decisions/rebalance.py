@@ -9,13 +9,15 @@ from ..panel import DataError
 
 FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}
 MONTHS = {"monthly": 1, "quarterly": 3, "yearly": 12}
-_HOLIDAYS = 4  # weekdays at the end of a period on which exchanges may be closed
+# Weekdays at the end of a period on which exchanges may be closed; the Spring Festival can end January.
+_HOLIDAYS = {"monthly": 7, "quarterly": 4, "yearly": 4}
 
 
 def rebalance_days(days: pd.DatetimeIndex, frequency: str = "quarterly") -> pd.DatetimeIndex:
     """Return the last row of each period; a last period that is not over yet has none.
 
-    Whether it is over is judged from the last row alone: at most four weekdays may follow it in its period.
+    Whether it is over is judged from the last row alone: at most four weekdays may follow it in its period,
+    seven in a month.
 
     Parameters
     ----------
@@ -35,4 +37,4 @@ def rebalance_days(days: pd.DatetimeIndex, frequency: str = "quarterly") -> pd.D
     ends = days.to_series().groupby(days.to_period(FREQUENCIES[frequency])).max()
     day = pd.Timedelta(days=1)
     weekdays_left = np.busday_count((ends.iloc[-1] + day).date(), (ends.index[-1].end_time + day).date())
-    return pd.DatetimeIndex(ends if weekdays_left <= _HOLIDAYS else ends.iloc[:-1], name=days.name)
+    return pd.DatetimeIndex(ends if weekdays_left <= _HOLIDAYS[frequency] else ends.iloc[:-1], name=days.name)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
 from typing import Any
 
 import joblib
+import pandas as pd
 
 from ..config import StudyConfig
 from ..panel import DataError
@@ -28,7 +30,7 @@ def decision_rows(
     The last row of the data counts with `include_last` only: nothing can be earned after it.
     """
     last_row = observations.panel.nav.index[-1]
-    enough = max(_FEWEST, config.k + 1)
+    enough = _enough(config)
     rows = [
         t
         for t in range(1, len(observations.days))
@@ -42,6 +44,21 @@ def decision_rows(
             f"{MIN_HISTORY} values before a {config.frequency} rebalance day, and two such days more."
         )
     return rows
+
+
+def _enough(config: StudyConfig) -> int:
+    return max(_FEWEST, config.k + 1)
+
+
+def skipped_days(observations: Observations, config: StudyConfig, rows: list[int]) -> dict[pd.Timestamp, str]:
+    """Return the rebalance days that come late enough for a decision and have none, and why."""
+    days, index, skipped = observations.days, observations.panel.nav.index, {}
+    for t in range(1, len(days)):
+        if t not in rows and index[MIN_HISTORY - 1] <= days[t - 1] and days[t] < index[-1]:
+            known, teaching = len(observations.sections[t].funds), int(observations.seen(t).sum())
+            few = (known, "choose") if known < _enough(config) else (teaching, "learn")
+            skipped[days[t]] = f"{few[0]} funds to {few[1]} from, it takes {_enough(config)}"
+    return skipped
 
 
 def walk_forward(
@@ -78,6 +95,8 @@ def walk_forward(
     list of Decision
         By day, then by metric.
     """
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise DataError(f"`n_jobs` must be a whole number other than 0, got {n_jobs!r}.")
     tasks = [(t, name) for t in rows for name in estimators]
     made: dict[tuple[int, str], Decision] = {}
     for t, name in tasks:

@@ -67,6 +67,11 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
     nav, findings = _from_wide(table, date, days) if roles is None else _from_long(table, days, *roles)
     if not nav.notna().to_numpy().any():
         raise table.error("there is not one value", "Fill in the NAVs")
+    blank = nav.index[nav.isna().all(axis=1)]
+    if len(blank):
+        message = f"{len(blank)} days without one value; left out."
+        findings.append(Finding("empty-day", False, "", f"{blank.min():%Y-%m-%d}", len(blank), message))
+    nav = nav.drop(index=blank)
     if len(nav) < 2:
         raise table.error(f"there is one day only, {nav.index[0]:%Y-%m-%d}", "Give at least two")
     empty = nav.columns[nav.isna().all()]

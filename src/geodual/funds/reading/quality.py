@@ -1,4 +1,4 @@
-"""What to know of a NAV table before trusting a result: gaps, stale values, jumps, survivorship."""
+"""What to know of a NAV table before trusting a result: idle days, gaps, jumps, survivorship."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ JUMP_MOVE = 0.20
 MARKET_MULTIPLE = 4.0
 HOLIDAY_DAYS = 12
 SHORT_ROWS = 121
+WEEKEND_SHARE = 0.02
+ENOUGH_FUNDS = 10
+TWIN_ROWS = 250
+TWIN_DISTANCE = 0.0006
+TWIN_SHARE = 0.1
+TWIN_LEAST = 1e-6
+_BLOCK = 512
 
 Rows = NDArray[np.intp]
 Days = NDArray[Any]
@@ -36,6 +43,12 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
 
     - ``short``: fewer than 121 rows, too few for the longest factor;
     - ``calendar``: more than 12 calendar days between two rows, or rows that are not daily;
+    - ``weekend``: more than 2 % of the rows are Saturdays and Sundays;
+    - ``sparse-day``: rows on which most of the living funds, those between their first and their last value,
+      have none; ``still-day``: rows on which no fund moves, out of 10 or more;
+    - ``twin``: funds whose log NAV, less its trend over the last 250 rows, is that of another but for the
+      rounding of NAVs, as for share classes: rms of the difference below 0.0006 and a tenth of its own; for
+      information;
     - ``late-start``, ``early-end``, ``survivorship``: funds are born or end inside the table, or all live
       to its end; for information;
     - ``gap``: values missing between the first and the last of a fund; matters if over 5 rows in a row;
@@ -57,13 +70,23 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
     index = pd.DatetimeIndex(nav.index)
     values = np.asfortranarray(nav.to_numpy(float))
     days = index.strftime("%Y-%m-%d").to_numpy()
-    return (*_inspect_calendar(index), *_inspect_lives(values, days), *_inspect_funds(nav, values, days))
+    return (
+        *_inspect_calendar(index),
+        *_inspect_rows(values, days),
+        *_inspect_lives(values, days),
+        *_inspect_twins(nav),
+        *_inspect_funds(nav, values, days),
+    )
 
 
 def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
     if len(index) < SHORT_ROWS:
         message = f"{len(index)} rows; the factors need {SHORT_ROWS}."
         yield Finding("short", True, "", "", len(index), message)
+    weekends = np.flatnonzero(index.day_of_week >= 5)
+    if len(weekends) > WEEKEND_SHARE * len(index):
+        message = f"{len(weekends)} of {len(index)} rows are Saturdays or Sundays; leave such days out."
+        yield Finding("weekend", True, "", f"{index[weekends[0]]:%Y-%m-%d}", len(weekends), message)
     apart = np.diff(index.to_numpy()) / np.timedelta64(1, "D")
     if len(apart) and (usual := float(np.median(apart))) > LONG_GAP:
         message = f"Rows are {usual:g} days apart; the factors take them for trading days."
@@ -74,6 +97,21 @@ def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
         longest = f"the longest gap is {apart.max():.0f} days"
         message = f"More than {HOLIDAY_DAYS} days without a row, {len(wide)} times; {longest}."
         yield Finding("calendar", True, "", f"{index[wide[0]]:%Y-%m-%d}", len(wide), message)
+
+
+def _inspect_rows(values: Array, days: Days) -> Iterator[Finding]:
+    """Remark rows that are no trading days for most funds: no values, or those of the row before."""
+    given = ~np.isnan(values)
+    born, open_ = np.logical_or.accumulate(given), np.logical_or.accumulate(given[::-1])[::-1]
+    sparse = np.flatnonzero(2 * given.sum(axis=1) < (born & open_).sum(axis=1))
+    if len(sparse):
+        message = f"{len(sparse)} rows on which most of the living funds have no value; leave such days out."
+        yield Finding("sparse-day", True, "", days[sparse[0]], len(sparse), message)
+    known, moved = given[1:] & given[:-1], values[1:] != values[:-1]
+    still = np.flatnonzero((known.sum(axis=1) >= ENOUGH_FUNDS) & ~(known & moved).any(axis=1)) + 1
+    if len(still):
+        message = f"{len(still)} rows on which no fund moves, as on a holiday; leave such days out."
+        yield Finding("still-day", True, "", days[still[0]], len(still), message)
 
 
 def _inspect_lives(values: Array, days: Days) -> Iterator[Finding]:
@@ -89,8 +127,35 @@ def _inspect_lives(values: Array, days: Days) -> Iterator[Finding]:
         message = f"{len(early)} of {n_funds} funds end before the last day."
         yield Finding("early-end", False, "", days[early.min()], len(early), message)
     elif n_funds:
-        message = "Every fund lives to the last day: closed funds may be missing, and results too good."
+        message = (
+            "Every fund lives to the last day: closed ones seem to be missing, returns are likely too good."
+        )
         yield Finding("survivorship", False, "", days[-1], n_funds, message)
+
+
+def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
+    if len(nav) < SHORT_ROWS:
+        return
+    recent = nav.iloc[-TWIN_ROWS:].dropna(axis=1).sort_index(axis=1)
+    line = np.vander(np.linspace(-1.0, 1.0, len(recent)), 2)
+    levels = np.log(recent.to_numpy(float))
+    levels = (levels - line @ np.linalg.lstsq(line, levels)[0]) / np.sqrt(len(levels))
+    bent = np.square(levels).sum(axis=0) > TWIN_LEAST**2
+    names, levels = recent.columns.to_numpy()[bent], levels[:, bent]
+    square = np.square(levels).sum(axis=0)
+    limit = np.minimum(TWIN_DISTANCE**2, TWIN_SHARE**2 * square)
+    twins: dict[str, str] = {}
+    for start in range(0, len(square), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        apart = square[block, None] + square - 2.0 * levels[:, block].T @ levels
+        apart[np.arange(len(apart)), np.arange(len(apart)) + start] = np.inf
+        near = apart.argmin(axis=1)
+        found = np.flatnonzero(apart.min(axis=1) < limit[block])
+        twins |= {names[start + at]: names[near[at]] for at in found}
+    if twins:
+        pair = " and ".join(min(twins.items()))
+        message = f"{len(twins)} funds go the way of another one, as share classes do: {pair}, for one."
+        yield Finding("twin", False, "", "", len(twins), message)
 
 
 def _inspect_funds(nav: pd.DataFrame, values: Array, days: Days) -> Iterator[Finding]:

@@ -86,6 +86,7 @@ def write_headline(study: Study, table: pd.DataFrame, comparisons: pd.DataFrame)
         *_compare_with_validation(table, best, periods),
         _report_returns(rows, best, study),
         *_warn_of_few(n, frequency),
+        *(finding.message for finding in study.findings if finding.kind == "survivorship"),
     ]
     return Headline(period, best, sentence, tuple(notes))
 

@@ -61,8 +61,8 @@ function explain(pick, chosen) {
     make("h3", {}, pick.fund),
     make("p", {}, `Forecast ${formatPercent(pick.forecast)}: the mean of what its neighbours earned.`),
     neighbourTable(pick),
+    factorBars("What made its neighbours near", pick.near),
     factorBars("What sets it apart from the universe", pick.apart),
-    factorBars("What separates it from its neighbours", pick.near),
   );
 }
 

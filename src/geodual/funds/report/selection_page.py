@@ -13,15 +13,10 @@ from ..atomic_file import write_atomically
 from .html_table import Column, make_table
 from .markup import make_details, make_paragraph, make_section
 from .render import content_policy, read_asset
-from .wording import format_number, format_percent, name_factor, name_metric
+from .wording import SHARES, VIEWS, format_day, format_number, format_percent, name_factor, name_metric
 
 if TYPE_CHECKING:
     from ..selection import Selection
-
-_VIEWS = {
-    "near": "Share in the distances to its neighbours",
-    "apart": "Share in what tells it from the others",
-}
 
 
 def render_selection(selection: Selection) -> str:
@@ -40,7 +35,12 @@ def render_selection(selection: Selection) -> str:
         _show_reasons(selection),
         _show_left_out(selection),
     ]
-    facts = (f"{len(selection.picks)} funds", f"{len(selection.left_out)} left out")
+    facts = (
+        selection.source,
+        f"{format_day(selection.first_day)} to {format_day(selection.as_of)}",
+        f"{len(selection.picks)} funds",
+        f"{len(selection.left_out)} left out",
+    )
     return Template(read_asset("selection.html")).substitute(
         policy=content_policy([style], []),
         style=style,
@@ -71,20 +71,19 @@ def write_selection(selection: Selection, path: str | Path) -> Path:
 
 
 def _show_picks(selection: Selection) -> str:
+    past = "past picks" if selection.pooled else "past picks of the same rank"
     columns = (
         Column("fund", "Fund", kind="text"),
         Column("rank", "Rank", lambda value: format_number(value, 0)),
         Column("weight", "Weight", format_percent),
         Column("forecast", "Forecast", format_percent),
-        Column("past_low", "Past low", format_percent, hint="A tenth of past picks of that rank earned less"),
-        Column(
-            "past_high", "Past high", format_percent, hint="A tenth of past picks of that rank earned more"
-        ),
-        Column("n_past", "Past picks", lambda value: format_number(value, 0)),
+        Column("past_low", "Past low", format_percent, hint=f"A tenth of {past} earned less"),
+        Column("past_high", "Past high", format_percent, hint=f"A tenth of {past} earned more"),
+        Column("n_past", "Past decisions", lambda value: format_number(value, 0)),
     )
     lead = (
         "The forecast is the mean return that a fund's nearest neighbours had in the period just over. Of "
-        "past picks of the same rank, eight in ten earned between the two figures beside it."
+        f"{past}, eight in ten earned between the two figures beside it."
     )
     table = make_table(selection.picks, columns, "Picks, best first")
     return make_section("picks", "What to hold", make_paragraph(lead), table)
@@ -92,7 +91,7 @@ def _show_picks(selection: Selection) -> str:
 
 def _show_reasons(selection: Selection) -> str:
     parts = [make_details(str(fund), _reasons_of(selection, fund)) for fund in selection.picks["fund"]]
-    return make_section("reasons", "Why these funds", *parts)
+    return make_section("reasons", "Why these funds", make_paragraph(SHARES, "note"), *parts)
 
 
 def _reasons_of(selection: Selection, fund: str) -> str:
@@ -105,7 +104,7 @@ def _reasons_of(selection: Selection, fund: str) -> str:
     reasons = selection.reasons[selection.reasons["fund"] == fund]
     bars = [
         f"<h3>{escape(title)}</h3><ul>{_bars(reasons[reasons['view'] == view])}</ul>"
-        for view, title in _VIEWS.items()
+        for view, title in VIEWS.items()
         if (reasons["view"] == view).any()
     ]
     return make_table(neighbours, columns, f"Neighbours of {fund}") + "".join(bars)

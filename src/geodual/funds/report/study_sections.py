@@ -13,7 +13,7 @@ import pandas as pd
 from ..summary import summarise
 from .html_table import Column, make_table
 from .markup import make_details, make_downloads, make_filled_table, make_paragraph, make_section
-from .wording import TERMS, format_day, format_number, format_percent, name_metric
+from .wording import SHARES, TERMS, format_day, format_number, format_percent, name_metric
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -34,7 +34,7 @@ def show_picks(study: Study) -> str:
     )
     note = make_paragraph(
         f"A forecast is the mean return of the nearest neighbours: {_NEIGHBOURS[study.config.neighbours]}. "
-        "Shares split squared distances among the factors; correlated factors can have negative ones.",
+        f"{SHARES}",
         "note",
     )
     places = f"""<div class="choices">

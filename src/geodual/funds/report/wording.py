@@ -14,6 +14,13 @@ PERIOD_PHRASES = {
     "test": "On the test period",
     "both": "Over the whole study",
 }
+VIEWS = {"near": "What made its neighbours near", "apart": "What sets it apart from the universe"}
+SHARES = (
+    "A factor makes neighbours near if they differ from the fund in it much less than all funds do, and sets "
+    "a fund apart if it makes up much of its distance from the middle of the universe. Shares are of squared "
+    "distances, and add up to 100\u202f% without their signs; a factor with a negative share does the "
+    "opposite, as correlated ones can."
+)
 TERMS = {"monthly": "month", "quarterly": "quarter", "yearly": "year"}
 
 _METRICS = {

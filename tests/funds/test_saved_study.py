@@ -1,0 +1,135 @@
+"""A run folder read back: the same study, or one clear sentence on what was changed in it."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+
+from geodual.funds import DataError, backtest
+from geodual.funds.run_folder import TABLES
+from geodual.funds.saved_study import read_study
+from geodual.metric import EuclideanMetric
+
+
+@pytest.fixture(scope="module")
+def saved(universe, tmp_path_factory):
+    panel = universe.panel.until(pd.Timestamp("2013-06-28"))
+    study = backtest(panel, universe.index, ("euclidean", "gmml"), top=3)
+    return study, study.save(tmp_path_factory.mktemp("saved"))
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """A copy to edit."""
+    return shutil.copytree(saved[1], tmp_path / "run")
+
+
+def test_a_study_comes_back_as_it_was(saved):
+    study, folder = saved
+    found = read_study(folder)
+    for name in TABLES:
+        pd.testing.assert_frame_equal(
+            getattr(found, name), getattr(study, name), check_exact=True, check_dtype=False, check_freq=False
+        )
+    for name in ("config", "source", "digest", "findings", "index_name", "chosen", "remarks"):
+        assert getattr(found, name) == getattr(study, name)
+
+
+def test_its_report_is_the_same(saved, tmp_path):
+    folder = saved[1]
+    found = read_study(folder).report(tmp_path / "found.html").read_text("utf-8")
+    whole = found.split('id="configuration"')[0]  # what follows tells the run time
+    assert (folder / "report.html").read_text("utf-8").split('id="configuration"')[0] == whole
+
+
+def change(table, row, column, value):
+    changed = table.astype({column: object})
+    changed.loc[row, column] = value
+    return changed
+
+
+TABLE_EDITS = {
+    "a column renamed": ("equity", lambda t: t.rename(columns={"gmml": "GMML"}), "no column `gmml`"),
+    "a reason renamed": ("reasons", lambda t: t.rename(columns={"share": "part"}), "no column `share`"),
+    "text": ("equity", lambda t: change(t, 9, "gmml", "n/a"), "text in the column `gmml`"),
+    "no number": ("neighbours", lambda t: change(t, 3, "distance", ""), "without a value in .* `distance`"),
+    "infinity": ("holdings", lambda t: change(t, 3, "realised", "inf"), "without a value in .* `realised`"),
+    "no day": ("trades", lambda t: change(t, 1, "executed", ""), "without a value in .* `executed`"),
+    "a strange day": ("ic", lambda t: change(t, 0, "date", "soon"), "without a value in .* `date`"),
+    "the header only": ("holdings", lambda t: t.iloc[:0], "no rows"),
+    "another metric": ("trades", lambda t: change(t, 0, "metric", "rpdml"), "metrics are not those"),
+    "another fund": ("holdings", lambda t: change(t, 0, "fund", "X"), "a fund is not in predictions.csv"),
+    "no longer held": ("holdings", lambda t: t.iloc[1:], "a fund is not in holdings.csv"),
+    "another day": ("universe", lambda t: change(t, 0, "date", "2011-01-04"), "a day is not in ic.csv"),
+    "a line twice": ("trades", lambda t: pd.concat([t, t]), "there twice"),
+    "upside down": ("equity", lambda t: t.iloc[::-1], "not in order"),
+    "below zero": ("equity", lambda t: change(t, 9, "index", "-1.0"), "not positive"),
+    "a finding less": ("findings", lambda t: t.drop(columns="count"), "findings.csv: the columns"),
+}
+
+
+@pytest.mark.parametrize("edit", TABLE_EDITS)
+def test_an_edited_table_is_refused(folder, edit):
+    name, alter, message = TABLE_EDITS[edit]
+    path = folder / f"{name}.csv"
+    alter(pd.read_csv(path, dtype=str, keep_default_na=False)).to_csv(path, index=False)
+    with pytest.raises(DataError, match=rf"run: the run cannot be read \(.*{message}.*Run the study again"):
+        read_study(folder)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "null", "", "not JSON", '{"source": 1}'])
+def test_another_summary_is_refused(folder, text):
+    (folder / "summary.json").write_text(text)
+    with pytest.raises(DataError, match="run: the run cannot be read"):
+        read_study(folder)
+
+
+@pytest.mark.parametrize("name", ["source", "sha256", "index", "chosen", "remarks", "seconds"])
+def test_a_summary_without_a_part_is_refused(folder, name):
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    del summary[name]
+    (folder / "summary.json").write_text(json.dumps(summary))
+    with pytest.raises(DataError, match=rf"summary.json: `{name}` is missing"):
+        read_study(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"gmml"', '"rpdml"'), ('"gmml"', '"gmml", "rpdml"'), ("k = 10", "k = 0"), ("=", "")]
+)
+def test_another_configuration_is_refused(folder, old, new):
+    path = folder / "config.toml"
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    with pytest.raises(DataError, match="run: the run cannot be read"):
+        read_study(folder)
+
+
+def test_columns_in_another_order_and_more_of_them_do_no_harm(folder, saved):
+    path = folder / "holdings.csv"
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table[table.columns[::-1]].assign(mine="note").to_csv(path, index=False)
+    pd.testing.assert_frame_equal(read_study(folder).holdings, saved[0].holdings, check_dtype=False)
+
+
+def test_a_missing_file_is_named(folder):
+    (folder / "trades.csv").unlink()
+    with pytest.raises(DataError, match=r"no finished run, trades\.csv is missing"):
+        read_study(folder)
+
+
+class Bent(EuclideanMetric):
+    """Not linear, so that there are no reasons."""
+
+    def transform(self, X):
+        return super().transform(X) ** 3
+
+
+def test_a_study_without_reasons_is_read(universe, tmp_path):
+    panel = universe.panel.until(pd.Timestamp("2013-03-29"))
+    study = backtest(panel, metrics={"bent": Bent()}, top=3)
+    assert study.reasons.empty
+    found = read_study(study.save(tmp_path / "run"))
+    assert found.reasons.empty
+    assert found.report(tmp_path / "report.html").exists()

@@ -1,0 +1,200 @@
+"""`select` against slow code written from its description, and what it tells the reader."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodual.funds import DataError, Panel, compute_factors, select
+from geodual.funds.report.selection_page import render_selection
+
+TOP, K = 4, 10
+
+
+def slow_universe(nav, day):
+    """Return the funds with a value on the day and 120 up to it."""
+    known = nav.loc[:day]
+    return [fund for fund in nav if pd.notna(known[fund].iloc[-1]) and known[fund].count() >= 120]
+
+
+def slow_features(nav, day):
+    funds = slow_universe(nav, day)
+    raw = compute_factors(Panel(nav.loc[:day]), dates=[day]).loc[day].loc[funds]
+    return ((raw - raw.mean()) / raw.std(ddof=0)).clip(-3.0, 3.0).fillna(0.0)
+
+
+def slow_return(nav, fund, start, end):
+    values = nav[fund].ffill()
+    return values[end] / values[start] - 1.0
+
+
+def slow_decision(nav, start, day):
+    """Return the forecast by fund, best first, and the neighbours of each, of the Euclidean metric."""
+    before, today = slow_features(nav, start), slow_features(nav, day)
+    teachers = [fund for fund in before.index if nav.loc[start:day, fund].iloc[1:].notna().any()]
+    earned = {fund: slow_return(nav, fund, start, day) for fund in teachers}
+    forecast, neighbours = {}, {}
+    points = {fund: before.loc[fund].to_numpy() for fund in teachers}
+    for fund, x in zip(today.index, today.to_numpy(), strict=True):
+        distance = {other: np.linalg.norm(point - x) for other, point in points.items()}
+        neighbours[fund] = sorted(teachers, key=distance.get)[:K]
+        forecast[fund] = np.mean([earned[other] for other in neighbours[fund]])
+    ranked = sorted(forecast, key=lambda fund: (-forecast[fund], fund))
+    return {fund: forecast[fund] for fund in ranked}, neighbours
+
+
+def slow_past(nav, frequency):
+    """Return what the picks of each past decision earned, best first, up to the last row."""
+    ends = nav.index.to_series().groupby(nav.index.to_period(frequency)).max().tolist()
+    earned = []
+    for start, day, end in zip(ends, ends[1:], ends[2:], strict=False):
+        if len(slow_universe(nav, start)) > K:
+            picks = list(slow_decision(nav, start, day)[0])[:TOP]
+            earned.append([slow_return(nav, fund, day, end) for fund in picks])
+    return np.array(earned)
+
+
+@pytest.fixture(scope="module")
+def nav(rough_panel):
+    return rough_panel.nav
+
+
+@pytest.fixture(scope="module")
+def chosen(nav):
+    return select(nav, metric="euclidean", top=TOP)
+
+
+def assert_same(one, other):
+    for name in ("picks", "neighbours", "reasons", "left_out"):
+        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
+    for name in ("as_of", "metric", "remarks", "first_day", "pooled"):
+        assert getattr(one, name) == getattr(other, name)
+
+
+def test_picks_are_those_of_slow_code(nav, chosen):
+    forecast, neighbours = slow_decision(nav, pd.Timestamp("2014-09-30"), pd.Timestamp("2014-12-31"))
+    picks = chosen.picks
+    assert picks["rank"].tolist() == [1, 2, 3, 4]
+    assert picks["fund"].tolist() == list(forecast)[:TOP]
+    assert picks["forecast"].tolist() == pytest.approx(list(forecast.values())[:TOP])
+    assert picks["weight"].tolist() == [0.25] * TOP
+    for pick in picks.itertuples():
+        assert pick.neighbours.split(", ") == neighbours[pick.fund]
+    assert chosen.neighbours["neighbour"].tolist() == [
+        name for fund in picks["fund"] for name in neighbours[fund]
+    ]
+
+
+def test_intervals_are_of_all_past_picks_while_decisions_are_few(nav, chosen):
+    past = slow_past(nav, "Q")
+    assert len(past) == 8
+    assert chosen.picks["n_past"].tolist() == [8] * TOP
+    for column, q in (("past_low", 0.1), ("past_high", 0.9)):
+        assert chosen.picks[column].tolist() == pytest.approx([np.quantile(past, q)] * TOP)
+    assert chosen.pooled
+    assert any("all ranks together: 8 past decisions" in remark for remark in chosen.remarks)
+
+
+def test_intervals_are_of_each_rank_where_decisions_are_many():
+    days = pd.bdate_range("2012-01-02", "2015-02-27", name="date")
+    steps = 0.01 * np.random.default_rng(0).standard_normal((len(days), 14))
+    nav = pd.DataFrame(np.exp(steps.cumsum(axis=0)), index=days, columns=[f"F{j:02d}" for j in range(14)])
+    found = select(nav, metric="euclidean", top=TOP, frequency="monthly")
+    past = slow_past(nav, "M")
+    assert found.picks["n_past"].tolist() == [len(past)] * TOP
+    assert len(past) >= 30
+    for column, q in (("past_low", 0.1), ("past_high", 0.9)):
+        assert found.picks[column].tolist() == pytest.approx(np.quantile(past, q, axis=0).tolist())
+    assert not found.pooled
+    assert not any("all ranks" in remark for remark in found.remarks)
+    assert "A tenth of past picks of the same rank earned less" in render_selection(found)
+
+
+def test_too_few_decisions_have_no_intervals(nav):
+    found = select(nav.loc[:"2013-06-28"], metric="euclidean", top=TOP)
+    assert found.picks["n_past"].tolist() == [2] * TOP
+    assert found.picks[["past_low", "past_high"]].isna().all(axis=None)
+    assert any("2 past decisions, too few" in remark for remark in found.remarks)
+
+
+def test_left_out_are_the_others_with_the_reason(nav, chosen):
+    universe = slow_universe(nav, nav.index[-1])
+    expected = {
+        fund: f"{nav[fund].count()} values, 120 are needed"
+        if pd.notna(nav[fund].iloc[-1])
+        else "no value on 2014-12-31"
+        for fund in nav
+        if fund not in universe
+    }
+    assert dict(zip(chosen.left_out["fund"], chosen.left_out["why"], strict=True)) == expected
+    young = nav.assign(young=nav.iloc[:, 0].where(nav.index >= nav.index[-100]))
+    why = select(young, metric="euclidean", top=TOP).left_out.set_index("fund")["why"]
+    assert why["young"] == "100 values, 120 are needed"
+
+
+def test_reasons_are_those_of_the_decision(nav, chosen):
+    start, day = pd.Timestamp("2014-09-30"), pd.Timestamp("2014-12-31")
+    before, today = slow_features(nav, start), slow_features(nav, day)
+    teachers = before.loc[[fund for fund in before.index if nav.loc[start:day, fund].iloc[1:].notna().any()]]
+    neighbours = slow_decision(nav, start, day)[1]
+    for fund, factors in zip(chosen.picks["fund"], chosen.picks["factors"], strict=True):
+        x = today.loc[fund]
+        nearer = ((teachers - x) ** 2).mean() - ((teachers.loc[neighbours[fund]] - x) ** 2).mean()
+        share = (nearer / nearer.abs().sum()).nlargest(5)
+        own = chosen.reasons[(chosen.reasons["fund"] == fund) & (chosen.reasons["view"] == "near")]
+        assert own["factor"].tolist() == share.index.tolist() == factors.split(", ")
+        assert own["share"].tolist() == pytest.approx(share.tolist())
+
+
+@pytest.mark.parametrize("as_of", ["2014-09-30", "2014-08-15"])
+def test_a_day_in_the_middle_needs_no_later_row(nav, as_of):
+    cut = select(nav.loc[:as_of], metric="euclidean", top=TOP)
+    assert_same(select(nav, as_of, metric="euclidean", top=TOP), cut)
+    assert cut.as_of == pd.Timestamp(as_of)
+
+
+def test_off_rebalance_days_end_a_period_of_full_length(nav):
+    found = select(nav, "2014-08-15", metric="euclidean", top=TOP)
+    forecast, _ = slow_decision(nav, pd.Timestamp("2014-05-15"), pd.Timestamp("2014-08-15"))
+    assert found.picks["fund"].tolist() == list(forecast)[:TOP]
+    assert found.picks["forecast"].tolist() == pytest.approx(list(forecast.values())[:TOP])
+    assert found.remarks[0] == ("2014-08-15 is not a quarterly rebalance day: the last period ends on it.")
+
+
+@pytest.mark.parametrize("as_of", ["2030-01-01", pd.Timestamp("2015-01-01", tz="UTC")])
+def test_a_day_after_the_data_is_remarked(nav, chosen, as_of):
+    found = select(nav, as_of, metric="euclidean", top=TOP)
+    asked = pd.Timestamp(as_of).date()
+    expected = f"The data have no row on {asked}: the last before it, 2014-12-31, is used."
+    assert found.remarks == (expected, *chosen.remarks)
+    pd.testing.assert_frame_equal(found.picks, chosen.picks)
+
+
+def test_the_last_row_at_any_hour_is_not_remarked(nav, chosen):
+    assert_same(select(nav, "2014-12-31 18:00", metric="euclidean", top=TOP), chosen)
+
+
+def test_a_last_row_with_holes_is_remarked(nav, chosen):
+    assert not any("have none" in remark for remark in chosen.remarks)
+    living = nav.columns[nav.iloc[-6:-1].notna().any()]
+    holed = nav.copy()
+    holed.loc[holed.index[-1], living[: len(living) // 10 + 1]] = np.nan
+    found = select(holed, metric="euclidean", top=TOP)
+    count = f"{len(living) // 10 + 1} of the {len(living)} funds"
+    assert any(remark.startswith(count) and "2014-12-31" in remark for remark in found.remarks)
+
+
+@pytest.mark.parametrize("as_of", ["never", "1999-01-01", pd.NaT, []])
+def test_days_that_cannot_be_are_refused(nav, as_of):
+    with pytest.raises(DataError, match="`as_of`"):
+        select(nav, as_of, metric="euclidean")
+
+
+def test_the_page_names_the_data_and_what_shares_mean(nav):
+    found = select(Panel(nav, source="my <funds>.csv"), metric="euclidean", top=TOP)
+    page = render_selection(found)
+    assert "<li>my &lt;funds&gt;.csv</li>" in page
+    assert "<li>2012-01-04 to 2014-12-31</li>" in page
+    assert "A tenth of past picks earned less" in page
+    assert "same rank" not in page
+    for words in ("What made its neighbours near", "What sets it apart from the universe", "negative share"):
+        assert words in page
