@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf
 from scipy.optimize import minimize_scalar
 
 from geodual.manifolds import SPD
@@ -98,6 +99,9 @@ class StraightFrame(CholeskyFrame):
     """
 
     def move(self, c: Array) -> Array:
+        shifted = c + 0.5 * np.eye(len(c))
+        if not dpotrf(shifted)[1]:  # no eigenvalue below −½, and far cheaper to see than the eigenvalues
+            return symmetrised(self.factor @ (shifted + 0.5 * np.eye(len(c))) @ self.factor.T)
         spectrum, basis = np.linalg.eigh(c)
         factors = np.where(spectrum >= -0.5, 1.0 + spectrum, 0.5 * np.exp(2.0 * spectrum + 1.0))
         half = (self.factor @ basis) * np.sqrt(factors)
