@@ -59,7 +59,7 @@ def render_report(study: Study) -> str:
     return Template(read_asset("template.html")).substitute(
         policy=content_policy([style], scripts),
         style=style,
-        source=escape(study.source),
+        source=escape(Path(study.source).name),
         facts=_facts(study),
         headline=_show_headline(headline),
         sections="\n\n".join(section for section in sections if section),
