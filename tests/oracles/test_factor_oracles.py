@@ -1,5 +1,6 @@
 """The 70 factors against TA-Lib and empyrical, fund by fund on each fund's own series."""
 
+import os
 from collections.abc import Callable
 
 import empyrical
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 import talib
 
+from geodual.funds import read_nav
 from geodual.funds.factors.registry import KINDS, WINDOWS, compute_factors
 
 DAYS = 160
@@ -122,3 +124,16 @@ def test_a_flat_fund_has_the_relative_strength_of_talib() -> None:
     for fund in nav:
         np.testing.assert_allclose(ours(table, "rsi", 10, fund), talib.RSI(nav[fund].to_numpy(), 10), 1e-9)
     assert (ours(table, "rsi", 10, "never")[10:] == 0.0).all()
+
+
+@pytest.mark.skipif("GEODUAL_NAV" not in os.environ, reason="GEODUAL_NAV names no table of real NAVs")
+@pytest.mark.parametrize("kind", KINDS)
+def test_real_series(kind: str) -> None:
+    nav = read_nav(os.environ["GEODUAL_NAV"]).nav.iloc[:400, ::150]
+    table = compute_factors(nav, "daily")
+    for fund in nav:
+        values = nav[fund].to_numpy()
+        for w in (10, 28, 90):
+            np.testing.assert_allclose(
+                ours(table, kind, w, fund), peer(kind, values, w), rtol=1e-9, atol=1e-9
+            )
