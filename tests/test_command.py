@@ -1,11 +1,9 @@
 """The command, as its user meets it: what it prints, what it leaves behind, how it ends."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,24 +12,13 @@ import pytest
 
 from geodual.cli import main
 from geodual.funds import read_nav, synthetic_universe
+from geodual.funds.decisions.checkpoints import Checkpoints
+from geodual.funds.decisions.decision import Decision
 from tests.funds.broken_files import BROKEN
 from tests.funds.fake_akshare import make_market
+from tests.funds.test_run_folder import FILES
 
-RUN_FILES = {
-    "config.toml",
-    "summary.json",
-    "table1.csv",
-    "ic.csv",
-    "predictions.csv",
-    "equity.csv",
-    "annual_returns.csv",
-    "holdings.csv",
-    "figure1.svg",
-    "figure1.png",
-    "figure2.svg",
-    "figure2.png",
-    "report.html",
-}
+RUN_FILES = {*FILES, "report.html"}
 
 
 @pytest.fixture(scope="session")
@@ -264,38 +251,27 @@ def test_every_command_has_help_with_an_example(geodual) -> None:
         assert f"geodual {name}" in text
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")
-def test_an_interrupted_run_goes_on(nav_file, tmp_path) -> None:
-    program = [sys.executable, "-c", "from geodual.cli import main; main()"]
-    arguments = [
-        "backtest",
-        str(nav_file),
-        "--out",
-        str(tmp_path / "run"),
-        "--metrics",
-        "lmnn,gmml",
-        "--jobs",
-        "1",
-    ]
-    process = subprocess.Popen(
-        [*program, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    finished = tmp_path / "run" / ".finished"
-    deadline = time.monotonic() + 60.0
-    while process.poll() is None and time.monotonic() < deadline:
-        if len(list(finished.rglob("[!.]*.npz"))) >= 2:
-            break
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    if process.returncode == 0:
-        pytest.skip("it was faster than the signal")
-    assert process.returncode == 130
-    assert "again" in err
-    assert len(list(finished.rglob("[!.]*.npz"))) >= 2
-    again = subprocess.run([*program, *arguments, "--json"], capture_output=True, text=True, check=True)
-    assert json.loads(again.stdout)["rebalances"] > 0
-    assert not finished.exists()
+def test_an_interrupted_run_goes_on(geodual, nav_file, tmp_path, monkeypatch) -> None:
+    arguments = ("backtest", nav_file, "--out", "run", *quick())
+    keep, saved = Checkpoints.save, []
+
+    def save(checkpoints: Checkpoints, decision: Decision) -> None:
+        keep(checkpoints, decision)
+        saved.append((decision.day, decision.metric))
+        if len(saved) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Checkpoints, "save", save)
+    code, _, err = geodual(*arguments)
+    assert code == 130
+    assert "Give the same command again" in err
+    assert len(list((tmp_path / "run" / ".finished").rglob("*.npz"))) == 3
+    first = saved.copy()
+    assert geodual(*arguments)[0] == 0
+    ic = pd.read_csv(tmp_path / "run" / "ic.csv", index_col="date")
+    assert len(saved) == len(set(saved)) == ic.size > 3, "what was finished is not made again"
+    assert saved[:3] == first
+    assert not (tmp_path / "run" / ".finished").exists()
 
 
 def test_select_writes_a_page_that_escapes_names(geodual, nav_file, tmp_path) -> None:

@@ -131,7 +131,10 @@ def select(
             f"{panel.source}: too few funds have a value on {days[-1].date()}; choose another day."
         )
     decision = walk_forward(now, estimators, config, rows[-1:])[0]
-    past = _past_returns(panel, rebalances, estimators, config, n_jobs, progress)
+    past = pd.DataFrame()
+    if len(rebalances):
+        observed = now if now.days.equals(rebalances) else Observations(panel, rebalances)
+        past = _past_returns(observed, estimators, config, n_jobs, progress)
     remarks = [
         *_remarks_on_data(panel.nav, asked),
         *_remarks_on_decision(decision, config, decision.day in rebalances, len(past)),
@@ -161,15 +164,13 @@ def _days_until(
 
 
 def _past_returns(
-    panel: Panel,
-    rebalances: pd.DatetimeIndex,
+    observations: Observations,
     estimators: dict[str, Any],
     config: StudyConfig,
     n_jobs: int | None,
     progress: Progress,
 ) -> pd.DataFrame:
     """Return what picks earned in the past, decision × rank; empty if there were no decisions."""
-    observations = Observations(panel, rebalances)
     try:
         rows = decision_rows(observations, config)
     except DataError:

@@ -83,7 +83,12 @@ def write_report(study: Study, path: str | Path) -> Path:
     Path
         The file.
     """
-    path, text = Path(path), render_report(study)
+    return write_page(path, render_report(study))
+
+
+def write_page(path: str | Path, text: str) -> Path:
+    """Write a page, whole or not at all, with the same bytes on every system."""
+    path = Path(path)
     write_atomically(path, lambda place: place.write_text(text, encoding="utf-8", newline="\n"))
     return path
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..atomic_file import write_atomically
 from .html_table import Column, make_table
 from .markup import make_details, make_paragraph, make_section
-from .render import content_policy, read_asset
+from .render import content_policy, read_asset, write_page
 from .wording import SHARES, VIEWS, format_day, format_number, format_percent, name_factor, name_metric
 
 if TYPE_CHECKING:
@@ -65,9 +64,7 @@ def write_selection(selection: Selection, path: str | Path) -> Path:
     Path
         The file.
     """
-    path, text = Path(path), render_selection(selection)
-    write_atomically(path, lambda place: place.write_text(text, encoding="utf-8", newline="\n"))
-    return path
+    return write_page(path, render_selection(selection))
 
 
 def _show_picks(selection: Selection) -> str:
