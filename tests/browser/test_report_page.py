@@ -254,7 +254,8 @@ def test_dark_mode_follows_the_system_and_the_switch(page):
     set_scheme(page, "dark")
     dark = page.execute_script(colour)
     assert light != dark
-    assert find(page, "#theme").get_attribute("aria-pressed") == "true"
+    # The browser tells the page of the new scheme in its own time.
+    WebDriverWait(page, 5).until(lambda _: find(page, "#theme").get_attribute("aria-pressed") == "true")
     find(page, "#theme").click()
     assert page.execute_script(colour) == light
     assert in_chart(page, "equity", "chart.options.plugins.tooltip.backgroundColor") == "#ffffff"
