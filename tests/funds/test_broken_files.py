@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from geodual.funds.panel import DataError
+from geodual.errors import DataError
 from geodual.funds.reading.nav_file import read_index, read_nav
 from tests.funds.broken_files import BROKEN
 

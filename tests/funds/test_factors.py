@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geodual.errors import DataError
 from geodual.funds.factors.registry import KINDS, WINDOWS, compute_factors
-from geodual.funds.panel import DataError, Panel
+from geodual.funds.panel import Panel
 
 DOC = Path(__file__).parent.parent.parent / "docs" / "add_a_factor.md"
 COLUMNS = [f"{kind}_{w}" for kind in KINDS for w in WINDOWS]

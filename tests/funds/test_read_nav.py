@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds.panel import DataError, Panel
+from geodual.errors import DataError
+from geodual.funds.panel import Panel
 from geodual.funds.reading.nav_file import read_index, read_nav
 
 FUNDS = ["000001", "519001", "00700.HK", "华夏成长", "NA"]

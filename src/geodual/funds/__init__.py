@@ -1,11 +1,13 @@
 """Fund selection: a table of net asset values → factors → forecasts → portfolios → report."""
 
+from geodual.errors import DataError
+
 from .backtest import backtest
 from .config import StudyConfig, read_config
 from .decisions.leakage import LeakageCheck, check_leakage
 from .factors.registry import compute_factors
 from .fetching.fetch import fetch_universe
-from .panel import DataError, Finding, Panel
+from .panel import Finding, Panel
 from .reading.nav_file import read_index, read_nav
 from .reading.quality import inspect_quality
 from .saved_study import read_study

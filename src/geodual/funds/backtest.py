@@ -13,6 +13,7 @@ import joblib
 import pandas as pd
 
 import geodual
+from geodual.errors import DataError
 
 from .config import StudyConfig, check_names
 from .decisions.checkpoints import Checkpoints
@@ -23,7 +24,7 @@ from .decisions.rebalance import rebalance_days
 from .decisions.tuning import tune_metrics
 from .decisions.walk_forward import Progress, decision_rows, skipped_days, walk_forward
 from .evaluation.ledger import Ledger, run_ledger
-from .panel import DataError, Panel
+from .panel import Panel
 from .reading.nav_file import read_index, read_nav
 from .records import (
     holdings_table,

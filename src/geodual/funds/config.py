@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.errors import DataError
+
 from .decisions.named_metrics import NAMES
 from .decisions.rebalance import FREQUENCIES
-from .panel import DataError
 
 _CHOICES = {
     "label": ("sign", "median"),

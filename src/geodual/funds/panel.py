@@ -9,10 +9,6 @@ from functools import cached_property
 import pandas as pd
 
 
-class DataError(ValueError):
-    """Bad input: the message says what is wrong, where, and what to do."""
-
-
 @dataclass(frozen=True)
 class Finding:
     """One remark on the quality of a NAV table.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 from .config import StudyConfig
 from .decisions.decision import Decision

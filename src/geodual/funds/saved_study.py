@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.errors import DataError
+
 from .config import StudyConfig, read_config
-from .panel import DataError, Finding
+from .panel import Finding
 from .study import Study
 
 _DAYS = ("date", "decided", "executed")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
+from geodual.errors import DataError
 
 from .config import StudyConfig, check_names
 from .decisions.cross_section import MIN_HISTORY
@@ -18,7 +19,7 @@ from .decisions.named_metrics import resolve_metrics
 from .decisions.observations import Observations
 from .decisions.rebalance import MONTHS, rebalance_days
 from .decisions.walk_forward import Progress, decision_rows, walk_forward
-from .panel import DataError, Panel
+from .panel import Panel
 from .reading.nav_file import read_nav
 from .records import neighbours_table, portfolio_weights, predictions_table, reasons_table
 from .report import write_selection

@@ -24,10 +24,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
+from geodual.errors import DataError
 
 from .decisions.rebalance import rebalance_days
-from .panel import DataError, Panel
+from .panel import Panel
 from .reading.quality import inspect_quality
 
 _DAYS = 244  # trading days in a year

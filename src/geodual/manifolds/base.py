@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.floating[Any]]
+from geodual.arrays import Array
+
 Point = Any
 """An array, or a tuple of points on a `Product`."""
 Vector = Any

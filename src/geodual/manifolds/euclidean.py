@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import (
-    AmbientFrame,
-    Array,
-    HalfSquaredDistance,
-    HessianMap,
-    Manifold,
-    Vector,
-    as_finite_array,
-    check_size,
-)
+from geodual.arrays import Array
+
+from .base import AmbientFrame, HalfSquaredDistance, HessianMap, Manifold, Vector, as_finite_array, check_size
 
 
 class Euclidean(Manifold):

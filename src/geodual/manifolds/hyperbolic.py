@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from geodual.arrays import Array
+
 from .base import (
-    Array,
     Frame,
     HalfSquaredDistance,
     HessianMap,

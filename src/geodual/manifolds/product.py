@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from geodual.arrays import Array
+
 from .adapter import PymanoptManifold
-from .base import Array, Frame, HalfSquaredDistance, HessianMap, Manifold, NotOnManifoldError, Point, Vector
+from .base import Frame, HalfSquaredDistance, HessianMap, Manifold, NotOnManifoldError, Point, Vector
 
 
 class Product(Manifold):

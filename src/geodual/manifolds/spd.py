@@ -10,8 +10,9 @@ from scipy.linalg import expm
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dsyevd, dsygst
 
+from geodual.arrays import Array
+
 from .base import (
-    Array,
     Frame,
     HalfSquaredDistance,
     HessianMap,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from geodual.arrays import Array
+
 from .base import (
     AmbientFrame,
-    Array,
     HalfSquaredDistance,
     HessianMap,
     Manifold,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import expm
 
+from geodual.arrays import Array
+
 from .base import (
     AmbientFrame,
-    Array,
     HessianMap,
     Manifold,
     NoLogarithmError,

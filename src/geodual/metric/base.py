@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 
 class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):

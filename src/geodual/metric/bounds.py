@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 from .weights import copy_weight
 

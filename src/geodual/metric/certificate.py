@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields
 from typing import NamedTuple, Protocol
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 
 @dataclass(frozen=True)

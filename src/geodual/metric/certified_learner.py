@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 from .base import MahalanobisMixin, check_iteration, leading_components
 from .bounds import check_bounds, percentile_bounds

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from geodual.manifolds.base import Array
-from geodual.optimize.threads import blas_threads_for
+from geodual.arrays import Array
+from geodual.threads import blas_threads_for, product_operations
 
 from .base import MetricLearner, check_n_components
 from .scatter import centred, inverse_root, oriented
@@ -42,7 +42,7 @@ class _UnsupervisedMetric(MetricLearner):
         """
         X = validate_data(self, X, dtype=float, ensure_min_samples=self._min_samples)
         check_n_components(self.n_components, X.shape[1])
-        with blas_threads_for(X.size):
+        with blas_threads_for(product_operations(X.shape[1], *X.shape)):
             self._set_metric(self._components(X)[: self.n_components], X)
         return self
 

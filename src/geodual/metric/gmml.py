@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from geodual.manifolds.base import Array
-from geodual.optimize.threads import blas_threads_for
+from geodual.arrays import Array
+from geodual.threads import blas_threads_for, product_operations
 
 from .base import MetricLearner, leading_components
 from .prior import prior_matrices
@@ -89,7 +89,7 @@ class GMML(MetricLearner):
         self._check_parameters()
         if len(np.unique(labels[weight > 0.0])) < 2:
             raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
-        with blas_threads_for(X.size):
+        with blas_threads_for(product_operations(X.shape[1], *X.shape)):
             S, D = pair_scatters(centred(X), labels, weight)
             if self.reg > 0.0:
                 A0, inverse = prior_matrices(self.prior, X, weight)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array, Indices
 
 from .logdet_learner import LogDetLearner
 from .pair_loss import OneSidedBurg, PairLoss
-from .pair_selection import Indices
 
 
 class ITML(LogDetLearner):

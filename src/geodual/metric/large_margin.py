@@ -9,9 +9,9 @@ from scipy.linalg import LinAlgError, eigh
 from scipy.sparse import csr_array
 from sklearn.neighbors import NearestNeighbors
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array, Indices
 
-from .near_pairs import Indices, NearPairs, PairBlock
+from .near_pairs import NearPairs, PairBlock
 
 _NO_MARGIN = -1.0  # where there is no target: so no sample is an impostor
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from geodual.manifolds.base import Array
-from geodual.optimize.threads import blas_threads_for
+from geodual.arrays import Array
+from geodual.threads import blas_threads_for, product_operations
 
 from .base import MetricLearner, check_iteration, check_n_components
 from .large_margin import LargeMargin, MarginPass, target_neighbours
@@ -119,7 +119,7 @@ class LMNN(MetricLearner):
         X, labels = self._validate(X, y)
         self._check_parameters(X.shape[1], int(np.bincount(labels).max()))
         order = np.argsort(labels, kind="stable")
-        with blas_threads_for(X.size):
+        with blas_threads_for(product_operations(*X.shape, columns=X.shape[1])):
             Z = centred(X)[order]
             targets = target_neighbours(Z, labels[order], self.n_neighbors)
             U, whitening = whitened(Z)

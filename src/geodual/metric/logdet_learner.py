@@ -9,15 +9,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
-from geodual.manifolds.base import Array
-from geodual.optimize.threads import blas_threads_for
+from geodual.arrays import Array, Indices
+from geodual.threads import blas_threads_for
 
 from .base import MetricLearner
 from .bounds import squared_distances
 from .certified_learner import CertifiedLearner
 from .pair_list import PairList
-from .pair_selection import Indices, given_pairs, local_pairs, sampled_pairs
-from .pairs import AllPairs, Pairs, product_operations
+from .pair_selection import given_pairs, local_pairs, sampled_pairs
+from .pairs import AllPairs, Pairs, tile_operations
 from .prior import prior_matrices
 
 GivenPairs = tuple[Indices, Array]
@@ -63,7 +63,7 @@ class LogDetLearner(CertifiedLearner, MetricLearner):
             if len(np.unique(labels)) < 2:
                 raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
         self._check_samples(X, labels)
-        with blas_threads_for(product_operations(*X.shape)):
+        with blas_threads_for(tile_operations(*X.shape)):
             self._fit(X, labels, weight, given)
         return self
 

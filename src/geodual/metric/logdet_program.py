@@ -11,8 +11,8 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 from scipy.optimize import minimize_scalar
 
+from geodual.arrays import Array
 from geodual.manifolds import SPD
-from geodual.manifolds.base import Array
 from geodual.manifolds.spd import CholeskyFrame, symmetrised
 from geodual.optimize.newton_cg import newton_cg
 

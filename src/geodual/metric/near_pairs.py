@@ -7,13 +7,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array, Indices
 
 from .pairs import gram_factors
-
-Indices = NDArray[np.intp]
 
 _ROWS = 256  # of a tile: its distances stay in the cache
 _COLUMNS = 512

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 from .pair_loss import PairLoss
 from .pairs import LossPass, Pairs, PairTable

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 _BURG_END = 1e-9  # of d/b, below which the loss of dissimilar pairs is straight
 

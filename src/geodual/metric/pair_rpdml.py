@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from geodual.manifolds.base import Array
-from geodual.optimize.threads import blas_threads_for
+from geodual.arrays import Array
+from geodual.threads import blas_threads_for
 
 from .base import check_pair_array
 from .pair_list import PairList
 from .pair_selection import check_index_pairs
-from .pairs import product_operations
+from .pairs import tile_operations
 from .prior import prior_matrices
 from .rpdml import HingeLearner
 from .threshold import best_threshold
@@ -88,7 +88,7 @@ class PairRPDML(HingeLearner, BaseEstimator):
         pairs, similar, weight = pairs[weight > 0.0], similar[weight > 0.0], weight[weight > 0.0]
         X = pairs.reshape(-1, pairs.shape[2])
         self.n_features_in_ = X.shape[1]
-        with blas_threads_for(product_operations(*X.shape)):
+        with blas_threads_for(tile_operations(*X.shape)):
             self._fit(X, similar, weight)
         self.threshold_ = best_threshold(self.pair_distance(pairs), similar, weight=weight)
         return self

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.random import sample_without_replacement
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array, Indices
 
 from .weights import check_pair_weight
 
@@ -18,8 +17,6 @@ N_SIMILAR = 5
 N_DISSIMILAR = 15
 _SMALL_CLASS = 64  # samples up to which a search of its own costs a class more than all distances
 _ROWS = 256  # whose distances are computed at once
-
-Indices = NDArray[np.intp]
 
 
 def local_pairs(Z: Array, labels: Indices) -> Indices:

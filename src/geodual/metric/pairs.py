@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
+from geodual.threads import product_operations
 
 from .pair_loss import PairLoss
 from .weights import copy_weight
@@ -26,9 +27,9 @@ _COLUMNS = 8192
 _CURVATURE_BUDGET = 32_000_000  # pairs whose curvatures are kept (256 MB); beyond, they are computed again
 
 
-def product_operations(n_samples: int, n_features: int) -> float:
+def tile_operations(n_samples: int, n_features: int) -> float:
     """Return the floating-point operations of the largest matrix product in a pass over all pairs."""
-    return 2.0 * min(n_samples, _ROWS) * min(n_samples, _COLUMNS) * n_features
+    return product_operations(min(n_samples, _ROWS), n_features, min(n_samples, _COLUMNS))
 
 
 class LossPass(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from geodual.arrays import Array
 from geodual.manifolds import SPD, Euclidean, NotOnManifoldError, Product
-from geodual.manifolds.base import Array
 from geodual.manifolds.product import ProductFrame
 from geodual.manifolds.spd import symmetrised
 from geodual.optimize import Constraint, Problem

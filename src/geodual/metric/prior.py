@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from geodual.arrays import Array
 from geodual.manifolds import SPD, NotOnManifoldError
-from geodual.manifolds.base import Array
 
 from .scatter import centred, inverse_root
 from .weights import copy_weight

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import check_cv
 from sklearn.neighbors import KNeighborsClassifier
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 from .base import MetricLearner
 from .rpdml import RPDML

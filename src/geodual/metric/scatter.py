@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 _FLOOR = 1e-8  # of the largest eigenvalue; smaller ones are raised to it
 _SMALLEST, _LARGEST = 1e-150, 1e150  # numbers that can be squared

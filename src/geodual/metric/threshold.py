@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 
 def copy_weight(weight: Array) -> float:

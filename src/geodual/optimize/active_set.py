@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from geodual.arrays import Array
 from geodual.manifolds import NotOnManifoldError
-from geodual.manifolds.base import Array
 
 from .constraint_vector import ConstraintVector, Sample
 from .kkt import KKT, Units, measure_kkt

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geodual.arrays import Array
 from geodual.manifolds import Frame
-from geodual.manifolds.base import Array, Coordinates, Point
+from geodual.manifolds.base import Coordinates, Point
 
 from .problem import Constraint, Problem
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from geodual.arrays import Array
 from geodual.manifolds import Frame
-from geodual.manifolds.base import Array, Point, Vector
+from geodual.manifolds.base import Point, Vector
 
 from .ambient import pairing, scaled, total
 from .problem import Constraint, Problem

@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from geodual.arrays import Array
 from geodual.manifolds import Frame, NotOnManifoldError
-from geodual.manifolds.base import Array, Coordinates
+from geodual.manifolds.base import Coordinates
 
 from .constraint_vector import ConstraintVector, Sample
 from .lagrangian import Lagrangian

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from geodual.arrays import Array
 from geodual.manifolds import Frame
-from geodual.manifolds.base import Array, Coordinates, Point, Vector
+from geodual.manifolds.base import Coordinates, Point, Vector
 
 from .ambient import scaled, total
 from .constraint_vector import ConstraintVector, Sample

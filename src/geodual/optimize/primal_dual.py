@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 from .constraint_vector import ConstraintVector, Sample
 from .lagrangian import Lagrangian

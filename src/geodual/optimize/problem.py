@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geodual.arrays import Array
 from geodual.manifolds import Manifold, as_manifold
-from geodual.manifolds.base import Array, Point, Vector
+from geodual.manifolds.base import Point, Vector
 
 from .ambient import pairing
 

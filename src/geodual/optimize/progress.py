@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 from .constraint_vector import Sample
 from .kkt import KKT

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 from .active_set import Polished, polish
 from .constraint_vector import ConstraintVector, Sample

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from geodual.manifolds.base import Array, Point
+from geodual.arrays import Array
+from geodual.manifolds.base import Point
 
 from .history import History
 from .kkt import KKT

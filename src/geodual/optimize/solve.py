@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from geodual.arrays import Array
 from geodual.manifolds import NoLogarithmError, NotOnManifoldError
-from geodual.manifolds.base import Array, Point, Vector
+from geodual.manifolds.base import Point, Vector
+from geodual.threads import blas_threads_for, product_operations
 
 from .constraint_vector import ConstraintVector, Sample
 from .history import History, Iteration
@@ -20,7 +22,6 @@ from .problem import Problem
 from .progress import Stop, Update
 from .proximal_lagrangian import proximal_lagrangian
 from .result import Iterate, Result, Status
-from .threads import blas_threads_for
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def minimize(
         raise ValueError(f"`max_iter` must not be negative, got {max_iter}.")
     chosen = _METHODS[method]
     x0 = _copied(problem.manifold.check_point(x0))
-    with np.errstate(all="ignore"), blas_threads_for(2.0 * _n_entries(x0) ** 1.5):
+    with np.errstate(all="ignore"), blas_threads_for(_largest_product(x0)):
         constraints, start = _check_start(problem, x0)
         units = measure_units(constraints, start)
         known = {"units": units, "tol": tol} if chosen.knows_tolerance else {}
@@ -116,8 +117,12 @@ def _copied(x: Point) -> Point:
     return np.array(x) if isinstance(x, np.ndarray) else x
 
 
-def _n_entries(x: Point) -> int:
-    return max(map(_n_entries, x)) if isinstance(x, (tuple, list)) else int(np.size(x))
+def _largest_product(x: Point) -> float:
+    """Return the operations of a product of two matrices with as many entries as the largest part of `x`."""
+    if isinstance(x, (tuple, list)):
+        return max(map(_largest_product, x))
+    n = round(np.sqrt(np.size(x)))
+    return product_operations(n, n, n)
 
 
 def _check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Sample]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 
 def theorem1_bound(

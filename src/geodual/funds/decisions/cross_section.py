@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 MIN_HISTORY = 120  # values from which on every factor is defined: MACD over 90 days needs most
 _LIMIT = 3.0  # z-scores are cut off here

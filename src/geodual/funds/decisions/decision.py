@@ -14,10 +14,10 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
+from geodual.errors import DataError
 
 from ..config import StudyConfig
-from ..panel import DataError
 from .cross_section import CrossSection
 from .observations import Training
 

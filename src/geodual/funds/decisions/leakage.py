@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.errors import DataError
+
 from ..config import StudyConfig, check_names
-from ..panel import DataError, Panel
+from ..panel import Panel
 from .named_metrics import NAMES, metric_names, resolve_metrics
 from .observations import Observations
 from .rebalance import rebalance_days

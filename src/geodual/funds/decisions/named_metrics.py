@@ -7,9 +7,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from geodual.errors import DataError
 from geodual.metric import GMML, ITML, LMNN, RPDML, EuclideanMetric, MahalanobisMetric
-
-from ..panel import DataError
 
 _METRICS: dict[str, Callable[[int], Any]] = {
     "euclidean": lambda seed: EuclideanMetric(),

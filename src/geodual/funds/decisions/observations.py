@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
+from geodual.errors import DataError
 
 from ..factors.registry import compute_factors
-from ..panel import DataError, Panel
+from ..panel import Panel
 from .cross_section import CrossSection, take_cross_section
 
 _SMALLEST_CLASS = 0.05  # share of the funds below which a class is too small to learn from

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ..panel import DataError
+from geodual.errors import DataError
 
 FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}
 MONTHS = {"monthly": 1, "quarterly": 3, "yearly": 12}

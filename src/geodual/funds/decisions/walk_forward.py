@@ -9,8 +9,9 @@ from typing import Any
 import joblib
 import pandas as pd
 
+from geodual.errors import DataError
+
 from ..config import StudyConfig
-from ..panel import DataError
 from .checkpoints import Checkpoints
 from .cross_section import MIN_HISTORY
 from .decision import Decision, decide

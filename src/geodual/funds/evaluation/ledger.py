@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geodual.manifolds.base import Array
-
-from ..panel import DataError
+from geodual.arrays import Array
+from geodual.errors import DataError
 
 _MAX_COST = 0.1
 _ROUNDING = 1e-9

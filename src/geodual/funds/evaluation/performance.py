@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 DAYS_A_YEAR = 252
 _RETURN_ROUNDING = 8.0 * np.finfo(float).eps

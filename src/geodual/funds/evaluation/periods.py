@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ..panel import DataError
+from geodual.errors import DataError
 
 PERIODS = ("validation", "test", "both")
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from scipy.stats import t as student_t
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 _MIN_COUNT = 3
 

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
+from geodual.errors import DataError
 
-from ..panel import DataError, Panel
+from ..panel import Panel
 from . import recursive, windowed
 from .recursive import History
 from .windowed import Trail

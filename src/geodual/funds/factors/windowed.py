@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 DAYS_A_YEAR = 252
 _ROOT_YEAR = math.sqrt(DAYS_A_YEAR)

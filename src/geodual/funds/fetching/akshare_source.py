@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..panel import DataError
+from geodual.errors import DataError
 
 SIZE_CLASSES = ("股票型基金", "混合型基金", "债券型基金", "QDII基金")
 _EMPTY_SIGNS = ("Length mismatch", "No tables found", "list index out of range", "out-of-bounds")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from geodual.errors import DataError
+
 from ..atomic_file import write_atomically
-from ..panel import DataError
 from .adjusted_nav import adjust_nav, needs_events
 from .akshare_source import Akshare
 

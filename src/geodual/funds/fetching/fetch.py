@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.errors import DataError
+
 from ..atomic_file import write_atomically
-from ..panel import DataError
 from .akshare_source import SIZE_CLASSES, Akshare, import_akshare
 from .download import download_funds
 

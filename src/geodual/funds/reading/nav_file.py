@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from geodual.manifolds.base import Array
+from geodual.arrays import Array
 
 from ..panel import Finding, Panel
 from .day_column import looks_like_day, read_days

@@ -11,9 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from geodual.manifolds.base import Array
-
-from ..panel import DataError
+from geodual.arrays import Array
+from geodual.errors import DataError
 
 _MISSING = pa.array(["", "nan", "na", "n/a", "#n/a", "<na>", "nat", "null", "none", "-", "--"])
 _SAMPLE = 1000

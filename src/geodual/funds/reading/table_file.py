@@ -15,7 +15,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from ..panel import DataError
+from geodual.errors import DataError
+
 from .raw_table import RawTable, table_of_frame
 
 _DELIMITERS = ("\t", ";", "|", ",")
