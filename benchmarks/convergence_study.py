@@ -116,7 +116,7 @@ def table(case: BenchmarkProblem, traces: list[Trace]) -> str:
             trace.method.label,
             trace.result.status,
             str(trace.result.n_iter),
-            str(int(trace.column("inner_iterations").sum())),
+            str(int(trace.column("hessian_products").sum())),
             f"{trace.seconds:.3f}",
             *(f"{part:.1e}" for part in (kkt.stationarity, kkt.feasibility, kkt.complementarity)),
             f"{trace.result.cost - case.cost:+.1e}",
@@ -155,7 +155,7 @@ def draw(studies: list[tuple[BenchmarkProblem, list[Trace]]]) -> Figure:
 
 def _draw_residuals(ax: Axes, traces: list[Trace]) -> None:
     for trace in traces:
-        work = np.maximum(np.cumsum(trace.column("inner_iterations")), 1)
+        work = np.maximum(np.cumsum(trace.column("hessian_products")), 1)
         marker = "o" if trace.method is DEFAULT else None
         ax.loglog(work, trace.residuals, color=trace.method.colour, label=trace.method.label, marker=marker)
     ax.axhline(TOL, color="0.6", linestyle=":", linewidth=1)

@@ -129,7 +129,7 @@ def scaling_table(sizes: tuple[int, ...] = SIZES, rounds: int = ROUNDS) -> str:
             for _ in range(rounds)
         ]
         total, result = min(runs, key=lambda run: run[0])
-        products = sum(row.inner_iterations for row in result.history)
+        products = sum(row.hessian_products for row in result.history)
         seconds.append(total / products)
         rows.append((str(n), format_seconds(total), str(products), format_seconds(seconds[-1])))
     large = len(sizes) // 2

@@ -46,9 +46,10 @@ def test_rows_hold_what_the_result_says(result: Result) -> None:
 def test_to_frame(result: Result) -> None:
     frame = result.history.to_frame()
     assert frame.index.name == "iteration"
-    assert list(frame) == [
-        "cost", "stationarity", "feasibility", "complementarity", "step_size", "inner_iterations", "seconds",
-    ]  # fmt: skip
+    parts = ["stationarity", "feasibility", "complementarity"]
+    assert list(frame) == ["cost", *parts, "step_size", "penalty", "hessian_products", "seconds"]
+    assert frame["penalty"].isna().all(), "Algorithm 1 has a step size and no penalty"
+    assert (frame["step_size"][1:] > 0.0).all()
     np.testing.assert_array_equal(frame["cost"], [row.cost for row in result.history])
 
 

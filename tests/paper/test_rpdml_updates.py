@@ -28,7 +28,7 @@ def program() -> SlackProgram:
 
 
 def state(program: SlackProgram, W, xi):
-    return ConstraintVector(program.problem, (W, xi)).sample((W, xi))
+    return ConstraintVector(program.problem, (W, xi)).evaluate((W, xi))
 
 
 def h_by_hand(W, xi):
@@ -94,12 +94,12 @@ def test_e10_only_the_corrected_update_2_minimises_its_objective(program) -> Non
 def test_updates_3_and_4(program, errata: str) -> None:
     """λ ← [(1 − C₂η) λ + η h]₊ and γ ← [(1 − C₂η) γ − η ξ]₊, at the new W and ξ."""
     constraints = ConstraintVector(program.problem, (W0, np.zeros(5)))
-    start = constraints.sample((W0, np.zeros(5)))
+    start = constraints.evaluate((W0, np.zeros(5)))
     updates = iterate_primal_dual(constraints, start, C2, 0.01, program.primal_step(constraints, errata))
     lam, gamma = np.zeros(5), np.zeros(5)
     for _ in range(6):
         update = next(updates)
-        W_next, xi_next = update.sample.x
+        W_next, xi_next = update.point.x
         lam = np.maximum((1 - C2 * 0.01) * lam + 0.01 * h_by_hand(W_next, xi_next), 0.0)
         gamma = np.maximum((1 - C2 * 0.01) * gamma - 0.01 * xi_next, 0.0)
         np.testing.assert_allclose(update.multipliers, np.concatenate([lam, gamma]), atol=1e-12)

@@ -119,7 +119,7 @@ class LMNN(MetricLearner):
         X, labels = self._validate(X, y)
         self._check_parameters(X.shape[1], int(np.bincount(labels).max()))
         order = np.argsort(labels, kind="stable")
-        with blas_threads_for(product_operations(*X.shape, columns=X.shape[1])):
+        with blas_threads_for(product_operations(len(X), X.shape[1], X.shape[1])):
             Z = centred(X)[order]
             targets = target_neighbours(Z, labels[order], self.n_neighbors)
             U, whitening = whitened(Z)

@@ -11,9 +11,9 @@ from geodual.manifolds import SPD, Euclidean, NotOnManifoldError, Product
 from geodual.manifolds.product import ProductFrame
 from geodual.manifolds.spd import symmetrised
 from geodual.optimize import Constraint, Problem
-from geodual.optimize.constraint_vector import ConstraintVector, Sample
+from geodual.optimize.constraint_vector import ConstraintVector, EvaluatedPoint
 from geodual.optimize.primal_dual import PrimalStep, StepRule, iterate_primal_dual
-from geodual.optimize.progress import Stop
+from geodual.optimize.updates import Stop
 
 from .certificate import Certificate, CertifiedIteration, CertifiedMetric
 from .logdet_program import LogDetProgram
@@ -47,8 +47,8 @@ def solve_by_paper_updates(
     slack = SlackProgram(X, pairs.index_list(_MAX_PAIRS), loss, prior_inverse, C1)
     reduced = LogDetProgram(X, pairs, loss, prior_inverse)
     constraints = ConstraintVector(slack.problem, (start, np.zeros(slack.size)))
-    sample = constraints.sample((start, np.zeros(slack.size)))
-    updates = iterate_primal_dual(constraints, sample, C2, step, slack.primal_step(constraints, errata))
+    point = constraints.evaluate((start, np.zeros(slack.size)))
+    updates = iterate_primal_dual(constraints, point, C2, step, slack.primal_step(constraints, errata))
     model = reduced(start)
     certificate = Certificate(model, tol, report)
     done = certificate.add(model, reduced.passes)
@@ -59,7 +59,7 @@ def solve_by_paper_updates(
             try:
                 update = next(updates)
                 assert not isinstance(update, Stop)
-                model = reduced(update.sample.x[0])
+                model = reduced(update.point.x[0])
             except (np.linalg.LinAlgError, NotOnManifoldError):
                 return certificate.metric("diverged")
             if not np.isfinite(model.primal):
@@ -130,23 +130,23 @@ class SlackProgram:
     def primal_step(self, constraints: ConstraintVector, errata: str) -> PrimalStep:
         """Return updates (1) and (2) as the primal step of Algorithm 1."""
 
-        def take(sample: Sample, multipliers: Array, eta: float) -> tuple[Sample, int]:
+        def take(point: EvaluatedPoint, multipliers: Array, eta: float) -> tuple[EvaluatedPoint, int]:
             lam, gamma = multipliers[: self.size], multipliers[self.size :]
-            W = self.update_W(sample, lam, eta, errata)
-            xi = self.update_xi(sample.x[1], lam, gamma, eta, errata)
-            return constraints.sample((W, xi)), 0
+            W = self.update_W(point, lam, eta, errata)
+            xi = self.update_xi(point.x[1], lam, gamma, eta, errata)
+            return constraints.evaluate((W, xi)), 0
 
         return take
 
-    def update_W(self, sample: Sample, lam: Array, eta: float, errata: str) -> Array:
+    def update_W(self, point: EvaluatedPoint, lam: Array, eta: float, errata: str) -> Array:
         """Update (1): one Riemannian gradient step and a retraction."""
-        W = sample.x[0]
+        W = point.x[0]
         gradient = self._divergence_gradient(W) + self.weighted_outer(lam)
         if errata == "printed":
             # Appendix C: the Euclidean gradient, and eigenvalues of any sign kept.
             return symmetrised(W - eta * gradient)
-        assert isinstance(sample.frame, ProductFrame)
-        frame = sample.frame.frames[0]
+        assert isinstance(point.frame, ProductFrame)
+        frame = point.frame.frames[0]
         return np.asarray(frame.retract(-eta * frame.gradient(gradient)))  # Errata E8 and E9
 
     def update_xi(self, xi: Array, lam: Array, gamma: Array, eta: float, errata: str) -> Array:

@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 from geodual.arrays import Array
 from geodual.manifolds import NotOnManifoldError
 
-from .constraint_vector import ConstraintVector, Sample
+from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import KKT, Units, measure_kkt
 from .lagrangian import Lagrangian, LocalLagrangian
 
@@ -30,7 +30,7 @@ _ROUNDING = 8.0 * float(np.finfo(float).eps)
 class Polished:
     """A point and multipliers (of the scaled problem) with their KKT residual, and the products spent."""
 
-    sample: Sample
+    point: EvaluatedPoint
     y: Array
     kkt: KKT
     n_products: int
@@ -58,7 +58,7 @@ def polish(
 
 def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: float) -> Polished | None:
     """Take a Newton step on the constraints that look active; None where that makes no sense."""
-    model = Lagrangian(constraints, best.y, 1.0 / units.cost, 1.0 / units.constraints).at(best.sample)
+    model = Lagrangian(constraints, best.y, 1.0 / units.cost, 1.0 / units.constraints).at(best.point)
     active = constraints.is_equality | (best.y + penalty * model.violations > 0.0)
     system = _KKTSystem(constraints, units, model, active)
     solution = system.solve(float(np.clip(best.kkt.worst, *_CG_ACCURACY)))
@@ -68,11 +68,11 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
     y = np.zeros(constraints.size)
     y[active] = multipliers
     try:
-        sample = constraints.sample(model.frame.move(direction))
+        point = constraints.evaluate(model.frame.move(direction))
     except (np.linalg.LinAlgError, NotOnManifoldError):
         return None  # too long a step: there is no solution nearby yet
-    kkt = measure_kkt(constraints, sample, units.unscaled(y), units)
-    return Polished(sample, y, kkt, best.n_products + n_products)
+    kkt = measure_kkt(constraints, point, units.unscaled(y), units)
+    return Polished(point, y, kkt, best.n_products + n_products)
 
 
 class _KKTSystem:

@@ -17,7 +17,7 @@ from .problem import Constraint, Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class EvaluatedPoint:
     """A point with its frame, and the values of cost and constraints there."""
 
     frame: Frame
@@ -45,9 +45,9 @@ class ConstraintVector:
         self._rows_at: Point = None
         self._rows: dict[int, Sequence[Vector]] = {}
 
-    def sample(self, x: Point) -> Sample:
+    def evaluate(self, x: Point) -> EvaluatedPoint:
         """Evaluate cost and constraints at `x`."""
-        return Sample(self.problem.manifold.frame(x), float(self.problem.cost(x)), self.value(x))
+        return EvaluatedPoint(self.problem.manifold.frame(x), float(self.problem.cost(x)), self.value(x))
 
     def value(self, x: Point) -> Array:
         """Return c(x)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, overload
@@ -28,8 +29,10 @@ class Iteration:
     stationarity, feasibility, complementarity : float
         The parts of the KKT residual.
     step_size : float
-        η of Algorithm 1, or the penalty of the default method.
-    inner_iterations : int
+        η of Algorithm 1; NaN under other methods.
+    penalty : float
+        ρ of the default method; NaN under other methods.
+    hessian_products : int
         Hessian products spent in this iteration.
     seconds : float
         Time since the start of the solve.
@@ -41,17 +44,23 @@ class Iteration:
     feasibility: float
     complementarity: float
     step_size: float
-    inner_iterations: int
+    penalty: float
+    hessian_products: int
     seconds: float
 
-    header = "  iter            cost   stationary    feasible  complement.        step   inner   seconds"
+    header = "  iter            cost   stationary    feasible  complement.  step/penalty  products   seconds"
 
     def __str__(self) -> str:
         return (
             f"{self.iteration:6d} {self.cost:15.8e} {self.stationarity:12.2e} {self.feasibility:11.2e} "
-            f"{self.complementarity:12.2e} {self.step_size:11.2e} {self.inner_iterations:7d} "
+            f"{self.complementarity:12.2e} {self._control:13.2e} {self.hessian_products:9d} "
             f"{self.seconds:9.3f}"
         )
+
+    @property
+    def _control(self) -> float:
+        """The number that steers the method: its step size, or its penalty if it has no step size."""
+        return self.penalty if math.isnan(self.step_size) else self.step_size
 
 
 class History(Sequence[Iteration]):

@@ -12,7 +12,7 @@ from geodual.arrays import Array
 from geodual.manifolds import Frame, NotOnManifoldError
 from geodual.manifolds.base import Coordinates
 
-from .constraint_vector import ConstraintVector, Sample
+from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .lagrangian import Lagrangian
 
 _PROBES = 3
@@ -87,44 +87,46 @@ def _reporting_unit(size: Array) -> Array:
     return np.where(size < 1.0, size, np.maximum(1.0, 1e-4 * size))
 
 
-def measure_units(constraints: ConstraintVector, sample: Sample) -> Units:
+def measure_units(constraints: ConstraintVector, point: EvaluatedPoint) -> Units:
     """Measure the sizes of cost and constraints at a point."""
-    frame = sample.frame
+    frame = point.frame
     tangents = _unit_tangents(frame)
-    cost = Lagrangian(constraints, np.zeros(constraints.size)).at(sample)
+    cost = Lagrangian(constraints, np.zeros(constraints.size)).at(point)
     slope = frame.norm(cost.gradient)
     direction = cost.gradient / slope if slope > 0.0 else tangents[0]
     size = max(slope, frame.norm(cost.hessian_product(direction)) * frame.unit)
-    return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, sample, tangents))
+    return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, point, tangents))
 
 
-def refreshed_units(units: Units, constraints: ConstraintVector, sample: Sample) -> Units:
+def refreshed_units(units: Units, constraints: ConstraintVector, point: EvaluatedPoint) -> Units:
     """Measure again where a far start made cost or constraints look larger than they are."""
     if not units.exceed_ordinary_size:
         return units
-    new = measure_units(constraints, sample)
+    new = measure_units(constraints, point)
     return Units(min(units.cost, new.cost), np.minimum(units.constraints, new.constraints))
 
 
-def _constraint_sizes(constraints: ConstraintVector, sample: Sample, tangents: list[Coordinates]) -> Array:
+def _constraint_sizes(
+    constraints: ConstraintVector, point: EvaluatedPoint, tangents: list[Coordinates]
+) -> Array:
     """Measure each constraint by its value, and by slopes and changes in a few random directions."""
     if not constraints.size:
         return np.zeros(0)
-    frame, value = sample.frame, np.abs(sample.constraints)
+    frame, value = point.frame, np.abs(point.constraints)
     slopes = [constraints.derivative(frame.point, frame.tangent(c)) for c in tangents]
     sizes = _root_mean_square(slopes, constraints)
     if (sizes <= 1e-3 * value.max()).any():
         # Flat at the start, as a squared distance is at its center: look how much it changes further on.
-        changes = [_change(constraints, sample, c) for c in tangents]
+        changes = [_change(constraints, point, c) for c in tangents]
         sizes = np.maximum(sizes, _root_mean_square(changes, constraints))
     sizes = np.maximum(sizes, value)
     return np.where(sizes > 0.0, sizes, sizes.max() if sizes.any() else 1.0)
 
 
-def _change(constraints: ConstraintVector, sample: Sample, c: Coordinates) -> Array:
+def _change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates) -> Array:
     """Return how much the constraints change after a step, 0 where they have no value there."""
     try:
-        change = constraints.value(sample.frame.move(c)) - sample.constraints
+        change = constraints.value(point.frame.move(c)) - point.constraints
     except (np.linalg.LinAlgError, NotOnManifoldError):
         return np.zeros(constraints.size)
     return np.nan_to_num(change, posinf=0.0, neginf=0.0)
@@ -142,14 +144,16 @@ def _unit_tangents(frame: Frame) -> list[Coordinates]:
     return [c / max(frame.norm(c), 1e-300) for c in draws]
 
 
-def measure_kkt(constraints: ConstraintVector, sample: Sample, multipliers: Array, units: Units) -> KKT:
+def measure_kkt(
+    constraints: ConstraintVector, point: EvaluatedPoint, multipliers: Array, units: Units
+) -> KKT:
     """Return the KKT residual of a point with multipliers λ."""
-    model = Lagrangian(constraints, multipliers).at(sample)
-    values = sample.constraints
+    model = Lagrangian(constraints, multipliers).at(point)
+    values = point.constraints
     excess = np.where(constraints.is_equality, np.abs(values), np.maximum(values, 0.0))
     products = np.where(constraints.is_equality, 0.0, np.abs(multipliers * values))
     return KKT(
-        stationarity=sample.frame.norm(model.gradient) / units.cost_unit,
+        stationarity=point.frame.norm(model.gradient) / units.cost_unit,
         feasibility=float((excess / units.constraint_units).max(initial=0.0)),
         complementarity=float(products.max(initial=0.0)) / units.cost_unit,
     )

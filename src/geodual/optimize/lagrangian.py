@@ -12,7 +12,7 @@ from geodual.manifolds import Frame
 from geodual.manifolds.base import Coordinates, Point, Vector
 
 from .ambient import scaled, total
-from .constraint_vector import ConstraintVector, Sample
+from .constraint_vector import ConstraintVector, EvaluatedPoint
 
 _EPS = float(np.finfo(float).eps)
 _DIFFERENCE_STEP = float(np.sqrt(_EPS))
@@ -53,21 +53,21 @@ class Lagrangian:
 
     def __call__(self, x: Point) -> LocalLagrangian:
         """Evaluate at `x`."""
-        return LocalLagrangian(self, self.constraints.sample(x))
+        return LocalLagrangian(self, self.constraints.evaluate(x))
 
-    def at(self, sample: Sample) -> LocalLagrangian:
+    def at(self, point: EvaluatedPoint) -> LocalLagrangian:
         """Evaluate where cost and constraints are known already."""
-        return LocalLagrangian(self, sample)
+        return LocalLagrangian(self, point)
 
 
 class LocalLagrangian:
     """A `Lagrangian` at a point; derivatives are computed when first asked for."""
 
-    def __init__(self, function: Lagrangian, sample: Sample) -> None:
+    def __init__(self, function: Lagrangian, point: EvaluatedPoint) -> None:
         self.function = function
-        self.sample = sample
-        self.frame: Frame = sample.frame
-        self.violations: Array = function.weights * sample.constraints
+        self.point = point
+        self.frame: Frame = point.frame
+        self.violations: Array = function.weights * point.constraints
         self.estimates: Array = self._estimate()
         """The multipliers y that the penalty implies: λ itself where there is none."""
         self._distance = (
@@ -92,7 +92,7 @@ class LocalLagrangian:
         else:
             coupling = float(lam @ self.violations), 0.0
         proximity = function.proximal_weight * self._distance.value if self._distance else 0.0
-        return (function.cost_weight * self.sample.cost, *coupling, proximity)
+        return (function.cost_weight * self.point.cost, *coupling, proximity)
 
     @property
     def noise(self) -> float:

@@ -8,18 +8,18 @@ import numpy as np
 
 from geodual.arrays import Array
 
-from .constraint_vector import ConstraintVector, Sample
+from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .lagrangian import Lagrangian
 from .newton_cg import newton_cg
-from .progress import Stop, Update
+from .updates import Stop, Update
 
 StepRule = str | float | Callable[[int], float]
-PrimalStep = Callable[[Sample, Array, float], tuple[Sample, int] | Stop]
+PrimalStep = Callable[[EvaluatedPoint, Array, float], tuple[EvaluatedPoint, int] | Stop]
 _PROXIMAL_TOLERANCE = 1e-13
 
 
 def primal_dual(
-    constraints: ConstraintVector, start: Sample, *, alpha: float = 0.0, step: StepRule = "sqrt"
+    constraints: ConstraintVector, start: EvaluatedPoint, *, alpha: float = 0.0, step: StepRule = "sqrt"
 ) -> Iterator[Update | Stop]:
     """Iterate Algorithm 1, eqs. (2)–(4), with the proximal problem solved to rounding error.
 
@@ -27,7 +27,7 @@ def primal_dual(
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
-    start : Sample
+    start : EvaluatedPoint
         x₀.
     alpha : float
         α of eq. (2). With α > 0 the iteration tends to a point that violates active constraints by αλ*.
@@ -38,22 +38,22 @@ def primal_dual(
     if not manifold.has_log:
         raise ValueError(f"Algorithm 1 needs distances, which {manifold} does not give.")
 
-    def proximal_step(sample: Sample, lam: Array, eta: float) -> tuple[Sample, int] | Stop:
+    def proximal_step(point: EvaluatedPoint, lam: Array, eta: float) -> tuple[EvaluatedPoint, int] | Stop:
         # Eq. (3); the term in λ alone does not matter here.
-        objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=sample.x)
-        start = objective.at(sample)
+        objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=point.x)
+        start = objective.at(point)
         tol = _PROXIMAL_TOLERANCE * max(1.0, start.frame.norm(start.gradient))
         minimum = newton_cg(objective, start, tol=tol, step_limit=manifold.step_limit, max_iter=500)
         if minimum.status in ("runaway", "max_iterations"):
             return Stop("breakdown", f"The proximal problem has no minimiser within reach (step {eta:.2g}).")
-        return minimum.model.sample, minimum.n_products
+        return minimum.model.point, minimum.n_products
 
     return iterate_primal_dual(constraints, start, alpha, step, proximal_step)
 
 
 def primal_dual_linearized(
     constraints: ConstraintVector,
-    start: Sample,
+    start: EvaluatedPoint,
     *,
     alpha: float = 0.0,
     step: StepRule = "sqrt",
@@ -65,7 +65,7 @@ def primal_dual_linearized(
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
-    start : Sample
+    start : EvaluatedPoint
         x₀.
     alpha, step
         As for `primal_dual`.
@@ -74,17 +74,17 @@ def primal_dual_linearized(
         by projection, under the embedded metric; see docs/errata.md.
     """
 
-    def gradient_step(sample: Sample, lam: Array, eta: float) -> tuple[Sample, int] | Stop:
-        model = Lagrangian(constraints, lam).at(sample)
+    def gradient_step(point: EvaluatedPoint, lam: Array, eta: float) -> tuple[EvaluatedPoint, int] | Stop:
+        model = Lagrangian(constraints, lam).at(point)
         move = model.frame.exp if exponential else model.frame.retract
-        return constraints.sample(move(-eta * model.gradient)), 0
+        return constraints.evaluate(move(-eta * model.gradient)), 0
 
     return iterate_primal_dual(constraints, start, alpha, step, gradient_step)
 
 
 def iterate_primal_dual(
     constraints: ConstraintVector,
-    start: Sample,
+    start: EvaluatedPoint,
     alpha: float,
     step: StepRule,
     primal_step: PrimalStep,
@@ -96,22 +96,22 @@ def iterate_primal_dual(
     constraints, start, alpha, step
         As for `primal_dual`.
     primal_step : callable
-        ``primal_step(sample, lam, eta)`` gives the next sample and the Hessian products spent, or a `Stop`.
+        ``primal_step(point, lam, eta)`` gives the next point and the Hessian products spent, or a `Stop`.
     """
     if not alpha >= 0.0:
         raise ValueError(f"`alpha` must not be negative, got {alpha}.")
     rule = _step_rule(step)
-    sample, lam, t = start, np.zeros(constraints.size), 0
+    point, lam, t = start, np.zeros(constraints.size), 0
     while True:
         eta = rule(t)
-        outcome = primal_step(sample, lam, eta)
+        outcome = primal_step(point, lam, eta)
         if isinstance(outcome, Stop):
             yield outcome
             return
-        sample, inner = outcome
-        ascended = lam + eta * (sample.constraints - alpha * lam)  # Eq. (4)
+        point, products = outcome
+        ascended = lam + eta * (point.constraints - alpha * lam)  # Eq. (4)
         lam_next = np.where(constraints.is_equality, ascended, np.maximum(ascended, 0.0))
-        yield Update(sample, lam_next, eta, inner, dual_used=lam)
+        yield Update(point, lam_next, step_size=eta, hessian_products=products, dual_used=lam)
         lam, t = lam_next, t + 1
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from geodual.arrays import Array
 
 from .active_set import Polished, polish
-from .constraint_vector import ConstraintVector, Sample
+from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import Units, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import Minimum, newton_cg
-from .progress import Stop, Update
+from .updates import Stop, Update
 
 _PENALTY = 3.0
 _PENALTY_GROWTH = 10.0
@@ -42,7 +42,7 @@ _Minimum = Minimum[LocalLagrangian]
 class _State:
     """A point and the multipliers y of the scaled problem, with what steers the next iteration."""
 
-    sample: Sample
+    point: EvaluatedPoint
     y: Array
     penalty: float = _PENALTY
     proximal_weight: float = 0.0  # the first center, the start, is arbitrary
@@ -55,7 +55,7 @@ class _State:
 
 
 def proximal_lagrangian(
-    constraints: ConstraintVector, start: Sample, *, units: Units, tol: float
+    constraints: ConstraintVector, start: EvaluatedPoint, *, units: Units, tol: float
 ) -> Iterator[Update | Stop]:
     """Iterate the proximal method of multipliers until a KKT residual of `tol`.
 
@@ -63,7 +63,7 @@ def proximal_lagrangian(
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
-    start : Sample
+    start : EvaluatedPoint
         Start; it may be infeasible.
     units : Units
         Sizes of cost and constraints.
@@ -83,7 +83,7 @@ class _ProximalLagrangian:
         """What `tol` is for the gradient of the scaled problem."""
         return self.tol * self.units.cost_unit / self.units.cost
 
-    def iterate(self, start: Sample) -> Iterator[Update | Stop]:
+    def iterate(self, start: EvaluatedPoint) -> Iterator[Update | Stop]:
         y = np.zeros(self.constraints.size)
         state = _State(start, y, inner_tol=_INNER_TOLERANCE if y.size else 0.5 * self.scaled_tol)
         best: Update | None = None
@@ -94,7 +94,7 @@ class _ProximalLagrangian:
             if minimum.status == "runaway":
                 outcome = self._after_escape(state, minimum)
                 if isinstance(outcome, Stop):
-                    yield self._update(minimum.model.sample, state.y, state.penalty, minimum.n_products)
+                    yield self._update(minimum.model.point, state.y, state.penalty, minimum.n_products)
                     yield outcome
                     return
                 state = outcome
@@ -124,11 +124,11 @@ class _ProximalLagrangian:
             weights=1.0 / self.units.constraints,
             penalty=state.penalty,
             proximal_weight=state.proximal_weight,
-            center=state.sample.x,
+            center=state.point.x,
         )
         return newton_cg(
             objective,
-            objective.at(state.sample),
+            objective.at(state.point),
             tol=state.inner_tol,
             max_iter=_INNER_ITERATIONS,
             step_limit=self.manifold.step_limit,
@@ -140,10 +140,10 @@ class _ProximalLagrangian:
         """Update the multipliers from the inner minimum, polish if that is promising, and steer."""
         model = minimum.model
         violation = self._violation(model, state)
-        update = self._update(model.sample, model.estimates, state.penalty, minimum.n_products)
+        update = self._update(model.point, model.estimates, state.penalty, minimum.n_products)
         if minimum.status == "max_iterations":
-            return update, self._continued(state, model.sample, violation)
-        state = replace(state, sample=model.sample, y=model.estimates)
+            return update, self._continued(state, model.point, violation)
+        state = replace(state, point=model.point, y=model.estimates)
         if self._is_worth_polishing(state, update):
             update, state = self._polished(state, update)
         update = self._in_refreshed_units(update)
@@ -159,23 +159,29 @@ class _ProximalLagrangian:
         )
 
     def _is_worth_polishing(self, state: _State, update: Update) -> bool:
-        orthonormal = state.sample.frame.orthonormal
+        orthonormal = state.point.frame.orthonormal
         return orthonormal and self.constraints.size > 0 and self.tol < _worst(update) < state.polish_below
 
     def _polished(self, state: _State, update: Update) -> tuple[Update, _State]:
         assert update.kkt is not None
-        start = Polished(state.sample, state.y, update.kkt, update.inner_iterations)
+        start = Polished(state.point, state.y, update.kkt, update.hessian_products)
         found = polish(self.constraints, self.units, start, state.penalty, self.tol)
         multipliers = self.units.unscaled(found.y)
-        update = Update(found.sample, multipliers, state.penalty, found.n_products, found.kkt)
-        return update, replace(state, sample=found.sample, polish_below=_POLISH_AGAIN * found.kkt.worst)
+        update = Update(
+            found.point,
+            multipliers,
+            penalty=state.penalty,
+            hessian_products=found.n_products,
+            kkt=found.kkt,
+        )
+        return update, replace(state, point=found.point, polish_below=_POLISH_AGAIN * found.kkt.worst)
 
     def _in_refreshed_units(self, update: Update) -> Update:
-        units = refreshed_units(self.units, self.constraints, update.sample)
+        units = refreshed_units(self.units, self.constraints, update.point)
         if units is self.units:
             return update
         self.units = units
-        kkt = measure_kkt(self.constraints, update.sample, update.multipliers, units)
+        kkt = measure_kkt(self.constraints, update.point, update.multipliers, units)
         return replace(update, kkt=kkt)
 
     def _next_proximal_weight(self, state: _State) -> float:
@@ -185,10 +191,10 @@ class _ProximalLagrangian:
             return _COMPACT_PROXIMAL_WEIGHT
         return 0.1 * state.proximal_weight if state.proximal_weight else _PROXIMAL_WEIGHT
 
-    def _continued(self, state: _State, sample: Sample, violation: float) -> _State:
+    def _continued(self, state: _State, point: EvaluatedPoint, violation: float) -> _State:
         """Go on with an unfinished inner problem, with more penalty if it leads away from feasibility."""
         growth = _PENALTY_GROWTH if violation > state.violation else 1.0
-        return replace(state, sample=sample, penalty=growth * state.penalty)
+        return replace(state, point=point, penalty=growth * state.penalty)
 
     def _violation(self, model: LocalLagrangian, state: _State) -> float:
         """Return the largest violation of feasibility and complementarity together."""
@@ -196,12 +202,12 @@ class _ProximalLagrangian:
         error = np.where(self.constraints.is_equality, model.violations, slack)
         return float(np.abs(error).max(initial=0.0))
 
-    def _update(self, sample: Sample, y: Array, penalty: float, n_products: int) -> Update:
+    def _update(self, point: EvaluatedPoint, y: Array, penalty: float, n_products: int) -> Update:
         multipliers = self.units.unscaled(y)
-        kkt = measure_kkt(self.constraints, sample, multipliers, self.units)
-        return Update(sample, multipliers, penalty, n_products, kkt)
+        kkt = measure_kkt(self.constraints, point, multipliers, self.units)
+        return Update(point, multipliers, penalty=penalty, hessian_products=n_products, kkt=kkt)
 
-    def _least_violation(self, sample: Sample) -> _Minimum:
+    def _least_violation(self, point: EvaluatedPoint) -> _Minimum:
         """Minimise half the squared violation."""
         objective = Lagrangian(
             self.constraints,
@@ -212,7 +218,7 @@ class _ProximalLagrangian:
         )
         return newton_cg(
             objective,
-            objective.at(sample),
+            objective.at(point),
             tol=0.1 * self.tol,
             step_limit=self.manifold.step_limit,
             may_escape=True,
@@ -220,36 +226,36 @@ class _ProximalLagrangian:
 
     def _restore(self, state: _State) -> _State | tuple[Update, Stop]:
         """Look for a feasible point; if there is none nearby, say that the problem is infeasible."""
-        minimum = self._least_violation(state.sample)
+        minimum = self._least_violation(state.point)
         if _is_stationary_violation(minimum, self.tol):
             # Perhaps a maximum or a saddle of the violation: try once from beside it.
-            beside = self._least_violation(self._beside(minimum.model.sample))
+            beside = self._least_violation(self._beside(minimum.model.point))
             minimum = min(minimum, beside, key=lambda found: found.model.value)
         model = minimum.model
         if _is_stationary_violation(minimum, self.tol):
-            update = self._update(model.sample, np.zeros_like(state.y), state.penalty, minimum.n_products)
+            update = self._update(model.point, np.zeros_like(state.y), state.penalty, minimum.n_products)
             return update, Stop("infeasible", _INFEASIBLE.format(_left(minimum)))
         return replace(
             state,
-            sample=model.sample,
+            point=model.point,
             y=np.zeros_like(state.y),
             violation=math.inf,
             misses=0,
             restorations=state.restorations + 1,
         )
 
-    def _beside(self, sample: Sample) -> Sample:
-        frame = sample.frame
+    def _beside(self, point: EvaluatedPoint) -> EvaluatedPoint:
+        frame = point.frame
         c = frame.random(np.random.default_rng(0))
-        return self.constraints.sample(frame.move((0.1 * frame.unit / frame.norm(c)) * c))
+        return self.constraints.evaluate(frame.move((0.1 * frame.unit / frame.norm(c)) * c))
 
     def _after_escape(self, state: _State, minimum: _Minimum) -> _State | Stop:
         """Tell an unbounded problem from a penalty that was too weak to hold the iterate."""
-        escaped = minimum.model.sample
+        escaped = minimum.model.point
         feasible = (self._least_violation(escaped) if self.constraints.size else minimum).model
         satisfied = float(np.abs(feasible.estimates).max(initial=0.0)) <= math.sqrt(self.tol)
-        fall = state.sample.cost - escaped.cost
-        kept = state.sample.cost - feasible.sample.cost
+        fall = state.point.cost - escaped.cost
+        kept = state.point.cost - feasible.point.cost
         if satisfied and kept > 0.5 * fall > 0.0:
             return Stop("unbounded", _UNBOUNDED)
         if state.escapes >= 5:

@@ -35,8 +35,10 @@ class Iterate:
     kkt : KKT
         The optimality residual of (x, λ).
     step_size : float
-        η of Algorithm 1, or the penalty of the default method.
-    inner_iterations : int
+        η of Algorithm 1; NaN under other methods.
+    penalty : float
+        ρ of the default method; NaN under other methods.
+    hessian_products : int
         Hessian products spent in this iteration.
     """
 
@@ -47,7 +49,8 @@ class Iterate:
     equality_multipliers: Array
     kkt: KKT
     step_size: float
-    inner_iterations: int
+    penalty: float
+    hessian_products: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from geodual.arrays import Array
-from geodual.manifolds import NoLogarithmError, NotOnManifoldError
 from geodual.manifolds.base import Point, Vector
 from geodual.threads import blas_threads_for, product_operations
 
-from .constraint_vector import ConstraintVector, Sample
-from .history import History, Iteration
-from .kkt import KKT, Units, measure_kkt, measure_units, refreshed_units
-from .primal_dual import primal_dual, primal_dual_linearized
+from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .kkt import measure_units
+from .methods import Method, choose_method
 from .problem import Problem
-from .progress import Stop, Update
-from .proximal_lagrangian import proximal_lagrangian
-from .result import Iterate, Result, Status
-
-
-@dataclass(frozen=True)
-class _Method:
-    run: Callable[..., Iterator[Update | Stop]]
-    max_iter: int
-    knows_tolerance: bool
-
-
-_METHODS = {
-    "proximal-lagrangian": _Method(proximal_lagrangian, 200, knows_tolerance=True),
-    "primal-dual": _Method(primal_dual, 1000, knows_tolerance=False),
-    "primal-dual-linearized": _Method(primal_dual_linearized, 10_000, knows_tolerance=False),
-}
+from .result import Iterate, Result
+from .watch import Watch
 
 
 def minimize(
     problem: Problem,
     x0: Point,
-    method: str = "proximal-lagrangian",
+    method: str | Method = "proximal-lagrangian",
     tol: float = 1e-8,
     *,
     max_iter: int | None = None,
@@ -57,20 +37,23 @@ def minimize(
         Cost, constraints and manifold.
     x0 : Point
         Start on the manifold; it need not satisfy the constraints.
-    method : str
+    method : str or callable
         "proximal-lagrangian" (the default: fast and to high accuracy), "primal-dual" (Algorithm 1 of the
-        paper) or "primal-dual-linearized" (its proximal step replaced by a gradient step).
+        paper), "primal-dual-linearized" (its proximal step replaced by a gradient step), or a method of your
+        own: ``method(constraints, start, **options)`` that yields an `Update` per step.
     tol : float
         Bound on every part of the KKT residual.
     max_iter : int, optional
-        Bound on the iterations: 200, 1,000 or 10,000 by default, in the order of the methods above.
+        Bound on the iterations. By default 200, 1,000 and 10,000 for the methods above in their order, and
+        1,000 for your own.
     callback : callable, optional
         Called with an `Iterate` after every iteration; the solve stops if it returns True.
     verbose : int
         1 prints a line an iteration.
     **options
         Of Algorithm 1: `alpha` (α of eq. (2), 0 by default) and `step` ("sqrt" for 1/√(t+1), the default, a
-        number, or a function of t); of the linearised one also `exponential` (step along geodesics).
+        number, or a function of t); of the linearised one also `exponential` (step along geodesics). Those of
+        your own method.
 
     Returns
     -------
@@ -92,22 +75,18 @@ def minimize(
     >>> result.status, np.round(result.x, 6).tolist(), round(float(result.multipliers[0]), 6)
     ('converged', [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]], 0.5)
     """
-    if method not in _METHODS:
-        raise ValueError(f"`method` must be one of {', '.join(map(repr, _METHODS))}, got {method!r}.")
+    chosen = choose_method(method)
     if not 0.0 < tol < np.inf:
         raise ValueError(f"`tol` must be positive and finite, got {tol}.")
     if max_iter is not None and not max_iter >= 0:
         raise ValueError(f"`max_iter` must not be negative, got {max_iter}.")
-    chosen = _METHODS[method]
     x0 = _copied(problem.manifold.check_point(x0))
     with np.errstate(all="ignore"), blas_threads_for(_largest_product(x0)):
         constraints, start = _check_start(problem, x0)
         units = measure_units(constraints, start)
-        known = {"units": units, "tol": tol} if chosen.knows_tolerance else {}
-        updates = chosen.run(constraints, start, **known, **options)
-        watch = _Watch(
-            constraints, units, tol, callback, verbose, _STALLS if options.get("alpha") else _RAISE
-        )
+        updates = chosen.start(constraints, start, {"units": units, "tol": tol}, options)
+        hint = _STALLS if options.get("alpha") else _RAISE
+        watch = Watch(constraints, units, tol, callback, verbose, hint)
         return watch.run(start, updates, chosen.max_iter if max_iter is None else max_iter)
 
 
@@ -125,35 +104,35 @@ def _largest_product(x: Point) -> float:
     return product_operations(n, n, n)
 
 
-def _check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Sample]:
+def _check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, EvaluatedPoint]:
     """Return the constraints as one vector and all values at `x0`; raise if any is not finite."""
     constraints = ConstraintVector(problem, x0)
     if np.ndim(problem.cost(x0)) != 0:
         raise ValueError("The cost must be a number, not an array.")
-    sample = constraints.sample(x0)
-    if not np.isfinite(sample.cost):
-        raise ValueError(f"The cost must be finite at `x0`, got {sample.cost}; start where it is defined.")
-    values = sample.constraints
+    point = constraints.evaluate(x0)
+    if not np.isfinite(point.cost):
+        raise ValueError(f"The cost must be finite at `x0`, got {point.cost}; start where it is defined.")
+    values = point.constraints
     if not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(
             f"Constraint {bad} is {values[bad]} at `x0`; start where all constraints are defined."
         )
-    _check_derivative(problem.gradient(x0), sample, "gradient of the cost", "gradient(x)")
+    _check_derivative(problem.gradient(x0), point, "gradient of the cost", "gradient(x)")
     for kind, blocks in (("inequalities", problem.inequalities), ("equalities", problem.equalities)):
         for position, block in enumerate(blocks):
             weights = np.ones(len(block(x0)))
             what, call = f"gradient of {kind}[{position}]", "jacobian_product(x, w)"
-            _check_derivative(block.jacobian_product(x0, weights), sample, what, call)
-    return constraints, sample
+            _check_derivative(block.jacobian_product(x0, weights), point, what, call)
+    return constraints, point
 
 
-def _check_derivative(derivative: Vector, sample: Sample, what: str, call: str) -> None:
+def _check_derivative(derivative: Vector, point: EvaluatedPoint, what: str, call: str) -> None:
     """Raise unless a Euclidean derivative at the start has the structure of a point and is finite."""
-    found, expected = _structure(derivative), _structure(sample.x)
-    if found != expected and sample.frame.orthonormal:
+    found, expected = _structure(derivative), _structure(point.x)
+    if found != expected and point.frame.orthonormal:
         raise ValueError(f"The {what} has shape {found}, but a point has {expected}; check {call}.")
-    if not np.isfinite(sample.frame.norm(sample.frame.gradient(derivative))):
+    if not np.isfinite(point.frame.norm(point.frame.gradient(derivative))):
         raise ValueError(
             f"The {what} is not finite at `x0`; start elsewhere, or check it with check_gradient."
         )
@@ -164,130 +143,5 @@ def _structure(x: Any) -> Any:
     return tuple(map(_structure, x)) if isinstance(x, (tuple, list)) else np.shape(x)
 
 
-class _Watch:
-    """Follow a method: measure, record, print, call back, and decide when it is over."""
-
-    def __init__(
-        self,
-        constraints: ConstraintVector,
-        units: Units,
-        tol: float,
-        callback: Callable[[Iterate], object] | None,
-        verbose: int,
-        hint: str,
-    ) -> None:
-        self.constraints, self.units, self.tol = constraints, units, tol
-        self.callback, self.verbose, self.hint = callback, verbose, hint
-        self.started = time.perf_counter()
-        self.rows: list[Iteration] = []
-        self.best: tuple[float, Point] = (float("inf"), None)
-        self.dual_sum: Array | None = None
-        self.step_sum = 0.0
-
-    def run(self, start: Sample, updates: Iterator[Update | Stop], max_iter: int) -> Result:
-        if self.verbose:
-            _print(Iteration.header)
-        iterate = self._observe(0, Update(start, np.zeros(self.constraints.size), 0.0, 0))
-        if iterate.kkt.worst <= self.tol:
-            return self._result(
-                iterate, "converged", "The start satisfies the KKT conditions to the tolerance."
-            )
-        for iteration, update in enumerate(self._guarded(updates, max_iter), start=1):
-            if isinstance(update, Stop):
-                return self._result(iterate, update.status, update.message)
-            previous, iterate = iterate, self._observe(iteration, update)
-            if not np.isfinite(iterate.kkt.worst):
-                return self._result(previous, "breakdown", _OVERFLOW)
-            stopped = self.callback is not None and bool(self.callback(iterate))
-            if iterate.kkt.worst <= self.tol:
-                return self._result(iterate, "converged", "The KKT conditions hold to the tolerance.")
-            if stopped:
-                return self._result(iterate, "stopped", "Stopped by the callback.")
-        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self.hint))
-
-    def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
-        """Pass updates on, but turn points where numbers end into a breakdown."""
-        for _ in range(max_iter):
-            try:
-                update = next(updates)
-            except (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError) as error:
-                yield Stop("breakdown", f"The iterates left the manifold: {error}")
-                return
-            yield update
-            if isinstance(update, Stop):
-                return
-
-    def _observe(self, iteration: int, update: Update) -> Iterate:
-        lam, sample, split = update.multipliers, update.sample, self.constraints.n_inequalities
-        kkt = update.kkt or self._measure(sample, lam)
-        step, inner = update.step_size, update.inner_iterations
-        iterate = Iterate(iteration, sample.x, sample.cost, lam[:split], lam[split:], kkt, step, inner)
-        seconds = time.perf_counter() - self.started
-        row = Iteration(
-            iteration,
-            sample.cost,
-            kkt.stationarity,
-            kkt.feasibility,
-            kkt.complementarity,
-            step,
-            inner,
-            seconds,
-        )
-        self.rows.append(row)
-        if self.verbose:
-            _print(str(row))
-        if iteration > 0 and -np.inf < sample.cost < self.best[0]:
-            self.best = (sample.cost, sample.x)
-        if update.dual_used is not None:
-            self.step_sum += update.step_size
-            weighted = update.step_size * update.dual_used
-            self.dual_sum = weighted if self.dual_sum is None else self.dual_sum + weighted
-        return iterate
-
-    def _measure(self, sample: Sample, lam: Array) -> KKT:
-        self.units = refreshed_units(self.units, self.constraints, sample)
-        return measure_kkt(self.constraints, sample, lam, self.units)
-
-    def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
-        if not self.constraints.problem.manifold.hadamard:
-            message += _NOT_HADAMARD.format(self.constraints.problem.manifold)
-        best_cost, best_x = self.best if self.best[1] is not None else (iterate.cost, iterate.x)
-        return Result(
-            x=iterate.x,
-            cost=iterate.cost,
-            multipliers=iterate.multipliers,
-            equality_multipliers=iterate.equality_multipliers,
-            kkt=iterate.kkt,
-            status=status,
-            message=message,
-            n_iter=iterate.iteration,
-            history=History(self.rows),
-            tol=self.tol,
-            best_x=best_x,
-            best_cost=best_cost,
-            dual_average=None if self.dual_sum is None else self.dual_sum / self.step_sum,
-        )
-
-
-_NOT_HADAMARD = (
-    " {} is not a Hadamard manifold: this is a local statement, without the guarantees of Theorem 1."
-)
-
-
-_OVERFLOW = (
-    "Cost, constraints or gradients are no longer finite: the iteration diverged. This is its last finite "
-    "iterate; use smaller steps, or the default method."
-)
-
-
 _RAISE = "raise `max_iter`, or use the default method if this is another one."
 _STALLS = "with `alpha` > 0 the iteration stalls at a violation of αλ*: use alpha=0, or the default method."
-
-
-def _out_of_budget(max_iter: int, iterate: Iterate, hint: str) -> str:
-    residual = iterate.kkt.worst
-    return f"The budget of {max_iter} iterations ended at a KKT residual of {residual:.2g}; {hint}"
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - what `verbose` asks for

@@ -1,0 +1,138 @@
+"""The loop around every method: measure, record, print, call back, and decide when it is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from geodual.arrays import Array
+from geodual.manifolds import NoLogarithmError, NotOnManifoldError
+from geodual.manifolds.base import Point
+
+from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .history import History, Iteration
+from .kkt import KKT, Units, measure_kkt, refreshed_units
+from .result import Iterate, Result, Status
+from .updates import Stop, Update
+
+
+class Watch:
+    """Follow a method: measure, record, print, call back, and decide when it is over."""
+
+    def __init__(
+        self,
+        constraints: ConstraintVector,
+        units: Units,
+        tol: float,
+        callback: Callable[[Iterate], object] | None,
+        verbose: int,
+        hint: str,
+    ) -> None:
+        self.constraints, self.units, self.tol = constraints, units, tol
+        self.callback, self.verbose, self.hint = callback, verbose, hint
+        self.started = time.perf_counter()
+        self.rows: list[Iteration] = []
+        self.best: tuple[float, Point] = (float("inf"), None)
+        self.dual_sum: Array | None = None
+        self.step_sum = 0.0
+
+    def run(self, start: EvaluatedPoint, updates: Iterator[Update | Stop], max_iter: int) -> Result:
+        if self.verbose:
+            _print(Iteration.header)
+        iterate = self._observe(0, Update(start, np.zeros(self.constraints.size)))
+        if iterate.kkt.worst <= self.tol:
+            return self._result(
+                iterate, "converged", "The start satisfies the KKT conditions to the tolerance."
+            )
+        for iteration, update in enumerate(self._guarded(updates, max_iter), start=1):
+            if isinstance(update, Stop):
+                return self._result(iterate, update.status, update.message)
+            previous, iterate = iterate, self._observe(iteration, update)
+            if not np.isfinite(iterate.kkt.worst):
+                return self._result(previous, "breakdown", _OVERFLOW)
+            stopped = self.callback is not None and bool(self.callback(iterate))
+            if iterate.kkt.worst <= self.tol:
+                return self._result(iterate, "converged", "The KKT conditions hold to the tolerance.")
+            if stopped:
+                return self._result(iterate, "stopped", "Stopped by the callback.")
+        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self.hint))
+
+    def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
+        """Pass updates on, but turn points where numbers end into a breakdown."""
+        for _ in range(max_iter):
+            try:
+                update = next(updates, _ENDED)
+            except (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError) as error:
+                yield Stop("breakdown", f"The iterates left the manifold: {error}")
+                return
+            if not isinstance(update, Update | Stop):
+                raise TypeError(f"A method must yield `Update` or `Stop`, got {type(update).__name__}.")
+            yield update
+            if isinstance(update, Stop):
+                return
+
+    def _observe(self, iteration: int, update: Update) -> Iterate:
+        lam, point, split = update.multipliers, update.point, self.constraints.n_inequalities
+        kkt = update.kkt or self._measure(point, lam)
+        spent = (update.step_size, update.penalty, update.hessian_products)
+        iterate = Iterate(iteration, point.x, point.cost, lam[:split], lam[split:], kkt, *spent)
+        parts = (kkt.stationarity, kkt.feasibility, kkt.complementarity)
+        row = Iteration(iteration, point.cost, *parts, *spent, time.perf_counter() - self.started)
+        self.rows.append(row)
+        if self.verbose:
+            _print(str(row))
+        if iteration > 0 and -np.inf < point.cost < self.best[0]:
+            self.best = (point.cost, point.x)
+        if update.dual_used is not None:
+            self.step_sum += update.step_size
+            weighted = update.step_size * update.dual_used
+            self.dual_sum = weighted if self.dual_sum is None else self.dual_sum + weighted
+        return iterate
+
+    def _measure(self, point: EvaluatedPoint, lam: Array) -> KKT:
+        self.units = refreshed_units(self.units, self.constraints, point)
+        return measure_kkt(self.constraints, point, lam, self.units)
+
+    def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
+        if not self.constraints.problem.manifold.hadamard:
+            message += _NOT_HADAMARD.format(self.constraints.problem.manifold)
+        best_cost, best_x = self.best if self.best[1] is not None else (iterate.cost, iterate.x)
+        return Result(
+            x=iterate.x,
+            cost=iterate.cost,
+            multipliers=iterate.multipliers,
+            equality_multipliers=iterate.equality_multipliers,
+            kkt=iterate.kkt,
+            status=status,
+            message=message,
+            n_iter=iterate.iteration,
+            history=History(self.rows),
+            tol=self.tol,
+            best_x=best_x,
+            best_cost=best_cost,
+            dual_average=None if self.dual_sum is None else self.dual_sum / self.step_sum,
+        )
+
+
+_ENDED = Stop("breakdown", "The method ended before the KKT conditions held; it yielded no more updates.")
+
+_NOT_HADAMARD = (
+    " {} is not a Hadamard manifold: this is a local statement, without the guarantees of Theorem 1."
+)
+
+
+_OVERFLOW = (
+    "Cost, constraints or gradients are no longer finite: the iteration diverged. This is its last finite "
+    "iterate; use smaller steps, or the default method."
+)
+
+
+def _out_of_budget(max_iter: int, iterate: Iterate, hint: str) -> str:
+    residual = iterate.kkt.worst
+    return f"The budget of {max_iter} iterations ended at a KKT residual of {residual:.2g}; {hint}"
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - what `verbose` asks for

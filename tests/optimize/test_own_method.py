@@ -1,0 +1,60 @@
+"""A method of one's own: a function that yields updates."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from geodual.manifolds import Euclidean
+from geodual.optimize import ConstraintVector, EvaluatedPoint, Problem, Stop, Update, minimize
+
+SQUARE = Problem(Euclidean(2), cost=lambda x: x @ x, gradient=lambda x: 2.0 * x)
+
+
+def halve(constraints: ConstraintVector, start: EvaluatedPoint) -> Iterator[Update | Stop]:
+    point = start
+    while True:
+        point = constraints.evaluate(0.5 * point.x)
+        yield Update(point, np.zeros(constraints.size), step_size=0.5)
+
+
+def test_a_function_is_a_method_and_minimize_decides_when_it_is_over() -> None:
+    result = minimize(SQUARE, np.array([3.0, 4.0]), method=halve, tol=1e-6)
+    expected = int(np.ceil(np.log2(10.0 / 1e-6)))  # the gradient is 10 at the start and halves with each step
+    assert (result.status, result.n_iter) == ("converged", expected)
+    assert [row.step_size for row in result.history[1:]] == [0.5] * expected
+    assert np.isnan([row.penalty for row in result.history]).all()
+
+
+def test_the_budget_of_an_own_method_is_1000_iterations_unless_given() -> None:
+    def stay(constraints: ConstraintVector, start: EvaluatedPoint) -> Iterator[Update | Stop]:
+        while True:
+            yield Update(start, np.zeros(0))
+
+    assert minimize(SQUARE, np.ones(2), method=stay).n_iter == 1000
+    assert minimize(SQUARE, np.ones(2), method=stay, max_iter=7).status == "max_iterations"
+
+
+def test_a_method_receives_its_options_and_what_it_asks_for_by_name() -> None:
+    seen = {}
+
+    def curious(constraints, start, *, tol, units, pace=1.0) -> Iterator[Update | Stop]:
+        seen.update(tol=tol, cost_unit=units.cost_unit, pace=pace)
+        yield Stop("breakdown", "Seen enough.")
+
+    result = minimize(SQUARE, np.ones(2), method=curious, tol=1e-5, pace=3.0)
+    assert (result.status, result.message) == ("breakdown", "Seen enough.")
+    assert seen == {"tol": 1e-5, "cost_unit": 1.0, "pace": 3.0}
+
+
+def test_a_method_that_ends_early_or_yields_nonsense_is_told_so() -> None:
+    result = minimize(SQUARE, np.ones(2), method=lambda constraints, start: [])
+    assert result.status == "breakdown"
+    assert "yielded no more updates" in result.message
+    with pytest.raises(TypeError, match="must yield `Update` or `Stop`, got float"):
+        minimize(SQUARE, np.ones(2), method=lambda constraints, start: [1.0])
+
+
+def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(ValueError, match="'primal-dual-linearized', or a function, got 'nope'"):
+        minimize(SQUARE, np.ones(2), method="nope")
