@@ -11,7 +11,9 @@ import pandas as pd
 import talib
 from numpy.typing import NDArray
 
-from geodual.funds.factors.registry import KINDS, WINDOWS, compute_factors
+from geodual.funds import compute_factors
+from geodual.funds.factors.factor import WINDOWS
+from geodual.funds.factors.registry import FACTORS
 
 from .timing import best_seconds, format_seconds, format_table
 
@@ -60,7 +62,7 @@ def synthetic_nav() -> pd.DataFrame:
 def peer_factors(nav: pd.DataFrame, rows: Values) -> Values:
     """Return what TA-Lib and empyrical make of each fund, in the order of our columns: (rows, funds, 70)."""
     columns = [
-        [_peer_factor(kind, series, w, rows) for kind in KINDS for w in WINDOWS]
+        [_peer_factor(kind, series, w, rows) for kind in FACTORS for w in WINDOWS]
         for series in nav.to_numpy().T.copy()
     ]
     return np.array(columns).transpose(2, 0, 1)

@@ -20,7 +20,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import ITML, RPDML
-from geodual.metric.pairs import AllPairs
+from geodual.metric.pairs.all_pairs import AllPairs
 
 from .timing import best_seconds, fitted_exponent, format_seconds, format_table
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import LMNN
-from geodual.metric.large_margin import LargeMargin, target_neighbours
+from geodual.metric.margin.large_margin import LargeMargin, target_neighbours
 from tests.oracles.metric_learn_shim import working_metric_learn
 
 from .timing import format_seconds, format_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from geodual.funds import backtest, synthetic_universe
-from geodual.funds.decisions.named_metrics import NAMES
+from geodual.funds.decisions.chosen_metrics import NAMES
 
 from .timing import format_seconds, format_table
 

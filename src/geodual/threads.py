@@ -1,4 +1,4 @@
-"""Keep BLAS from spreading small products over threads, which costs more than it gains."""
+"""Run small matrix products on one BLAS thread, because more threads would slow them down."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-_SMALL = 1e8  # floating-point operations below which a second thread costs more than it gains
+_SMALL = 1e8  # number of floating-point operations below which one thread is faster than two
 
 
 def product_operations(rows: int, inner: int, columns: int) -> float:
-    """Return the floating-point operations of a product of a rows × inner and an inner × columns matrix."""
+    """Return the number of floating-point operations of a (rows × inner) by (inner × columns) product."""
     return 2.0 * rows * inner * columns
 
 
 @contextmanager
 def blas_threads_for(operations: float) -> Iterator[None]:
-    """Run a block with one BLAS thread if its largest matrix product is small, otherwise with all.
+    """Run a block with one BLAS thread if its largest matrix product is small, otherwise with all threads.
 
     Parameters
     ----------
     operations : float
-        Floating-point operations of that product, as `product_operations` counts them.
+        Number of floating-point operations of that product, from `product_operations`.
     """
     if operations > _SMALL:
         yield
@@ -32,6 +32,6 @@ def blas_threads_for(operations: float) -> Iterator[None]:
         yield
 
 
-@cache
+@cache  # finding the BLAS libraries takes milliseconds
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from geodual.funds.fetching.fetch import FetchSummary, fetch_universe
+from geodual.funds.sources.fetching.fetch import FetchSummary, fetch_universe
 
 CODES = [f"{number:06d}" for number in range(1, 7)]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from geodual.errors import DataError
-from geodual.funds.reading.nav_file import read_index, read_nav
+from geodual.funds.sources.reading.nav_file import read_index, read_nav
 from tests.funds.broken_files import BROKEN
 
 # What stands in the message after the file, as a reader of the file would look for it.

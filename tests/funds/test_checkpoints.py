@@ -32,7 +32,7 @@ def decision():
         apart=rng.random((2, 4)),
         label="median",
         seconds=0.1 + 0.2,
-        remarks=("one", "zwei ü"),
+        notes=("one", "zwei ü"),
     )
 
 

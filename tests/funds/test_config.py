@@ -56,6 +56,9 @@ def test_the_defaults_are_the_papers():
         ("metrics", ("a", 2)),
         ("metrics", "rpdml"),
         ("metrics", ("index", "gmml")),
+        ("factors", ()),
+        ("factors", "roc"),
+        ("factors", ("roc", "roc")),
     ],
 )
 def test_a_bad_setting_is_named_in_one_line(name, value):
@@ -73,6 +76,7 @@ def test_test_start_is_a_day_however_written(value):
 
 SETTINGS = {
     "metrics": ("gmml", 'say "π" \\ back'),
+    "factors": ("sharpe", "mymodule:factor"),
     "k": 3,
     "top": 7,
     "label": "median",
@@ -122,7 +126,7 @@ def test_a_file_may_name_some_settings_only(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("K = 5\n", "unknown setting `K`; known are metrics, k, top"),
+        ("K = 5\n", "unknown setting `K`; known are metrics, factors, k, top"),
         ("[study]\nk = 5\n", "unknown setting `study`"),
         ("k : 5\n", "not a TOML file"),
         ("k = 5\nk = 6\n", "not a TOML file"),

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import zscore
 
 from geodual.funds import compute_factors
-from geodual.funds.decisions.cross_section import MIN_HISTORY, standardised, take_cross_section
+from geodual.funds.decisions.cross_section import standardised, take_cross_section
+from geodual.funds.factors.registry import choose_factors
 
 
 def test_scores_are_scipys_cut_off_at_three():
@@ -45,7 +46,7 @@ def test_the_input_is_not_changed():
 def section(nav, row):
     day = nav.index[row]
     factors = compute_factors(nav, dates=[day]).to_numpy()
-    return take_cross_section(nav, factors, day)
+    return take_cross_section(nav, factors, day, choose_factors().values_needed)
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def nav():
 
 def test_a_fund_enters_with_its_120th_value(nav):
     nav.iloc[:30, 0] = np.nan  # on row 149 it has 120 values
-    assert MIN_HISTORY == 120
+    assert choose_factors().values_needed == 120
     assert "F00" not in section(nav, 148).funds
     today = section(nav, 149)
     assert "F00" in today.funds

@@ -14,11 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import SparseRandomProjection
 
 from geodual.funds import DataError, StudyConfig
+from geodual.funds.decisions.chosen_metrics import resolve_metrics
 from geodual.funds.decisions.cross_section import CrossSection
 from geodual.funds.decisions.decision import decide
-from geodual.funds.decisions.named_metrics import resolve_metrics
 from geodual.funds.decisions.observations import Training
-from geodual.funds.records import reasons_table
+from geodual.funds.evaluation.result_tables import reasons_table
 from geodual.metric import GMML, RPDML, EuclideanMetric, MahalanobisMetric
 
 DAY = pd.Timestamp("2016-12-30")
@@ -58,7 +58,7 @@ def test_a_line_by_hand():
     assert made.neighbours.tolist() == [["T00", "T01"], ["T01", "T02"]]
     assert made.distances == pytest.approx(np.array([[0.4, 0.6], [4.4, 4.6]]))
     assert made.returns == pytest.approx(np.array([[0.1, 0.3], [0.3, -0.2]]))
-    assert (made.day, made.metric, made.label, made.remarks) == (DAY, "m", "sign", ())
+    assert (made.day, made.metric, made.label, made.notes) == (DAY, "m", "sign", ())
 
 
 def test_ties_go_to_the_first_name():
@@ -207,7 +207,7 @@ class Squares(TransformerMixin, BaseEstimator):
 
 def test_warnings_of_a_metric_become_remarks():
     made = make(*random_case(), Squares(), k=3)
-    assert made.remarks == ("odd", "strange")
+    assert made.notes == ("odd", "strange")
     assert np.isnan(made.near).all()
     assert np.isnan(made.apart).all()
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError
-from geodual.funds.fetching.adjusted_nav import adjust_nav
+from geodual.funds.sources.fetching.adjusted_nav import adjust_nav
 
 from .fake_akshare import CODES, fetch, make_market, read_failures, replace_fund
 

@@ -1,9 +1,7 @@
 """Definitions in 50 digits, closed forms, first valid rows, edge cases, no look-ahead, dates."""
 
-import re
 from decimal import Decimal, localcontext
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodual.errors import DataError
-from geodual.funds.factors.registry import KINDS, WINDOWS, compute_factors
+from geodual.funds import compute_factors
+from geodual.funds.factors.factor import WINDOWS, WindowedFactor
+from geodual.funds.factors.registry import FACTORS
 from geodual.funds.panel import Panel
 
-DOC = Path(__file__).parent.parent.parent / "docs" / "add_a_factor.md"
-COLUMNS = [f"{kind}_{w}" for kind in KINDS for w in WINDOWS]
+COLUMNS = [f"{kind}_{w}" for kind in FACTORS for w in WINDOWS]
 
 
 def random_nav(n_days: int, volatilities: list[float], seed: int, start: str = "2014-01-01") -> pd.DataFrame:
@@ -90,7 +89,7 @@ def exact_windowed(kind: str, nav: list[Decimal]) -> Decimal:
     }[kind]()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FACTORS)
 def test_factors_are_their_definitions_for_any_volatility_and_scale(kind: str) -> None:
     """Volatilities from a stock fund to a money-market fund, NAVs from 1e-6 to 1e6; nine digits at least."""
     nav = random_nav(130, [2e-2, 1e-4, 1e-5, 1e-2, 1e-4, 1e-2], seed=1) * [1.0, 1.0, 1.0, 1e6, 1e6, 1e-6]
@@ -259,14 +258,43 @@ def test_a_table_without_days_in_order_is_refused() -> None:
             compute_factors(bad)
 
 
-def test_the_documented_factor() -> None:
-    names: dict = {}
-    for block in re.findall(r"```python\n(.*?)```", DOC.read_text("utf-8"), flags=re.S):
-        exec(compile(block, DOC.name, "exec"), names)
-    nav, table = names["nav"], names["table"]
-    assert list(table.columns[:70]) == COLUMNS
-    assert table.shape[1] == 77
+@pytest.mark.parametrize("kind", FACTORS)
+def test_a_factor_knows_how_many_values_it_needs(kind: str) -> None:
+    nav = random_nav(130, [1e-2], seed=5)
+    factor = FACTORS[kind]
+    table = compute_factors(nav, "daily", factors=kind)
     for w in WINDOWS:
-        high = nav.rolling(w + 1).max().loc[table.index.unique("date")]
-        expected = (nav.loc[high.index] / high - 1.0).stack(future_stack=True)
-        np.testing.assert_allclose(table[f"below_high_{w}"], expected, atol=1e-15)
+        first = int(np.flatnonzero(table[f"{kind}_{w}"].notna())[0])
+        assert first + 1 == factor.values_needed(w)
+
+
+def test_factors_are_chosen_by_name_by_set_and_as_objects() -> None:
+    nav = random_nav(130, [1e-2, 1e-2], seed=6)
+    own = WindowedFactor("level", lambda trail, w: trail.nav[w] / trail.nav[0], "level", windows=(5, 400))
+    table = compute_factors(nav, nav.index[-1], factors=["paper", own])
+    assert list(table.columns) == [*COLUMNS, "level_5", "level_400"]
+    np.testing.assert_array_equal(table["level_5"], nav.iloc[-6] / nav.iloc[-1])
+    assert table["level_400"].isna().all()
+    whole = compute_factors(nav, nav.index[-1])
+    for kind in ("rsi", "roc"):
+        pd.testing.assert_frame_equal(
+            compute_factors(nav, nav.index[-1], factors=kind), whole[[f"{kind}_{w}" for w in WINDOWS]]
+        )
+
+
+@pytest.mark.parametrize(
+    ("factors", "told"),
+    [
+        ("nope", "'nope' is no factor; known are paper, roc"),
+        ([], "at least one, got none"),
+        (["paper", "roc"], "'roc' twice"),
+        (5, "must be names or factors, got 5"),
+        ("no_such_module:factor", "cannot be imported"),
+        ("math:nope", "math has no 'nope'"),
+        ("math:pi", "'math:pi' is no factor"),
+    ],
+)
+def test_what_is_no_factor_is_refused_in_one_line(factors, told: str) -> None:
+    with pytest.raises(DataError, match=told) as error:
+        compute_factors(random_nav(20, [1e-2], seed=0), factors=factors)
+    assert "\n" not in str(error.value)

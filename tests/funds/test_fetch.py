@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError
-from geodual.funds.reading.nav_file import read_index, read_nav
+from geodual.funds.sources.reading.nav_file import read_index, read_nav
 
 from .fake_akshare import (
     CODES,

@@ -6,12 +6,13 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest, check_leakage, compute_factors, synthetic_universe
+from geodual.funds.calendar import rebalance_days
 from geodual.funds.config import StudyConfig
 from geodual.funds.decisions.cross_section import standardised
 from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.leakage import forecast_days
 from geodual.funds.decisions.observations import Observations
-from geodual.funds.decisions.rebalance import rebalance_days
+from geodual.funds.factors.registry import choose_factors
 from geodual.metric import EuclideanMetric
 
 CONFIG = StudyConfig(metrics=("euclidean",))
@@ -37,14 +38,14 @@ def forecasts(observations: Observations, days: pd.DatetimeIndex, training_of) -
 
 def with_labels_too_late(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
     """Train on the quarter that is to be forecast."""
-    observations = Observations(panel, rebalance_days(panel.nav.index))
+    observations = Observations(panel, rebalance_days(panel.nav.index), choose_factors())
     last = len(observations.days) - 1
     return forecasts(observations, days, lambda t: observations.training(min(t + 1, last), "sign"))
 
 
 def with_scores_over_all_days(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
     """Standardise the factors over all days, later ones too."""
-    observations = Observations(panel, rebalance_days(panel.nav.index))
+    observations = Observations(panel, rebalance_days(panel.nav.index), choose_factors())
     factors = compute_factors(panel, dates=observations.days)
     scores = pd.DataFrame(standardised(factors.to_numpy()), index=factors.index)
     observations.sections = [
@@ -55,7 +56,7 @@ def with_scores_over_all_days(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFr
 
 
 def as_the_study_does(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
-    return forecast_days(panel, days, {"euclidean": EuclideanMetric()}, CONFIG)
+    return forecast_days(panel, days, {"euclidean": EuclideanMetric()}, CONFIG, choose_factors())
 
 
 def test_the_study_does_not_look_ahead(panel: Panel) -> None:
@@ -84,7 +85,7 @@ def test_scores_over_all_days_are_caught(panel: Panel) -> None:
 def test_a_check_of_nothing_does_not_pass(panel: Panel) -> None:
     with pytest.raises(DataError, match="n_days"):
         check_leakage(panel, "euclidean", n_days=0)
-    with pytest.raises(DataError, match="no decision can be made"):
+    with pytest.raises(DataError, match="too early for a decision"):
         check_leakage(Panel(panel.nav.iloc[:150]), "euclidean")
 
 

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest
+from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
-from geodual.funds.decisions.rebalance import rebalance_days
+from geodual.funds.factors.registry import choose_factors
 
 
 def make_nav(growth, n_funds=20, start="2019-01-01", seed=0):
@@ -25,7 +26,7 @@ def make_nav(growth, n_funds=20, start="2019-01-01", seed=0):
 
 
 def observe(nav):
-    return Observations(Panel(nav), rebalance_days(pd.DatetimeIndex(nav.index)))
+    return Observations(Panel(nav), rebalance_days(pd.DatetimeIndex(nav.index)), choose_factors())
 
 
 @pytest.fixture
@@ -134,11 +135,11 @@ def test_the_study_says_when_the_median_was_used():
     assert study.universe.set_index("date")["label"].to_dict() == {
         day: "median" if day == risen else "sign" for day in study.ic.index
     }
-    (remark,) = study.remarks
+    (remark,) = study.notes
     assert str(risen.date()) in remark
     assert "median" in remark
     asked = backtest(Panel(nav), metrics="euclidean", k=3, label="median")
-    assert asked.remarks == ()
+    assert asked.notes == ()
 
 
 def test_returns_that_are_all_equal_have_no_classes():

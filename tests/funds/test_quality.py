@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds.panel import Finding
-from geodual.funds.reading.quality import inspect_quality
+from geodual.funds.sources.reading.quality import inspect_quality
 
 N_DAYS, N_FUNDS = 300, 12
 
@@ -211,7 +211,7 @@ def test_twins_are_found_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     nav = clean_table()
     nav["999999"] = nav["000000"]
     expected = found(nav, "twin")
-    monkeypatch.setattr("geodual.funds.reading.quality._BLOCK", 5)
+    monkeypatch.setattr("geodual.funds.sources.reading.quality._BLOCK", 5)
     assert expected == found(nav, "twin")
     assert expected[0].count == 2
 

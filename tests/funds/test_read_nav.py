@@ -11,7 +11,7 @@ import pytest
 
 from geodual.errors import DataError
 from geodual.funds.panel import Panel
-from geodual.funds.reading.nav_file import read_index, read_nav
+from geodual.funds.sources.reading.nav_file import read_index, read_nav
 
 FUNDS = ["000001", "519001", "00700.HK", "华夏成长", "NA"]
 
@@ -227,7 +227,7 @@ def test_two_levels_of_columns_are_refused_with_a_remedy() -> None:
 
 
 def test_a_file_of_several_blocks_is_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("geodual.funds.reading.table_file._BLOCK_BYTES", 600)
+    monkeypatch.setattr("geodual.funds.sources.reading.table_file._BLOCK_BYTES", 600)
     assert_is_the_table(read_nav(FILES["long by fund"](tmp_path)))
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError
-from geodual.funds.decisions.rebalance import rebalance_days
+from geodual.funds.calendar import rebalance_days
 
 
 def weekdays(start, end):

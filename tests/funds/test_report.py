@@ -12,12 +12,14 @@ import pandas as pd
 import pytest
 
 from geodual.funds import backtest, synthetic_universe
-from geodual.funds.reading.quality import inspect_quality
+from geodual.funds.factors.registry import choose_factors
 from geodual.funds.report import render_report, write_report
 from geodual.funds.report.headline import write_headline
-from geodual.funds.report.tables import compare_by_period, measure_costs, measure_fifths
 from geodual.funds.report.wording import format_number, format_p, format_percent, join_words, name_factor
+from geodual.funds.sources.reading.quality import inspect_quality
 from tests.browser.hostile_study import HOSTILE, QUOTED, hostile_study
+
+LABELS = choose_factors().labels
 
 
 class Page(HTMLParser):
@@ -76,7 +78,7 @@ def with_ic(study, euclidean, gmml, rpdml):
 
 
 def headline_of(study):
-    return write_headline(study, study.table(), compare_by_period(study))
+    return write_headline(study)
 
 
 @pytest.mark.parametrize("name", ["table1", "ic", "equity", "annual_returns", "holdings", "universe"])
@@ -165,9 +167,9 @@ def test_reasons_are_those_of_the_study(study, page):
     why = study.reasons[(study.reasons[list(key)] == pd.Series(key)).all(axis=1)]
     for view in ("near", "apart"):
         chosen = why[why["view"] == view]
-        assert [reasons["factors"][i] for i in reasons[view][row][::2]] == chosen["factor"].map(
-            name_factor
-        ).tolist()
+        assert [reasons["factors"][i] for i in reasons[view][row][::2]] == [
+            name_factor(name, study.factor_labels) for name in chosen["factor"]
+        ]
         np.testing.assert_allclose(reasons[view][row][1::2], chosen["share"], rtol=1e-4)
 
 
@@ -184,28 +186,28 @@ def test_gross_returns_are_those_without_cost(universe, study):
     dear = backtest(
         universe.panel, universe.index, ("euclidean", "gmml"), top=5, test_start="2014-01-01", cost=0.01
     )
-    costs = measure_costs(dear)
+    costs = dear.costs
     free = study.table().loc["both"]["annual_return"]
     np.testing.assert_allclose(costs["gross"], free[["euclidean", "gmml"]], rtol=1e-12)
     assert (costs["net"] < costs["gross"]).all()
-    np.testing.assert_allclose(costs["traded"], measure_costs(study).loc[costs.index, "traded"], rtol=1e-3)
+    np.testing.assert_allclose(costs["traded"], study.costs.loc[costs.index, "traded"], rtol=1e-3)
 
 
 def test_at_the_break_even_cost_nothing_is_left_over_the_index(universe, study):
-    least = measure_costs(study)["break_even"]
+    least = study.costs["break_even"]
     name = str(least[least > 0.0].idxmin())
     at_cost = backtest(universe.panel, universe.index, name, top=5, test_start="2014-01-01", cost=least[name])
-    before = measure_costs(study).loc[name, "excess"]
-    assert abs(measure_costs(at_cost).loc[name, "excess"]) < 0.05 * before
+    before = study.costs.loc[name, "excess"]
+    assert abs(at_cost.costs.loc[name, "excess"]) < 0.05 * before
 
 
 def test_fifths_say_whether_they_rise(study):
     days = study.predictions["date"]
     rank = study.predictions.groupby(["date", "metric"])["forecast"].rank(method="first")
     good = replace(study, predictions=study.predictions.assign(realised=rank * days.notna()))
-    assert measure_fifths(good)["rising"].all()
+    assert good.fifths["rising"].all()
     bad = replace(study, predictions=study.predictions.assign(realised=-rank))
-    fifths = measure_fifths(bad)
+    fifths = bad.fifths
     assert not fifths["rising"].any()
     assert (fifths["spread"] < 0.0).all()
 
@@ -285,8 +287,8 @@ def test_a_study_of_one_metric_is_rendered(universe):
         (format_percent(-np.inf), "–"),
         (format_p(0.0004), "<\u202f0.001"),
         (format_p(np.nan), "–"),
-        (name_factor("roc_10"), "rate of change, 10 days"),
-        (name_factor("own"), "own"),
+        (name_factor("roc_10", LABELS), "rate of change, 10 days"),
+        (name_factor("own", LABELS), "own"),
         (join_words(["a"]), "a"),
         (join_words(["a", "b", "c"]), "a, b and c"),
     ],

@@ -80,8 +80,8 @@ def test_the_summary_is_strict_json_and_agrees_with_table_1(folder, study):
     assert summary["sha256"] == study.digest
     assert summary["days"] == ["2012-12-31", "2014-12-31"]
     assert summary["rebalances"] == 8
-    assert summary["remarks"] == list(study.remarks)
-    assert "median" in summary["remarks"][0]
+    assert summary["notes"] == list(study.notes)
+    assert "median" in summary["notes"][0]
     table = study.table()
     for (period, name), row in table.iterrows():
         for column, value in row.items():

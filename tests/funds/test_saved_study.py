@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, backtest
-from geodual.funds.run_folder import TABLES
-from geodual.funds.saved_study import read_study
+from geodual.funds.study.run_folder import TABLES
+from geodual.funds.study.saved_study import read_study
 from geodual.metric import EuclideanMetric
 
 
@@ -32,7 +32,7 @@ def test_a_study_comes_back_as_it_was(saved):
         pd.testing.assert_frame_equal(
             getattr(found, name), getattr(study, name), check_exact=True, check_dtype=False, check_freq=False
         )
-    for name in ("config", "source", "digest", "findings", "index_name", "chosen", "remarks"):
+    for name in ("config", "source", "digest", "findings", "index_name", "chosen", "notes"):
         assert getattr(found, name) == getattr(study, name)
 
 
@@ -85,7 +85,7 @@ def test_another_summary_is_refused(folder, text):
         read_study(folder)
 
 
-@pytest.mark.parametrize("name", ["source", "sha256", "index", "chosen", "remarks", "seconds"])
+@pytest.mark.parametrize("name", ["source", "sha256", "index", "chosen", "notes", "seconds"])
 def test_a_summary_without_a_part_is_refused(folder, name):
     summary = json.loads((folder / "summary.json").read_text("utf-8"))
     del summary[name]

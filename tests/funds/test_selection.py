@@ -66,7 +66,7 @@ def chosen(nav):
 def assert_same(one, other):
     for name in ("picks", "neighbours", "reasons", "left_out"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
-    for name in ("as_of", "metric", "remarks", "first_day", "pooled"):
+    for name in ("as_of", "metric", "notes", "first_day", "pooled"):
         assert getattr(one, name) == getattr(other, name)
 
 
@@ -91,7 +91,7 @@ def test_intervals_are_of_all_past_picks_while_decisions_are_few(nav, chosen):
     for column, q in (("past_low", 0.1), ("past_high", 0.9)):
         assert chosen.picks[column].tolist() == pytest.approx([np.quantile(past, q)] * TOP)
     assert chosen.pooled
-    assert any("all ranks together: 8 past decisions" in remark for remark in chosen.remarks)
+    assert any("all ranks together: 8 past decisions" in remark for remark in chosen.notes)
 
 
 def test_intervals_are_of_each_rank_where_decisions_are_many():
@@ -105,7 +105,7 @@ def test_intervals_are_of_each_rank_where_decisions_are_many():
     for column, q in (("past_low", 0.1), ("past_high", 0.9)):
         assert found.picks[column].tolist() == pytest.approx(np.quantile(past, q, axis=0).tolist())
     assert not found.pooled
-    assert not any("all ranks" in remark for remark in found.remarks)
+    assert not any("all ranks" in remark for remark in found.notes)
     assert "A tenth of past picks of the same rank earned less" in render_selection(found)
 
 
@@ -113,7 +113,7 @@ def test_too_few_decisions_have_no_intervals(nav):
     found = select(nav.loc[:"2013-06-28"], metric="euclidean", top=TOP)
     assert found.picks["n_past"].tolist() == [2] * TOP
     assert found.picks[["past_low", "past_high"]].isna().all(axis=None)
-    assert any("2 past decisions, too few" in remark for remark in found.remarks)
+    assert any("2 past decisions, too few" in remark for remark in found.notes)
 
 
 def test_left_out_are_the_others_with_the_reason(nav, chosen):
@@ -157,7 +157,7 @@ def test_off_rebalance_days_end_a_period_of_full_length(nav):
     forecast, _ = slow_decision(nav, pd.Timestamp("2014-05-15"), pd.Timestamp("2014-08-15"))
     assert found.picks["fund"].tolist() == list(forecast)[:TOP]
     assert found.picks["forecast"].tolist() == pytest.approx(list(forecast.values())[:TOP])
-    assert found.remarks[0] == ("2014-08-15 is not a quarterly rebalance day: the last period ends on it.")
+    assert found.notes[0] == ("2014-08-15 is not a quarterly rebalance day: the last period ends on it.")
 
 
 @pytest.mark.parametrize("as_of", ["2030-01-01", pd.Timestamp("2015-01-01", tz="UTC")])
@@ -165,7 +165,7 @@ def test_a_day_after_the_data_is_remarked(nav, chosen, as_of):
     found = select(nav, as_of, metric="euclidean", top=TOP)
     asked = pd.Timestamp(as_of).date()
     expected = f"The data have no row on {asked}: the last before it, 2014-12-31, is used."
-    assert found.remarks == (expected, *chosen.remarks)
+    assert found.notes == (expected, *chosen.notes)
     pd.testing.assert_frame_equal(found.picks, chosen.picks)
 
 
@@ -174,13 +174,13 @@ def test_the_last_row_at_any_hour_is_not_remarked(nav, chosen):
 
 
 def test_a_last_row_with_holes_is_remarked(nav, chosen):
-    assert not any("have none" in remark for remark in chosen.remarks)
+    assert not any("have none" in remark for remark in chosen.notes)
     living = nav.columns[nav.iloc[-6:-1].notna().any()]
     holed = nav.copy()
     holed.loc[holed.index[-1], living[: len(living) // 10 + 1]] = np.nan
     found = select(holed, metric="euclidean", top=TOP)
     count = f"{len(living) // 10 + 1} of the {len(living)} funds"
-    assert any(remark.startswith(count) and "2014-12-31" in remark for remark in found.remarks)
+    assert any(remark.startswith(count) and "2014-12-31" in remark for remark in found.notes)
 
 
 @pytest.mark.parametrize("as_of", ["never", "1999-01-01", pd.NaT, []])

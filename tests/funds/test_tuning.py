@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from geodual.funds import Panel, backtest
-from geodual.funds.decisions.named_metrics import GRIDS, NAMES, named_metric
 from geodual.metric import GMML, EuclideanMetric
+from geodual.metric.registry import find_metric, make_metric, metric_names
 
 TEST_START = "2014-01-01"
 BEFORE = ["2012-12-31", "2013-03-29", "2013-06-28", "2013-09-30"]  # decisions whose quarter ends before it
@@ -111,15 +111,15 @@ def test_an_interrupted_tuning_goes_on_where_it_stopped(universe, tuned, tmp_pat
     assert second == []
 
 
-@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.parametrize("name", [name for name in metric_names() if find_metric(name).grid])
 def test_the_first_candidate_is_the_default(name):
-    assert name in NAMES
-    parameters = named_metric(name).get_params()
-    assert {key: parameters[key] for key in GRIDS[name][0]} == GRIDS[name][0]
-    for candidate in GRIDS[name]:
-        named_metric(name).set_params(**candidate)
+    metric = find_metric(name)
+    parameters = metric.make().get_params()
+    assert {key: parameters[key] for key in metric.grid[0]} == metric.grid[0]
+    for candidate in metric.grid:
+        metric.make().set_params(**candidate)
 
 
 def test_seeds_reach_the_metrics_that_draw():
-    assert named_metric("rpdml", 7).random_state == 7
-    assert named_metric("itml", 7).random_state == 7
+    assert make_metric("rpdml", 7).random_state == 7
+    assert make_metric("itml", 7).random_state == 7

@@ -1,6 +1,7 @@
 """The whole study against a slow one in loops; parallel, permuted, interrupted and resumed."""
 
 import inspect
+import re
 
 import numpy as np
 import pandas as pd
@@ -216,9 +217,27 @@ def test_an_index_may_end_five_rows_early(universe):
 
 @pytest.mark.parametrize("n_rows", [20, 70, 200])
 def test_too_few_days_are_refused_in_one_line(universe, n_rows):
-    with pytest.raises(DataError, match="no decision can be made") as error:
-        backtest(Panel(universe.panel.nav.iloc[:n_rows]), metrics="euclidean")
+    nav = universe.panel.nav.iloc[:n_rows]
+    with pytest.raises(DataError, match=f"the table ends on {nav.index[-1].date()}") as error:
+        backtest(Panel(nav), metrics="euclidean")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("frequency", ["monthly", "quarterly", "yearly"])
+@pytest.mark.parametrize("n_rows", [80, 130, 140])
+def test_a_short_table_says_how_much_more_it_needs(universe, n_rows, frequency):
+    """With data to the day that the message names, there is a decision; one calendar interval less, none."""
+    nav = universe.panel.nav
+    with pytest.raises(DataError, match="give data to about") as error:
+        backtest(Panel(nav.iloc[:n_rows]), metrics="euclidean", frequency=frequency)
+    day, more = re.search(r"to about (\S+), (\d+) more trading days", str(error.value)).groups()
+    assert int(more) == np.busday_count(nav.index[n_rows - 1].date(), day)
+    enough = nav.loc[: pd.Timestamp(day) + pd.Timedelta(days=5)]  # holidays are not in the estimate
+    assert len(backtest(Panel(enough), metrics="euclidean", frequency=frequency).ic)
+    months = {"monthly": 1, "quarterly": 3, "yearly": 12}[frequency]
+    short = nav.loc[: pd.Timestamp(day) - pd.DateOffset(months=months)]
+    with pytest.raises(DataError, match="too early"):
+        backtest(Panel(short), metrics="euclidean", frequency=frequency)
 
 
 @pytest.mark.parametrize(("n_funds", "k", "enough"), [(10, 9, 10), (9, 3, 10), (11, 10, 11), (10, 10, 11)])
@@ -227,8 +246,18 @@ def test_it_takes_ten_funds_and_more_than_there_are_neighbours(universe, n_funds
     if n_funds >= enough:
         assert len(backtest(Panel(nav), metrics="euclidean", k=k).ic) == 8
     else:
-        with pytest.raises(DataError, match=f"it takes {enough} funds with 120 values"):
+        told = f"at most {n_funds} funds have 120 values on a rebalance day, and a study takes {enough}"
+        with pytest.raises(DataError, match=told):
             backtest(Panel(nav), metrics="euclidean", k=k)
+
+
+def test_too_many_neighbours_are_told_by_name_with_the_largest_number_that_works(universe):
+    nav = universe.panel.nav.dropna(axis=1)
+    n = nav.shape[1]
+    told = f"`k` = 70 neighbours take 71. Lower `k` to {n - 1} or give more funds"
+    with pytest.raises(DataError, match=f"at most {n} funds have 120 values on a rebalance day, and {told}"):
+        backtest(Panel(nav), metrics="euclidean", k=70)
+    assert len(backtest(Panel(nav), metrics="euclidean", k=n - 1).ic)
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodual.manifolds import SPD
-from geodual.metric.logdet_program import LogDetProgram
-from geodual.metric.pair_list import PairList
-from geodual.metric.pair_loss import OneSidedBurg, SquaredHinge
-from geodual.metric.pairs import AllPairs
+from geodual.metric.logdet.program import LogDetProgram
+from geodual.metric.pairs.all_pairs import AllPairs
+from geodual.metric.pairs.pair_list import PairList
+from geodual.metric.pairs.pair_loss import OneSidedBurg, SquaredHinge
 
 
 def random_program(seed: int, kind: str, strength: float) -> LogDetProgram:

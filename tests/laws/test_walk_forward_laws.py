@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geodual.funds import Panel, StudyConfig, backtest, synthetic_universe
-from geodual.funds.decisions.named_metrics import resolve_metrics
+from geodual.funds.calendar import rebalance_days
+from geodual.funds.decisions.chosen_metrics import resolve_metrics
 from geodual.funds.decisions.observations import Observations
-from geodual.funds.decisions.rebalance import rebalance_days
 from geodual.funds.decisions.walk_forward import walk_forward
+from geodual.funds.factors.registry import choose_factors
 
 METRICS = ("euclidean", "gmml", "rpdml")
 NAV = synthetic_universe(30, "2012-01-04", "2014-06-30", seed=5).panel.nav
@@ -69,7 +70,9 @@ def test_a_decision_works_with_no_later_row(case):
     config = StudyConfig(METRICS, **SETTINGS[case])
     for day in whole_study(case).ic.index[1::2]:
         panel = Panel(NAV.loc[:day])
-        observations = Observations(panel, rebalance_days(panel.nav.index, config.frequency))
+        observations = Observations(
+            panel, rebalance_days(panel.nav.index, config.frequency), choose_factors()
+        )
         assert observations.days[-1] == day
         rows = [len(observations.days) - 1]
         for decision in walk_forward(observations, resolve_metrics(METRICS, 0), config, rows):
@@ -99,7 +102,7 @@ def test_the_laws_would_catch_a_label_that_comes_too_late():
     t = 4
     garbage = NAV.copy()
     garbage.iloc[NAV.index.get_loc(days[t]) + 1 :] *= np.linspace(0.5, 2.0, NAV.shape[1])
-    one, other = (Observations(Panel(nav), days) for nav in (NAV, garbage))
+    one, other = (Observations(Panel(nav), days, choose_factors()) for nav in (NAV, garbage))
     right = [o.training(t, "sign").returns for o in (one, other)]
     late = [o.training(t + 1, "sign").returns for o in (one, other)]
     assert np.array_equal(*right)

@@ -1,16 +1,13 @@
 """The example of docs/add_a_manifold.md works as printed and obeys all laws."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from geodual.manifolds import NotOnManifoldError
+from tests.guides import run_guide
 from tests.laws import test_coincident_points, test_curvature, test_manifold_derivatives, test_manifold_laws
 from tests.manifold_cases import Case
 
-PAGE = Path(__file__).parents[2] / "docs" / "add_a_manifold.md"
 LAWS = {
     name: test.hypothesis.inner_test
     for module in (test_coincident_points, test_curvature, test_manifold_derivatives, test_manifold_laws)
@@ -20,18 +17,16 @@ LAWS = {
 
 
 @pytest.fixture(scope="module")
-def example():
-    """Run the page from top to bottom; its own assertions hold."""
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), names)
-    return names
+def guide(tmp_path_factory):
+    """Follow the guide from top to bottom; its own assertions hold."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        yield run_guide("add_a_manifold.md", tmp_path_factory.mktemp("manifold"), monkeypatch)
 
 
 @pytest.fixture(scope="module")
-def case(example):
+def case(guide):
     return Case(
-        example["Positive"](4),
+        guide["Positive"](4),
         point=lambda rng, spread: np.exp(10.0 * spread * rng.standard_normal(4) + rng.uniform()),
         amplification=lambda *points: 1.0,
         ambient_amplification=lambda x: 1.0,
@@ -39,8 +34,8 @@ def case(example):
     )
 
 
-def test_the_page_solves_its_problem(example):
-    np.testing.assert_allclose(example["result"].x, 2.0 / example["a"], rtol=1e-6)
+def test_the_guide_solves_its_problem(guide):
+    np.testing.assert_allclose(guide["result"].x, 2.0 / guide["a"], rtol=1e-6)
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
@@ -49,6 +44,6 @@ def test_the_example_obeys_the_law(law, case, spread):
     law(case, np.random.default_rng(0), spread)
 
 
-def test_the_example_names_the_defect_of_a_point(example):
+def test_the_example_names_the_defect_of_a_point(guide):
     with pytest.raises(NotOnManifoldError, match="must have 2 positive entries"):
-        example["Positive"](2).check_point([1.0, -1.0])
+        guide["Positive"](2).check_point([1.0, -1.0])

@@ -1,4 +1,4 @@
-"""Far hyperbolic points: the coordinates grow like eᵈ, the errors of distances must not."""
+"""Far hyperbolic points: their coordinates grow like eᵈ, but errors of distances must not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every manifold names the defect of a point that is not on it, and never writes to what it is given."""
+"""Every manifold names the defect of a point that is not on it, and never writes to its arguments."""
 
 import numpy as np
 import pytest

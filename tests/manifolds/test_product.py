@@ -1,4 +1,4 @@
-"""A product is its factors side by side."""
+"""Operations on a product are those of its factors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Orthonormal frames far from each other, and the special cases p = 1 and p = n."""
+"""Points of the Stiefel manifold that are far apart, and the special cases p = 1 and p = n."""
 
 import numpy as np
 import pytest
@@ -31,13 +31,13 @@ def test_rotations_of_the_plane():
 
 
 def test_a_rotation_and_a_reflection_are_not_connected():
-    with pytest.raises(ValueError, match="determinants 1 and −1 are joined by no curve"):
+    with pytest.raises(ValueError, match="determinants 1 and −1; change the sign of one column"):
         Stiefel(3, 3).log(np.eye(3), np.diag([1.0, 1.0, -1.0]))
 
 
 def test_too_distant_points_have_no_logarithm():
     x = np.eye(4)[:, :2]
-    with pytest.raises(ValueError, match=r"did not converge .* put a point between them"):
+    with pytest.raises(ValueError, match=r"did not converge .* go by way of a point between them"):
         Stiefel(4, 2).log(x, -x)
 
 

@@ -10,10 +10,10 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.manifolds import SPD
 from geodual.metric import ITML, RPDML
-from geodual.metric.logdet_program import LogDetProgram
-from geodual.metric.pair_loss import PairLoss
-from geodual.metric.pair_selection import local_pairs
-from geodual.metric.pairs import AllPairs
+from geodual.metric.logdet.program import LogDetProgram
+from geodual.metric.pairs.all_pairs import AllPairs
+from geodual.metric.pairs.pair_loss import PairLoss
+from geodual.metric.pairs.selection import local_pairs
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from geodual.manifolds import Euclidean
-from geodual.metric.large_margin import LargeMargin, target_neighbours
 from geodual.metric.lmnn import LMNN
+from geodual.metric.margin.large_margin import LargeMargin, target_neighbours
 from geodual.optimize import Problem, check_gradient
 
 
@@ -119,7 +119,7 @@ def test_a_smaller_tolerance_gets_nearer_to_the_optimum():
 
 def test_a_spent_budget_is_said():
     X, y = make_samples(10, sizes=(40, 30, 30))
-    with pytest.warns(ConvergenceWarning, match=r"LMNN stopped after 3 iterations.*can be gained"):
+    with pytest.warns(ConvergenceWarning, match=r"LMNN stopped after 3 iterations.*can fall by at most"):
         model = LMNN(max_iter=3).fit(X, y)
     assert model.n_iter_ == 3
     assert (np.diff(model.history_) <= 0.0).all()
@@ -215,7 +215,7 @@ def test_it_improves_nearest_neighbours():
     assert learnt.mean() > plain.mean() + 0.03
 
 
-def test_verbose_prints_a_line_an_iteration(capsys):
+def test_verbose_prints_a_line_per_iteration(capsys):
     model = LMNN(verbose=1).fit(*make_samples(22))
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_

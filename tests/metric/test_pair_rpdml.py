@@ -6,7 +6,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import RPDML, PairRPDML
-from geodual.metric.threshold import best_threshold
+from geodual.metric.pairs.threshold import best_threshold
 
 
 @pytest.fixture(scope="module")

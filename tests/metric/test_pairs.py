@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from geodual.metric import pair_list as pair_list_module
-from geodual.metric import pairs as pairs_module
-from geodual.metric.pair_list import PairList
-from geodual.metric.pair_loss import OneSidedBurg, SquaredHinge
-from geodual.metric.pairs import AllPairs
+from geodual.metric.pairs import all_pairs as pairs_module
+from geodual.metric.pairs import pair_list as pair_list_module
+from geodual.metric.pairs.all_pairs import AllPairs
+from geodual.metric.pairs.pair_list import PairList
+from geodual.metric.pairs.pair_loss import OneSidedBurg, SquaredHinge
 
 LOSSES = [SquaredHinge(1.5, 4.0, 0.7, 1.3), OneSidedBurg(1.5, 4.0, 0.8)]
 N, F = 23, 4

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import ITML, RPDML
-from geodual.metric.pair_selection import local_pairs, sampled_pairs
+from geodual.metric.pairs.selection import local_pairs, sampled_pairs
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import ITML, RPDML, PairRPDML
-from geodual.metric import bounds as bounds_module
-from geodual.metric.bounds import counted_percentiles
-from geodual.metric.threshold import best_threshold
-from geodual.metric.weights import copy_weight
+from geodual.metric.logdet import bounds as bounds_module
+from geodual.metric.logdet.bounds import counted_percentiles
+from geodual.metric.pairs.threshold import best_threshold
+from geodual.metric.pairs.weights import copy_weight
 
 PAIRS = np.array([[0, 60], [1, 2], [100, 101], [60, 61], [3, 90]])
 

@@ -15,7 +15,7 @@ HARD_RUNS = [(name, start) for name, case in HARD.items() for start in case.star
 
 
 def kkt_parts(case: BenchmarkProblem, result) -> tuple[float, float, float]:
-    """The KKT residual from the definitions, in absolute terms and apart from the solver's code."""
+    """The absolute KKT residual from the definitions, independent of the solver's code."""
     x = result.x
     h = np.concatenate([np.zeros(0), *(np.atleast_1d(b.value(x)) for b in case.inequalities)])
     g = np.concatenate([np.zeros(0), *(np.atleast_1d(b.value(x)) for b in case.equalities)])

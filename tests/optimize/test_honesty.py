@@ -88,7 +88,7 @@ def test_the_edge_of_a_domain_is_not_infinity(seed: int) -> None:
     assert result.success or "at the edge of where cost or constraints are defined" in result.message
 
 
-def test_infeasible_returns_the_point_it_speaks_of() -> None:
+def test_infeasible_returns_the_point_that_the_message_is_about() -> None:
     problem = Problem(
         Euclidean(2),
         lambda x: float(x @ x),
@@ -198,7 +198,7 @@ def test_given_second_derivatives_are_used_beside_missing_ones() -> None:
     assert calls
 
 
-def test_gradients_for_want_of_directional_derivatives_are_formed_once_a_point() -> None:
+def test_without_directional_derivatives_gradients_are_formed_once_per_point() -> None:
     counted = []
     A = np.random.default_rng(0).standard_normal((30, 5))
 

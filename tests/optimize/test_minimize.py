@@ -1,4 +1,4 @@
-"""`minimize` as its users meet it: options, errors, statuses, callbacks, printing."""
+"""`minimize` as users see it: options, errors, statuses, callbacks, printing."""
 
 import dataclasses
 
@@ -87,7 +87,7 @@ def test_several_blocks_keep_their_order() -> None:
 
 
 def test_products_work_with_tuples() -> None:
-    """The matrix pays for its trace through a scalar bound that pays for itself."""
+    """A matrix whose trace is bounded by a scalar variable, which has a cost of its own."""
     problem = Problem(
         Product(SPD(2), Euclidean(1)),
         cost=lambda x: -np.linalg.slogdet(x[0])[1] + float(x[1] @ x[1]),
@@ -118,7 +118,7 @@ def test_constraints_may_be_written_in_any_unit(scale: float) -> None:
 
 
 def test_concave_costs_do_not_escape() -> None:
-    """−x⁴ over [−1, 1]: every penalty is too weak far out, the start is inside."""
+    """−x⁴ over [−1, 1]: far out every penalty is too weak, but the start is inside."""
     problem = Problem(
         Euclidean(1),
         lambda x: -float(x[0] ** 4),
@@ -214,7 +214,7 @@ def test_a_callback_sees_every_iterate_and_may_stop() -> None:
     assert not result.success
 
 
-def test_verbose_prints_a_line_an_iteration(capsys: pytest.CaptureFixture) -> None:
+def test_verbose_prints_one_line_per_iteration(capsys: pytest.CaptureFixture) -> None:
     result = minimize(determinant_problem(), np.eye(3), method="primal-dual", max_iter=4, verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 6

@@ -1,4 +1,4 @@
-"""The engine: Newton-CG on functions with known minima, good and bad ones."""
+"""Newton-CG on functions with known minima, and on functions without one."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""A method of one's own: a function that yields updates."""
+"""A user's own method: a function that yields updates."""
 
 from collections.abc import Iterator
 
@@ -55,6 +55,6 @@ def test_a_method_that_ends_early_or_yields_nonsense_is_told_so() -> None:
         minimize(SQUARE, np.ones(2), method=lambda constraints, start: [1.0])
 
 
-def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
+def test_an_unknown_name_is_refused_with_a_list_of_names() -> None:
     with pytest.raises(ValueError, match="'primal-dual-linearized', or a function, got 'nope'"):
         minimize(SQUARE, np.ones(2), method="nope")

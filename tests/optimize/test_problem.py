@@ -1,4 +1,4 @@
-"""Building problems: what is missing is named, blocks are put together, jax gives all derivatives."""
+"""Building problems: errors name what is missing, blocks are joined, jax gives all derivatives."""
 
 import sys
 
@@ -106,7 +106,7 @@ def test_jax_derivatives_pass_the_check() -> None:
 
 
 def test_jax_problems_reach_high_accuracy() -> None:
-    """Double precision is used though jax's default is single, and jax's setting is left alone."""
+    """jax's default is single precision; we use double precision and leave the default unchanged."""
     with jax.enable_x64(False):
         result = minimize(jax_problem(), np.eye(3), tol=1e-10)
         assert jnp.ones(1).dtype == jnp.float32

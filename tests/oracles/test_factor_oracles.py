@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 import talib
 
-from geodual.funds import read_nav
-from geodual.funds.factors.registry import KINDS, WINDOWS, compute_factors
+from geodual.funds import compute_factors, read_nav
+from geodual.funds.factors.factor import WINDOWS
+from geodual.funds.factors.registry import FACTORS
 
 DAYS = 160
 MACD_PERIODS = {10: (5, 3), 14: (6, 5), 21: (10, 7), 28: (13, 10), 42: (19, 15), 63: (29, 22), 90: (42, 31)}
@@ -80,7 +81,7 @@ def ours(table: pd.DataFrame, kind: str, w: int, fund: str) -> np.ndarray:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the peers, on flat stretches
 @pytest.mark.parametrize("w", WINDOWS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FACTORS)
 def test_every_factor_is_that_of_its_peer(kind: str, w: int) -> None:
     for fund in NAV:
         alive = NAV[fund].notna().to_numpy()
@@ -105,7 +106,7 @@ def test_missing_days_are_skipped_by_the_recursive_factors(kind: str) -> None:
             np.testing.assert_allclose(ours(table, kind, w, fund), expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in RECURSIVE])
+@pytest.mark.parametrize("kind", [kind for kind in FACTORS if kind not in RECURSIVE])
 def test_a_missing_day_takes_out_the_windows_that_need_it(kind: str) -> None:
     gone, w = 80, 21
     nav = NAV[["a"]].copy()
@@ -127,7 +128,7 @@ def test_a_flat_fund_has_the_relative_strength_of_talib() -> None:
 
 
 @pytest.mark.skipif("GEODUAL_NAV" not in os.environ, reason="GEODUAL_NAV names no table of real NAVs")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FACTORS)
 def test_real_series(kind: str) -> None:
     nav = read_nav(os.environ["GEODUAL_NAV"]).nav.iloc[:400, ::150]
     table = compute_factors(nav, "daily")

@@ -4,8 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from geodual.metric.large_margin import target_neighbours
 from geodual.metric.lmnn import LMNN
+from geodual.metric.margin.large_margin import target_neighbours
 
 
 def optimal_value(X, y, targets, regularization):

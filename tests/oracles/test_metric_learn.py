@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from geodual.metric.large_margin import LargeMargin
 from geodual.metric.lmnn import LMNN
+from geodual.metric.margin.large_margin import LargeMargin
 from tests.oracles.metric_learn_shim import working_metric_learn
 
 

@@ -7,9 +7,9 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.manifolds import SPD, NotOnManifoldError
 from geodual.metric import RPDML
-from geodual.metric.pair_loss import SquaredHinge
-from geodual.metric.pairs import PairTable
-from geodual.metric.paper_updates import SlackProgram
+from geodual.metric.logdet.paper_updates import SlackProgram
+from geodual.metric.pairs.pair_loss import SquaredHinge
+from geodual.metric.pairs.pair_set import PairTable
 from geodual.optimize.constraint_vector import ConstraintVector
 from geodual.optimize.primal_dual import iterate_primal_dual
 

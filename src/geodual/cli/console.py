@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import pandas as pd
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from geodual.funds.decisions.walk_forward import Progress as Report
+from geodual.funds.progress import ProgressCallback, ignore_progress
 
-Nav = Annotated[
-    Path, typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long; gzip too) or Parquet.")
-]
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="TOML file with settings of the study; options override it.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Worker processes; -1 for one a core.")]
-
+if TYPE_CHECKING:
+    import pandas as pd
 
 _WIDE = 200  # columns of a page that is not a terminal
 
@@ -48,15 +38,15 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_table(table: pd.DataFrame, title: str = "", figures: Container[str] = ()) -> None:
-    """Print a table of text: columns of `figures` to the right, the others to the left."""
+def print_table(rows: Sequence[Mapping[str, object]], title: str = "", numeric: Container[str] = ()) -> None:
+    """Print rows as a table: numeric columns are aligned to the right, the others to the left."""
     shown = Table(title=escape(title) or None, title_justify="left", box=None, pad_edge=False)
-    for name in map(str, table.columns):
+    for name in rows[0] if rows else ():
         shown.add_column(
-            escape(name), justify="right" if name in figures else "left", no_wrap=name in figures
+            escape(name), justify="right" if name in numeric else "left", no_wrap=name in numeric
         )
-    for row in table.astype(str).itertuples(index=False):
-        shown.add_row(*(escape(cell) for cell in row))
+    for row in rows:
+        shown.add_row(*(escape(str(cell)) for cell in row.values()))
     Console(width=page_width()).print(shown)
 
 
@@ -65,23 +55,18 @@ def page_width() -> int:
     return Console().width if sys.stdout.isatty() else _WIDE
 
 
-def split_names(text: str) -> tuple[str, ...]:
-    """Return the names in a list separated by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
 @contextmanager
-def progress_of(what: str, quiet: bool) -> Iterator[Report]:
+def progress_of(what: str, quiet: bool) -> Iterator[ProgressCallback]:
     """Show progress on the error stream: a bar on a terminal, a line for every tenth otherwise."""
     with _bar(what) if sys.stderr.isatty() and not quiet else nullcontext() as bar:
         try:
-            yield bar or ((lambda done, total, last: None) if quiet else _Lines(what).report)
+            yield bar or (ignore_progress if quiet else _Lines(what).report)
         except KeyboardInterrupt:
-            complain("Interrupted. Give the same command again to go on from what is finished.", code=130)
+            complain("Interrupted. Give the same command again to resume from what is finished.", code=130)
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[Report]:
+def _bar(what: str) -> Iterator[ProgressCallback]:
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, TextColumn("{task.fields[last]}"), console=Console(stderr=True)) as bar:
         task = bar.add_task(what, last="", total=None)
@@ -109,3 +94,22 @@ def plain_records(table: pd.DataFrame) -> list[dict[str, Any]]:
             if isinstance(value, str) and value.endswith("T00:00:00"):
                 row[key] = value[:10]
     return text
+
+
+def format_number(value: float) -> str:
+    """Return a number with two decimals, nothing if it is not known."""
+    return "" if _is_missing(value) else f"{value:.2f}"
+
+
+def format_percent(value: float) -> str:
+    """Return a share in per cent with one decimal, nothing if it is not known."""
+    return "" if _is_missing(value) else f"{round(100.0 * value, 1) + 0.0:.1f} %"
+
+
+def format_signed(value: float) -> str:
+    """Return a number with its sign and three decimals, nothing if it is not known."""
+    return "" if _is_missing(value) else f"{value:+.3f}"
+
+
+def _is_missing(value: float) -> bool:
+    return bool(value != value)

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import pandas as pd
 import typer
 
-from geodual.funds import DataError, check_leakage, compute_factors, fetch_universe, read_config, read_nav
+from geodual import funds
 from geodual.funds.atomic_file import write_atomically
-from geodual.funds.decisions.named_metrics import NAMES
 
-from .console import (
-    ConfigFile,
-    Json,
-    Nav,
-    Quiet,
-    plain_records,
-    print_json,
-    print_table,
-    progress_of,
-    say,
-    split_names,
-)
+from .console import print_json, print_table, progress_of, say
+from .options import ConfigFile, Json, Nav, Quiet, takes_settings
 
 
 def run_check(
@@ -39,19 +27,17 @@ def run_check(
 
     geodual check nav.csv
     """
-    panel = read_nav(nav)
-    findings = pd.DataFrame([asdict(finding) for finding in panel.findings])
-    serious = sum(finding.matters for finding in panel.findings)
+    panel = funds.read_nav(nav)
+    findings = panel.findings
+    serious = sum(finding.matters for finding in findings)
     if as_json:
-        print_json({"funds": panel.nav.shape[1], "days": len(panel.nav), "findings": plain_records(findings)})
+        rows = list(map(asdict, findings))
+        print_json({"funds": panel.nav.shape[1], "days": len(panel.nav), "findings": rows})
     else:
-        shown = findings
-        if not every and len(findings):
-            shown = findings[findings["matters"] | (findings["fund"] == "")]
-        if len(shown):
-            print_table(
-                shown.assign(matters=shown["matters"].map({True: "yes", False: ""})), figures=["count"]
-            )
+        shown = [asdict(finding) for finding in findings if every or finding.matters or not finding.fund]
+        if shown:
+            marked = [row | {"matters": "yes" if row["matters"] else ""} for row in shown]
+            print_table(marked, numeric=["count"])
         if not quiet:
             first, last = (str(day.date()) for day in panel.nav.index[[0, -1]])
             say(f"{panel.nav.shape[1]} funds, {len(panel.nav)} days from {first} to {last}.")
@@ -59,9 +45,13 @@ def run_check(
     raise typer.Exit(1 if serious else 0)
 
 
+@takes_settings(
+    *("metrics", "factors", "k", "label", "neighbours", "train_quarters"),
+    *("frequency", "random_state"),
+)
 def run_check_leakage(
     nav: Nav,
-    metrics: Annotated[str, typer.Option(help="Metrics, separated by commas. (default: all six)")] = "",
+    settings: dict[str, Any],
     config: ConfigFile = None,
     days: Annotated[int, typer.Option(help="Rebalance days to test.")] = 3,
     quiet: Quiet = False,
@@ -73,27 +63,28 @@ def run_check_leakage(
 
     geodual check-leakage nav.csv --metrics euclidean,rpdml
     """
-    settings = read_config(config) if config else {}
-    settings["metrics"] = split_names(metrics) if metrics else settings.get("metrics", NAMES)
     with progress_of("testing", quiet or as_json) as progress:
-        checks = check_leakage(read_nav(nav), n_days=days, progress=progress, **settings)
-    table = pd.DataFrame([asdict(check) | {"passed": check.passed} for check in checks])
+        checks = funds.check_leakage(funds.read_nav(nav), n_days=days, progress=progress, **settings)
+    rows = [asdict(check) | {"passed": check.passed} for check in checks]
+    passed = all(check.passed for check in checks)
     if as_json:
-        print_json(plain_records(table))
-    elif not quiet or not table["passed"].all():
-        shown = table.assign(passed=table["passed"].map({True: "yes", False: "NO"}))
-        print_table(shown, figures=["compared", "differing"])
-        say("No decision looks ahead." if table["passed"].all() else "Some decisions look ahead.")
-    raise typer.Exit(0 if table["passed"].all() else 1)
+        print_json(rows)
+    elif not quiet or not passed:
+        shown = [row | {"passed": "yes" if row["passed"] else "NO"} for row in rows]
+        print_table(shown, numeric=["compared", "differing"])
+        say("No decision looks ahead." if passed else "Some decisions look ahead.")
+    raise typer.Exit(0 if passed else 1)
 
 
+@takes_settings("factors")
 def run_factors(
     nav: Nav,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv, .csv.gz or .parquet.")],
+    settings: dict[str, Any],
     daily: Annotated[bool, typer.Option("--daily", help="Every day, not quarter ends only.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compute the 70 factors of every fund at quarter ends, or daily.
+    """Compute the factors of every fund at quarter ends, or daily.
 
     [bold]Example[/bold]
 
@@ -101,8 +92,8 @@ def run_factors(
     """
     suffix = "".join(out.suffixes[-2:]) if out.suffix == ".gz" else out.suffix
     if suffix not in (".csv", ".csv.gz", ".parquet"):
-        raise DataError(f"{out}: cannot tell the kind of file. Name it .csv, .csv.gz or .parquet.")
-    factors = compute_factors(read_nav(nav), dates="daily" if daily else None)
+        raise funds.DataError(f"{out}: cannot tell the kind of file. Name it .csv, .csv.gz or .parquet.")
+    factors = funds.compute_factors(funds.read_nav(nav), dates="daily" if daily else None, **settings)
     if suffix == ".parquet":
         write_atomically(out, factors.to_parquet)
     else:
@@ -112,11 +103,11 @@ def run_factors(
 
 
 def run_fetch(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder; an interrupted run goes on in it.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder; an interrupted run resumes in it.")],
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-01",
     end: Annotated[str | None, typer.Option(help="Last day. (default: today)")] = None,
     minimum_size: Annotated[float, typer.Option(help="Smallest fund, in yuan.")] = 1e8,
-    limit: Annotated[int | None, typer.Option(help="At most so many funds.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Largest number of funds.")] = None,
     pause: Annotated[float, typer.Option(help="Seconds between two calls.")] = 0.5,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -130,7 +121,7 @@ def run_fetch(
     geodual backtest cn-funds/nav.parquet --index cn-funds/index.csv
     """
     with progress_of("fetching", quiet or as_json) as progress:
-        summary = fetch_universe(
+        summary = funds.fetch_universe(
             out, start=start, end=end, minimum_size=minimum_size, limit=limit, pause=pause, progress=progress
         )
     if as_json:

@@ -1,4 +1,8 @@
-"""The program: its commands, and how it ends."""
+"""The program: its commands, and how it ends.
+
+What a command works with is imported when it runs, so that the help is there at once: `geodual.funds` and
+`geodual.metric` import their names on first use.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Annotated
 import typer
 
 import geodual
-from geodual.funds import DataError
+from geodual.errors import DataError
 
 from . import data_commands, learn_command, select_command, study_commands
 from .console import complain

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import pandas as pd
 import typer
 
-from geodual.funds import Selection, read_config, read_nav, select
+from geodual import funds
 from geodual.funds.atomic_file import write_atomically
+from geodual.metric.registry import FEATURED
 
-from .console import (
-    ConfigFile,
-    Jobs,
-    Json,
-    Nav,
-    Quiet,
-    plain_records,
-    print_json,
-    print_table,
-    progress_of,
-    say,
-)
+from .console import format_percent, plain_records, print_json, print_table, progress_of, say
+from .options import ConfigFile, Jobs, Json, Metric, Nav, Quiet, find_own_modules, takes_settings
 
 _LEFT_OUT_SHOWN = 10
+_NUMERIC = ("rank", "forecast", "80 % of past picks")
 
 
+@takes_settings(
+    *("factors", "k", "top", "label", "neighbours", "train_quarters"),
+    *("weights", "frequency", "random_state"),
+)
 def run_select(
     nav: Nav,
+    settings: dict[str, Any],
     as_of: Annotated[str | None, typer.Option(help="Day of the decision. (default: the last row)")] = None,
-    top: Annotated[int | None, typer.Option(help="How many funds. (default: 10)")] = None,
-    metric: Annotated[str, typer.Option(help="euclidean, mahalanobis, lmnn, itml, gmml or rpdml.")] = "rpdml",
-    label: Annotated[str | None, typer.Option(help="sign or median. (default: sign)")] = None,
+    metric: Metric = FEATURED,
     config: ConfigFile = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write the picks to this file too.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with the reasons too.")] = None,
@@ -49,14 +43,15 @@ def run_select(
     geodual select nav.csv --html picks.html
 
     geodual select nav.csv --as-of 2016-12-30 --top 5 --json
+
+    geodual select nav.csv --metric mymodule:MyMetric
     """
-    settings = read_config(config) if config else {}
-    settings |= {name: value for name, value in (("top", top), ("label", label)) if value is not None}
     for name in ("metrics", "tune"):
         settings.pop(name, None)
-    panel = read_nav(nav)
+    find_own_modules([metric])
+    panel = funds.read_nav(nav)
     with progress_of("past decisions", quiet or as_json) as progress:
-        selection = select(panel, as_of, metric, n_jobs=jobs, progress=progress, **settings)
+        selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **settings)
     if csv is not None:
         write_atomically(csv, lambda path: selection.picks.to_csv(path, index=False, lineterminator="\n"))
     if html is not None:
@@ -67,7 +62,7 @@ def run_select(
         _print_selection(selection, quiet)
 
 
-def _as_record(selection: Selection) -> dict[str, object]:
+def _as_record(selection: funds.Selection) -> dict[str, object]:
     return {
         "as_of": str(selection.as_of.date()),
         "metric": selection.metric,
@@ -75,38 +70,38 @@ def _as_record(selection: Selection) -> dict[str, object]:
         "neighbours": plain_records(selection.neighbours.drop(columns=["date", "metric"])),
         "reasons": plain_records(selection.reasons.drop(columns=["date", "metric"])),
         "left_out": plain_records(selection.left_out),
-        "remarks": list(selection.remarks),
+        "notes": list(selection.notes),
     }
 
 
-def _print_selection(selection: Selection, quiet: bool) -> None:
-    picks = selection.picks
-    past = [
-        "" if pd.isna(low) else f"{100 * low:.1f} … {100 * high:.1f} %"
-        for low, high in zip(picks["past_low"], picks["past_high"], strict=True)
-    ]
-    shown = pd.DataFrame(
+def _print_selection(selection: funds.Selection, quiet: bool) -> None:
+    rows = [
         {
-            "rank": picks["rank"],
-            "fund": picks["fund"],
-            "forecast": picks["forecast"].map(lambda value: f"{100 * value:.1f} %"),
-            "80 % of past picks": past,
-            "near by": picks["factors"],
-            "neighbours": picks["neighbours"],
+            "rank": pick["rank"],
+            "fund": pick["fund"],
+            "forecast": format_percent(pick["forecast"]),
+            "80 % of past picks": _interval(pick["past_low"], pick["past_high"]),
+            "near by": pick["factors"],
+            "neighbours": pick["neighbours"],
         }
-    )
-    figures = ("rank", "forecast", "80 % of past picks")
+        for pick in selection.picks.to_dict("records")
+    ]
     print_table(
-        shown, f"Picks of {selection.metric} on {selection.as_of.date()}, for the period ahead", figures
+        rows, f"Picks of {selection.metric} on {selection.as_of.date()}, for the interval ahead", _NUMERIC
     )
-    for remark in selection.remarks:
-        say(f"Note: {remark}")
+    for note in selection.notes:
+        say(f"Note: {note}")
     if not quiet and len(selection.left_out):
         say(f"Left out: {len(selection.left_out)} funds")
         for row in selection.left_out.head(_LEFT_OUT_SHOWN).itertuples():
             say(f"  {row.fund}: {row.why}")
         if len(selection.left_out) > _LEFT_OUT_SHOWN:
             say(f"  and {len(selection.left_out) - _LEFT_OUT_SHOWN} more; --json has all of them")
+
+
+def _interval(low: float, high: float) -> str:
+    shown = format_percent(low)
+    return f"{shown.removesuffix(' %')} … {format_percent(high)}" if shown else ""
 
 
 COMMANDS = {"select": run_select}

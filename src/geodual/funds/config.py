@@ -1,4 +1,8 @@
-"""What a study is asked to do, in one frozen object: checked once, saved with every result."""
+"""What a study is asked to do, in one frozen object: checked once, saved with every result.
+
+This is the home of a study's settings: their names, defaults, rules and meaning. Signatures, docstrings and
+the options of the command are derived from it (`settings.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,25 +10,24 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from datetime import date
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
+from geodual.errors import DataError as DataError  # exported again by the package
+from geodual.metric.registry import metric_names
 
-from geodual.errors import DataError
+PAPER_FACTORS = "paper"  # stands for all factors of the paper
+FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # and the code of each in pandas
 
-from .decisions.named_metrics import NAMES
-from .decisions.rebalance import FREQUENCIES
-
-_CHOICES = {
+CHOICES = {
     "label": ("sign", "median"),
     "neighbours": ("train", "current"),
     "weights": ("equal", "forecast"),
     "frequency": tuple(FREQUENCIES),
 }
-_INTEGERS = {"k": 1, "top": 1, "train_quarters": 1, "execution_lag": 0, "random_state": 0}  # and their least
+_LEAST = {"k": 1, "top": 1, "train_quarters": 1, "execution_lag": 0, "random_state": 0}
+_MAX_COST = 0.1
 
 
 @dataclass(frozen=True)
@@ -34,36 +37,51 @@ class StudyConfig:
     Parameters
     ----------
     metrics : tuple of str
-        Names of the metrics compared.
+        Metrics to compare: registered names, or places such as ``package.module:Class``.
+    factors : tuple of str
+        Factors to describe funds by: "paper" for all of the paper, names of single kinds such as "sharpe", or
+        places such as ``package.module:factor``.
     k : int
-        Neighbours whose mean return is the forecast.
+        Neighbours that a forecast averages.
     top : int
-        Funds held.
+        Funds to hold.
     label : str
-        Classes to learn from: "sign" of the return (the paper) or above and below the "median". Where fewer
-        than 5 % of the funds are in the smaller class, the median is used and the study says so.
+        Classes to learn from: "sign" of the return, as in the paper, or above and below the "median". If one
+        class would hold fewer than 5 % of the funds, the median is used and the study says so.
     neighbours : str
-        "train": the nearest points of the training cross-section; "current": of today's, the fund itself
-        excluded.
+        Where neighbours are sought: among the funds of the training data ("train"), or among the other funds
+        of the same day ("current").
     train_quarters : int
-        Quarters (periods) of training data.
+        Holding intervals (quarters, unless `frequency` says otherwise) to learn from.
     weights : str
-        "equal", or in proportion to a positive "forecast".
+        Portfolio weights: "equal", or in proportion to the positive "forecast".
     frequency : str
-        "monthly", "quarterly" or "yearly".
+        How often the portfolio is rebalanced: "monthly", "quarterly" or "yearly".
     test_start : str
-        First day of the test period; what is before is the validation period.
+        First day of the test period; the days before are the validation period.
     cost : float
-        Cost of a trade as a share of its value.
+        Cost of a trade as a share of the value bought or sold, such as 0.0015 for 0.15 %.
     execution_lag : int
-        Trading days from a decision to its execution: 0 as in the paper, 1 as in practice.
+        Trading days from a decision to its execution: 0 in the paper, 1 in practice.
     tune : bool
-        Whether hyper-parameters are chosen on the validation period.
+        Whether to choose hyper-parameters on the validation period.
     random_state : int
         Seed of what metrics draw.
+
+    See Also
+    --------
+    read_config : Read settings from a TOML file.
+
+    Examples
+    --------
+    >>> from geodual.funds import StudyConfig
+    >>> config = StudyConfig(metrics=("euclidean", "rpdml"), cost=0.0015)
+    >>> print(config.to_toml().splitlines()[0], "|", config.k, config.frequency)
+    metrics = ["euclidean", "rpdml"] | 10 quarterly
     """
 
-    metrics: tuple[str, ...] = NAMES
+    metrics: tuple[str, ...] = metric_names(in_paper=True)
+    factors: tuple[str, ...] = (PAPER_FACTORS,)
     k: int = 10
     top: int = 10
     label: str = "sign"
@@ -78,20 +96,22 @@ class StudyConfig:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
+        for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise DataError(f"`{name}` must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
-        for name, least in _INTEGERS.items():
-            object.__setattr__(self, name, _integer(name, getattr(self, name), least))
-        if not isinstance(self.cost, int | float) or not 0.0 <= self.cost < 0.1:
+        if not isinstance(self.cost, int | float) or not 0.0 <= self.cost < _MAX_COST:
             raise DataError(
-                f"`cost` must be at least 0 and below 0.1 (0.0015 means 0.15 %), got {self.cost}."
+                f"`cost` must be at least 0 and below {_MAX_COST} (0.0015 means 0.15 %), got {self.cost}."
             )
-        object.__setattr__(self, "cost", float(self.cost))
         if not isinstance(self.tune, bool):
             raise DataError(f"`tune` must be true or false, got {self.tune!r}.")
-        object.__setattr__(self, "metrics", _names(self.metrics))
-        object.__setattr__(self, "test_start", _day("test_start", self.test_start))
+        checked: dict[str, Any] = {
+            name: _integer(name, getattr(self, name), least) for name, least in _LEAST.items()
+        }
+        checked |= {name: _names(name, getattr(self, name)) for name in ("metrics", "factors")}
+        checked |= {"cost": float(self.cost), "test_start": _day("test_start", self.test_start)}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)  # how a frozen dataclass normalises its own fields
 
     def to_toml(self) -> str:
         """Return the settings as a TOML document that `read_config` reads."""
@@ -99,16 +119,32 @@ class StudyConfig:
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
-    """Return the settings in a TOML file, as keyword arguments of `StudyConfig`.
+    r"""Read settings from a TOML file, as keyword arguments of `StudyConfig` or `backtest`.
 
     Parameters
     ----------
     path : str or Path
-        A TOML file with any of the names above at its top level.
+        A TOML file with any of the settings at its top level, such as the ``config.toml`` of a run folder.
 
     Returns
     -------
     dict
+        Setting by name; lists become tuples.
+
+    See Also
+    --------
+    StudyConfig : The settings there are.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from geodual.funds import read_config
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "study.toml"
+    ...     _ = path.write_text('k = 5\nmetrics = ["gmml"]\n')
+    ...     read_config(path)
+    {'k': 5, 'metrics': ('gmml',)}
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -130,28 +166,30 @@ def check_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _integer(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise DataError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
     return int(value)
 
 
-def _names(metrics: Any) -> tuple[str, ...]:
-    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
-        raise DataError(f"`metrics` must be a list of names, got {metrics!r}.")
-    if not metrics or not all(isinstance(name, str) and name for name in metrics):
-        raise DataError(f"`metrics` must be names, at least one, got {list(metrics)!r}.")
-    if len(set(metrics)) < len(metrics) or "index" in metrics:
-        raise DataError(f"`metrics` must be different names, none of them 'index', got {', '.join(metrics)}.")
-    return tuple(metrics)
+def _names(setting: str, names: Any) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise DataError(f"`{setting}` must be a list of names, got {names!r}.")
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise DataError(f"`{setting}` must be names, at least one, got {list(names)!r}.")
+    if len(set(names)) < len(names) or "index" in names:
+        raise DataError(f"`{setting}` must be different names, none of them 'index', got {', '.join(names)}.")
+    return tuple(names)
 
 
 def _day(name: str, value: Any) -> str:
+    import pandas as pd  # only where a day is read: the help of the command must not wait for pandas
+
     problem = f"`{name}` must be a date such as 2017-01-01, got {value!r}."
-    if not isinstance(value, date | np.datetime64 | str) or str(value).isdigit() or value == "":
+    if value is None or value == "" or isinstance(value, int | float) or str(value).isdigit():
         raise DataError(problem)
     try:
         return pd.Timestamp(value).date().isoformat()
-    except ValueError:
+    except (ValueError, TypeError):
         raise DataError(problem) from None
 
 

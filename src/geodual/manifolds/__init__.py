@@ -1,8 +1,9 @@
-"""Riemannian manifolds in numpy: geometry only, exact and in closed form where there is one."""
+"""Riemannian manifolds in numpy: exact geometry, in closed form where one exists."""
 
 from .adapter import PymanoptManifold, as_manifold
-from .base import Frame, Manifold, NoLogarithmError, NotOnManifoldError
+from .base import Manifold, NoLogarithmError, NotOnManifoldError
 from .euclidean import Euclidean
+from .frame import Frame
 from .hyperbolic import Hyperbolic
 from .product import Product
 from .spd import SPD

@@ -1,4 +1,4 @@
-"""Use a manifold of pymanopt as one of ours."""
+"""Use manifolds of pymanopt in geodual."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .base import Coordinates, Frame, HessianMap, Manifold, NotOnManifoldError, Point, Vector, as_finite_array
+from .base import Manifold, NotOnManifoldError, as_finite_array
+from .frame import Coordinates, Frame, HessianMap, Point, Vector
 from .spd import SPD
 
+# pymanopt does not say which of its manifolds are Hadamard, so they are known by class name.
 _HADAMARD = {
     "Euclidean",
     "Symmetric",
@@ -22,16 +24,42 @@ _HADAMARD = {
 
 
 class PymanoptManifold(Manifold):
-    """A pymanopt manifold behind our interface; its tangent vectors serve as coordinates.
+    """A manifold of pymanopt with the interface of a `Manifold`, for use in `Problem`.
 
-    What the manifold lacks is replaced where that is harmless (`exp` by the retraction) and refused with an
-    error otherwise (`log`, `dist`). The default solver runs without its proximal term here, because some of
-    the logarithms are NaN where two points coincide.
+    If pymanopt's manifold has no `exp`, its retraction is used. If it has no `log`, then `log` and `dist`
+    raise a `ValueError`. The default solver runs without its proximal term here, because some of pymanopt's
+    logarithms are NaN at equal points. Its tangent vectors serve as coordinates of the frames.
 
     Parameters
     ----------
     manifold : pymanopt.manifolds.manifold.Manifold
         The manifold to adapt.
+
+    Attributes
+    ----------
+    wrapped : pymanopt.manifolds.manifold.Manifold
+        The manifold that was adapted.
+    dim : int
+        Its dimension.
+
+    See Also
+    --------
+    as_manifold : Adapts pymanopt manifolds and returns others unchanged.
+
+    References
+    ----------
+    J. Townsend, N. Koep, S. Weichwald, "Pymanopt: a Python toolbox for optimization on manifolds using
+    automatic differentiation", Journal of Machine Learning Research 17(137), 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymanopt
+    >>> from geodual.manifolds import PymanoptManifold
+    >>> grassmann = PymanoptManifold(pymanopt.manifolds.Grassmann(3, 1))
+    >>> x, y = np.array([[1.0], [0.0], [0.0]]), np.array([[0.6], [0.8], [0.0]])
+    >>> grassmann.dim, round(float(np.cos(grassmann.dist(x, y))), 6)  # the angle between two lines
+    (2, 0.6)
     """
 
     closed_form_log = False
@@ -41,8 +69,8 @@ class PymanoptManifold(Manifold):
         self.dim = int(manifold.dim)
         self.hadamard = all(type(factor).__name__ in _HADAMARD for factor in _factors(manifold))
         self.has_log = _implements(manifold, "log")
-        self._example = self.random_point(np.random.default_rng(0))
-        # Their typical distance is the square root of the dimension or, on compact manifolds, the diameter.
+        self._example = self.random_point(np.random.default_rng(0))  # pymanopt does not tell the shape
+        # pymanopt's typical distance is √dim or, on compact manifolds, the diameter.
         self.step_limit = float("inf") if self.hadamard else float(manifold.typical_dist)
 
     def __repr__(self) -> str:
@@ -52,17 +80,22 @@ class PymanoptManifold(Manifold):
         return PymanoptFrame(self, x)
 
     def check_point(self, x: Point) -> Point:
-        """Return `x` if it has the shape of a point, is finite, and stays where it is under a zero step."""
+        """Return `x` if it has the right shape, is finite, and is unchanged by a zero step."""
         if isinstance(self._example, np.ndarray):
             x = as_finite_array(x, self._example.shape, self)
         elif not all(np.isfinite(part).all() for part in x):
-            raise NotOnManifoldError(f"A point of {self} must be finite, got NaN or infinite entries.")
+            raise NotOnManifoldError(
+                f"A point of {self} must be finite, got NaN or infinite entries; replace them."
+            )
         if type(self.wrapped).__name__ == "SymmetricPositiveDefinite" and np.ndim(x) == 2:
             return SPD(len(x)).check_point(x)
+        # A retraction maps onto the manifold, so a zero step moves only points that are off it.
         still = self.wrapped.retraction(x, self.wrapped.zero_vector(x))
         defect = max(float(np.abs(a - b).max()) for a, b in zip(_parts(x), _parts(still), strict=True))
         if defect > 1e-6 * max(1.0, *(float(np.abs(part).max()) for part in _parts(x))):
-            raise NotOnManifoldError(f"Not a point of {self}: it is off by {defect:.3g}.")
+            raise NotOnManifoldError(
+                f"Not a point of {self}: it is off by {defect:.3g}; project it onto the manifold first."
+            )
         return x
 
     def project(self, x: Point, v: Vector) -> Vector:
@@ -78,9 +111,11 @@ class PymanoptManifold(Manifold):
         return self.wrapped.embedding(x, u / self.wrapped.norm(x, u))
 
     def require(self, operation: str) -> None:
-        """Raise a `ValueError` if the wrapped manifold lacks an operation."""
+        """Raise a `ValueError` if the wrapped manifold does not implement an operation."""
         if not _implements(self.wrapped, operation):
-            raise ValueError(f"pymanopt's {self.wrapped} has no `{operation}`.")
+            raise ValueError(
+                f"pymanopt's {self.wrapped} has no `{operation}`; use a manifold of geodual that has it."
+            )
 
 
 class PymanoptFrame(Frame):
@@ -105,7 +140,7 @@ class PymanoptFrame(Frame):
         return self._wrapped.embedding(self.point, c)
 
     def coordinates(self, u: Vector) -> Coordinates:
-        # Some manifolds keep tangent vectors in a form of their own, which `projection` returns.
+        # Some manifolds store tangent vectors in a form of their own, which `projection` returns.
         return self._wrapped.projection(self.point, u) if _defines(self._wrapped, "embedding") else u
 
     def inner(self, a: Coordinates, b: Coordinates) -> float:
@@ -132,34 +167,61 @@ class PymanoptFrame(Frame):
         return self.retract(c)
 
     def transport(self, y: Point, c: Coordinates) -> Vector:
-        """Transport as pymanopt does, which is not isometric on all of its manifolds."""
+        """Transport as pymanopt does, which changes inner products on some of its manifolds."""
         return self._wrapped.embedding(y, self._wrapped.transport(self.point, y, c))
 
 
 def as_manifold(manifold: Any) -> Manifold:
-    """Return a manifold of ours: itself, or a pymanopt manifold adapted."""
+    """Adapt a pymanopt manifold; return a geodual manifold unchanged.
+
+    `Problem` calls it on its manifold, so that pymanopt's manifolds can be passed directly.
+
+    Parameters
+    ----------
+    manifold : Manifold or pymanopt.manifolds.manifold.Manifold
+        The manifold.
+
+    Returns
+    -------
+    Manifold
+        `manifold` itself, or a `PymanoptManifold`.
+
+    See Also
+    --------
+    PymanoptManifold : The adapted manifold.
+
+    Examples
+    --------
+    >>> import pymanopt
+    >>> from geodual.manifolds import SPD, as_manifold
+    >>> as_manifold(SPD(2))
+    SPD(2)
+    >>> as_manifold(pymanopt.manifolds.Sphere(3)).dim
+    2
+    """
     if isinstance(manifold, Manifold):
         return manifold
     if hasattr(manifold, "euclidean_to_riemannian_gradient") and hasattr(manifold, "inner_product"):
         return PymanoptManifold(manifold)
     raise TypeError(
         f"`manifold` must be a geodual or pymanopt manifold, got {type(manifold).__name__}; "
-        "geodual.manifolds lists what there is."
+        "choose one of geodual.manifolds, such as SPD(3)."
     )
 
 
 def _implements(manifold: Any, operation: str) -> bool:
-    """Tell whether a pymanopt manifold has an operation; a product has what all its factors have."""
+    """Tell whether a pymanopt manifold, or every factor of a product, implements an operation."""
     return all(_defines(factor, operation) for factor in _factors(manifold))
 
 
 def _defines(manifold: Any, operation: str) -> bool:
-    """Tell whether a class defines an operation itself; those of pymanopt's base classes raise or warn."""
+    """Tell whether a class defines an operation itself; pymanopt's base classes only raise or warn."""
     own = (cls for cls in type(manifold).__mro__ if cls.__module__ != "pymanopt.manifolds.manifold")
     return any(operation in vars(cls) for cls in own)
 
 
 def _parts(x: Point) -> list[Any]:
+    """Return the parts of a point of a product, or the point alone."""
     return list(x) if isinstance(x, (tuple, list)) else [x]
 
 
@@ -170,7 +232,7 @@ def _factors(manifold: Any) -> tuple[Any, ...]:
 
 @contextmanager
 def _global_generator(rng: np.random.Generator) -> Iterator[None]:
-    """Make pymanopt, which draws from numpy's global generator, draw from ours; restore the global one."""
+    """Seed numpy's global generator, which pymanopt draws from, with `rng`; restore its state afterwards."""
     state = np.random.get_state()  # noqa: NPY002 - the global state is what we protect
     np.random.seed(rng.integers(2**32))  # noqa: NPY002
     try:

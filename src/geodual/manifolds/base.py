@@ -2,176 +2,60 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from geodual.arrays import Array
 
-Point = Any
-"""An array, or a tuple of points on a `Product`."""
-Vector = Any
-"""An ambient vector: it has the structure of a point."""
-Coordinates = Any
-"""A tangent vector as seen in a frame: it can be added, scaled and paired with `Frame.inner`."""
-
-
-HessianMap = Callable[[Vector, Coordinates], Coordinates]
+from .frame import Frame, Point, Vector
 
 
 class NotOnManifoldError(ValueError):
-    """A point that is not on the manifold; the message names the defect."""
+    """Raised for a point that is not on the manifold; the message names the defect and a remedy.
+
+    See Also
+    --------
+    Manifold.check_point : Raises it.
+
+    Examples
+    --------
+    >>> from geodual.manifolds import NotOnManifoldError, Sphere
+    >>> try:
+    ...     Sphere(2).check_point([3.0, 4.0])
+    ... except NotOnManifoldError as error:
+    ...     print(error)
+    A point of Sphere(2) must have norm 1, got 5; divide it by its norm.
+    """
 
 
 class NoLogarithmError(ValueError):
-    """Two points between which no shortest geodesic could be found."""
+    """Raised where no unique shortest geodesic between two points was found.
 
+    This happens at opposite points of a sphere, and at points that are far apart on a Stiefel manifold.
 
-@dataclass(frozen=True, slots=True)
-class HalfSquaredDistance:
-    """½ d²(·, y) at a point: its value, gradient and Hessian in the coordinates of the frame there."""
+    See Also
+    --------
+    Manifold.log : Raises it.
 
-    value: float
-    gradient: Coordinates
-    hessian: Callable[[Coordinates], Coordinates]
-
-
-class Frame(ABC):
-    """Coordinates of the tangent space at a point, and the geometry as seen from there.
-
-    Solvers work in frames: all linear algebra is done on coordinates, whose inner product is the plain one
-    (unless `orthonormal` is false), and the conversion to ambient vectors happens only where a user's
-    function is called.
+    Examples
+    --------
+    >>> from geodual.manifolds import NoLogarithmError, Sphere
+    >>> try:
+    ...     Sphere(2).log([1.0, 0.0], [-1.0, 0.0])
+    ... except NoLogarithmError:
+    ...     print("opposite points")
+    opposite points
     """
-
-    point: Point
-    orthonormal: bool = True
-    """Whether coordinates are arrays and their inner product is the plain one."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the coordinates."""
-        return np.shape(self.point)
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates, at least the dimension of the manifold."""
-        return math.prod(self.shape)
-
-    def remoteness(self, y: Point) -> float:
-        """Return how far `y` is as a share of the distance at which numbers end; 0 where they do not."""
-        return 0.0
-
-    @property
-    def unit(self) -> float:
-        """A length that matters at this point: differences and first steps are chosen relative to it."""
-        return 1.0
-
-    @abstractmethod
-    def tangent(self, c: Coordinates) -> Vector:
-        """Return the tangent vector whose coordinates are `c`."""
-
-    @abstractmethod
-    def coordinates(self, u: Vector) -> Coordinates:
-        """Return the coordinates of the tangent vector `u`."""
-
-    @abstractmethod
-    def gradient(self, egrad: Vector) -> Coordinates:
-        """Return the Riemannian gradient, given the Euclidean one."""
-
-    @abstractmethod
-    def hessian_map(self, egrad: Vector) -> HessianMap:
-        """Return the map from a Euclidean Hessian product to the Riemannian one, given the gradient.
-
-        The map takes ``(ehess, c)``: the derivative of the Euclidean gradient along ``tangent(c)``, and `c`.
-        What depends on the gradient only is computed once, for all products at this point.
-        """
-
-    def hessian(self, egrad: Vector, ehess: Vector, c: Coordinates) -> Coordinates:
-        """Return the Riemannian Hessian applied to `c`.
-
-        `egrad` is the Euclidean gradient and `ehess` its derivative along ``tangent(c)``.
-        """
-        return self.hessian_map(egrad)(ehess, c)
-
-    @abstractmethod
-    def exp(self, c: Coordinates) -> Point:
-        """Follow the geodesic with initial velocity `c` for unit time."""
-
-    @abstractmethod
-    def log(self, y: Point) -> Coordinates:
-        """Return the initial velocity of the shortest geodesic to `y`."""
-
-    @abstractmethod
-    def retract(self, c: Coordinates) -> Point:
-        """Approximate `exp` to second order at lower cost."""
-
-    @abstractmethod
-    def transport(self, y: Point, c: Coordinates) -> Vector:
-        """Carry `c` to the tangent space at `y` without changing inner products."""
-
-    def move(self, c: Coordinates) -> Point:
-        """Take a step: the map the solvers use, `exp` unless a retraction serves better."""
-        return self.exp(c)
-
-    def inner(self, a: Coordinates, b: Coordinates) -> float:
-        """Return the Riemannian inner product of two tangent vectors in coordinates."""
-        return float(np.vdot(a, b))
-
-    def norm(self, c: Coordinates) -> float:
-        """Return the Riemannian norm of a tangent vector in coordinates."""
-        return math.sqrt(max(self.inner(c, c), 0.0))
-
-    def dist(self, y: Point) -> float:
-        """Return the distance to `y`."""
-        return self.norm(self.log(y))
-
-    def random(self, rng: np.random.Generator) -> Coordinates:
-        """Draw a tangent vector with a standard normal distribution, the same in all directions."""
-        return rng.standard_normal(self.shape)
-
-    def half_squared_distance(self, y: Point) -> HalfSquaredDistance:
-        """Return ½ d²(·, y) at this point with its derivatives; the Hessian is exact to first order in d."""
-        v = self.log(y)
-        return HalfSquaredDistance(0.5 * self.inner(v, v), -v, lambda c: c)
-
-
-class AmbientFrame(Frame):
-    """A frame whose coordinates are the ambient vector itself (submanifolds with the embedded metric)."""
-
-    def __init__(self, point: Array) -> None:
-        self.point = point
-
-    def tangent(self, c: Array) -> Array:
-        return c
-
-    def coordinates(self, u: Vector) -> Array:
-        return np.asarray(u, dtype=float)
-
-    def random(self, rng: np.random.Generator) -> Array:
-        # Under the embedded metric `gradient` is the orthogonal projection onto the tangent space;
-        # once more, it removes the rounding error of a draw that was almost normal to it.
-        return np.asarray(self.gradient(self.gradient(rng.standard_normal(self.shape))))
-
-
-def radial_hessian(v: Array, tangential: float) -> Callable[[Array], Array]:
-    """Return the operator that is 1 along `v` and `tangential` across it.
-
-    It is the Hessian of ½ d² on a space of constant curvature, where v is the logarithm.
-    """
-    length = math.sqrt(np.vdot(v, v))
-    if length == 0.0:
-        return lambda c: c
-    direction = v / length
-    return lambda c: tangential * c + ((1.0 - tangential) * np.vdot(direction, c)) * direction
 
 
 class Manifold(ABC):
-    """A Riemannian manifold; subclasses give a frame at each point, the rest follows from it.
+    """A Riemannian manifold: it checks points, draws them, and gives a frame at each.
+
+    Its operations on ambient vectors (`exp`, `log`, `dist`, `gradient`, …) follow from the frame, and check
+    the points they are given. Solvers use the frame directly. To add a manifold, derive from this class and
+    from `Frame`; see `docs/add_a_manifold.md`.
 
     Attributes
     ----------
@@ -182,9 +66,32 @@ class Manifold(ABC):
     has_log : bool
         Whether logarithm and distance are available.
     closed_form_log : bool
-        Whether they are cheap, so that a solver may use them in every step.
+        Whether logarithm and distance are cheap enough for a solver to use in every step.
     step_limit : float
-        Length of the longest first step a solver should try from a point it knows nothing about.
+        Length of the longest first step that a solver should try.
+
+    See Also
+    --------
+    Frame : The tangent space at a point.
+    as_manifold : Adapt a manifold of pymanopt.
+
+    References
+    ----------
+    P.-A. Absil, R. Mahony, R. Sepulchre, *Optimization Algorithms on Matrix Manifolds*, Princeton University
+    Press, 2008.
+
+    Examples
+    --------
+    The same function on two manifolds, the point halfway between two others:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import SPD, Manifold, Sphere
+    >>> def midpoint(manifold: Manifold, x, y):
+    ...     return manifold.exp(x, 0.5 * manifold.log(x, y))
+    >>> np.round(midpoint(SPD(2), np.eye(2), np.diag([4.0, 9.0])), 6).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    >>> np.round(midpoint(Sphere(2), np.array([1.0, 0.0]), np.array([0.0, 1.0])), 3).tolist()
+    [0.707, 0.707]
     """
 
     dim: int
@@ -195,11 +102,11 @@ class Manifold(ABC):
 
     @abstractmethod
     def frame(self, x: Point) -> Frame:
-        """Return the frame at `x`, which is taken to be on the manifold."""
+        """Return the frame at `x`, without checking that `x` is on the manifold."""
 
     @abstractmethod
     def check_point(self, x: Point) -> Point:
-        """Return `x` as a point in double precision, or raise a `NotOnManifoldError` naming its defect."""
+        """Return `x` in double precision, or raise a `NotOnManifoldError` that names its defect."""
 
     @abstractmethod
     def project(self, x: Point, v: Vector) -> Vector:
@@ -214,6 +121,7 @@ class Manifold(ABC):
         frame = self.frame(x)
         c = frame.random(rng)
         length = frame.norm(c)
+        # On a manifold of dimension 0 the only tangent vector is zero.
         return frame.tangent(c / length) if length > 0.0 else frame.tangent(c)
 
     def inner(self, x: Point, u: Vector, v: Vector) -> float:
@@ -227,7 +135,7 @@ class Manifold(ABC):
         return frame.norm(frame.coordinates(u))
 
     def dist(self, x: Point, y: Point) -> float:
-        """Return the geodesic distance of two points."""
+        """Return the geodesic distance between two points."""
         frame = self._checked_frame(x)
         return frame.dist(self.check_point(y))
 
@@ -237,7 +145,7 @@ class Manifold(ABC):
         return frame.exp(frame.coordinates(u))
 
     def log(self, x: Point, y: Point) -> Vector:
-        """Return the tangent vector at `x` that points to `y` and is as long as their distance."""
+        """Return the tangent vector at `x` that points to `y`; its length is their distance."""
         frame = self._checked_frame(x)
         return frame.tangent(frame.log(self.check_point(y)))
 
@@ -247,7 +155,7 @@ class Manifold(ABC):
         return frame.retract(frame.coordinates(u))
 
     def transport(self, x: Point, y: Point, u: Vector) -> Vector:
-        """Carry the tangent vector `u` from `x` to `y` isometrically."""
+        """Carry the tangent vector `u` from `x` to `y` without changing inner products."""
         frame = self._checked_frame(x)
         return frame.transport(self.check_point(y), frame.coordinates(u))
 
@@ -269,9 +177,9 @@ class Manifold(ABC):
 
 
 def as_finite_array(x: Any, shape: tuple[int, ...], owner: object) -> Array:
-    """Return `x` as a float array, or say what is wrong with its type, shape or values."""
+    """Return `x` as a float array, or raise an error that names what is wrong with it."""
     try:
-        if np.iscomplexobj(x):
+        if np.iscomplexobj(x):  # `asarray` would drop the imaginary parts with a warning only
             raise TypeError("its entries are complex.")
         array = np.asarray(x, dtype=float)
     except (TypeError, ValueError) as error:
@@ -279,15 +187,20 @@ def as_finite_array(x: Any, shape: tuple[int, ...], owner: object) -> Array:
             f"A point of {owner} must be a real array of shape {shape}: {error}"
         ) from None
     if array.shape != shape:
-        raise NotOnManifoldError(f"A point of {owner} must have shape {shape}, got {array.shape}.")
+        raise NotOnManifoldError(
+            f"A point of {owner} must have shape {shape}, got {array.shape}; check the sizes of both."
+        )
     if not np.isfinite(array).all():
         bad = int(np.count_nonzero(~np.isfinite(array)))
-        raise NotOnManifoldError(f"A point of {owner} must be finite, got {bad} NaN or infinite entries.")
+        raise NotOnManifoldError(
+            f"A point of {owner} must be finite, got {bad} NaN or infinite entries; replace them."
+        )
     return array
 
 
 def check_size(value: Any, name: str, least: int = 1) -> int:
-    """Return `value` as an integer of at least `least`, or raise a `ValueError` that names it."""
+    """Return `value` as an integer, or raise a `ValueError` if it is below `least` or no integer."""
+    # A bool is an int in Python, but SPD(True) is surely a mistake.
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"`{name}` must be an integer of at least {least}, got {value!r}.")
     return int(value)

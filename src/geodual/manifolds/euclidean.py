@@ -1,4 +1,4 @@
-"""Flat space of arrays of any shape."""
+"""Flat space: arrays of any shape."""
 
 from __future__ import annotations
 
@@ -6,16 +6,40 @@ import numpy as np
 
 from geodual.arrays import Array
 
-from .base import AmbientFrame, HalfSquaredDistance, HessianMap, Manifold, Vector, as_finite_array, check_size
+from .base import Manifold, as_finite_array, check_size
+from .frame import AmbientFrame, HalfSquaredDistance, HessianMap, Vector
 
 
 class Euclidean(Manifold):
-    """Arrays of a given shape with the Frobenius inner product.
+    """Flat space: arrays of a given shape with the inner product ⟨U, V⟩ = Σ UᵢVᵢ.
+
+    Use it for variables without geometry of their own, alone or as a factor of a `Product`.
 
     Parameters
     ----------
     *shape : int
-        Shape of the arrays: ``Euclidean(3)`` are vectors, ``Euclidean(3, 4)`` matrices.
+        Shape of the arrays: ``Euclidean(3)`` has vectors as points, ``Euclidean(3, 4)`` matrices.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of a point.
+    dim : int
+        Number of entries of a point.
+
+    See Also
+    --------
+    Product : Combine flat variables with others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> plane = Euclidean(2)
+    >>> plane.dist(np.zeros(2), np.array([3.0, 4.0]))
+    5.0
+    >>> Euclidean(3, 4).dim
+    12
     """
 
     hadamard = True
@@ -43,10 +67,11 @@ class Euclidean(Manifold):
 
 
 class EuclideanFrame(AmbientFrame):
-    """The tangent space of flat space: the space itself."""
+    """The tangent space of flat space, which is the space itself."""
 
     @property
     def unit(self) -> float:
+        # The spacing of floating-point numbers grows with the point, so a difference step must too.
         return max(1.0, float(np.abs(self.point).max()))
 
     def gradient(self, egrad: Vector) -> Array:

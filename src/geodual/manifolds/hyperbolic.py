@@ -6,38 +6,53 @@ import numpy as np
 
 from geodual.arrays import Array
 
-from .base import (
-    Frame,
-    HalfSquaredDistance,
-    HessianMap,
-    Manifold,
-    NotOnManifoldError,
-    Vector,
-    as_finite_array,
-    check_size,
-    radial_hessian,
-)
+from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
+from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, radial_hessian
 
 _CONSTRAINT_TOLERANCE = 1e-8
-_FAR = 50.0  # distance beyond which coordinates say nothing of a point any more
+_FAR = 50.0  # distance d beyond which coordinates, of size eᵈ, are too rough to tell points apart
 
 
 def minkowski(u: Array, v: Array) -> float:
-    """Return −u₀v₀ + Σ uᵢvᵢ."""
+    """Return the Minkowski product −u₀v₀ + Σ uᵢvᵢ."""
     return float(np.dot(u[1:], v[1:]) - u[0] * v[0])
 
 
 class Hyperbolic(Manifold):
-    """Hyperbolic space of curvature −1 as {x ∈ Rⁿ⁺¹ : −x₀² + Σ xᵢ² = −1, x₀ > 0}.
+    """Hyperbolic space of curvature −1: {x ∈ Rⁿ⁺¹ : −x₀² + Σ xᵢ² = −1, x₀ > 0}.
+
+    This is the hyperboloid model, with the metric ⟨u, v⟩ = −u₀v₀ + Σ uᵢvᵢ. Use it to embed trees and
+    hierarchies. The distance satisfies cosh d(x, y) = x₀y₀ − Σ xᵢyᵢ.
 
     Parameters
     ----------
     n : int
-        Dimension; points have n + 1 coordinates, the first of them time-like.
+        Dimension; points have n + 1 coordinates, of which the first is time-like.
+
+    Attributes
+    ----------
+    n, dim : int
+        Dimension.
+
+    References
+    ----------
+    M. Nickel, D. Kiela, "Learning continuous hierarchies in the Lorentz model of hyperbolic geometry", ICML,
+    2018.
+
+    Examples
+    --------
+    `lift` gives the point over space-like coordinates:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Hyperbolic
+    >>> space = Hyperbolic(2)
+    >>> origin, x = space.lift(np.zeros(2)), space.lift(np.array([np.sinh(3.0), 0.0]))
+    >>> round(space.dist(origin, x), 6)
+    3.0
     """
 
     hadamard = True
-    step_limit = 2.0
+    step_limit = 2.0  # a longer step multiplies the coordinates more than sevenfold
 
     def __init__(self, n: int) -> None:
         self.n = check_size(n, "n")
@@ -53,13 +68,15 @@ class Hyperbolic(Manifold):
         x = as_finite_array(x, (self.n + 1,), self)
         if x[0] <= 0.0:
             raise NotOnManifoldError(
-                f"A point of {self} must have a positive first coordinate, got {x[0]:.6g}."
+                f"A point of {self} must have a positive first coordinate, got {x[0]:.6g}; "
+                "lift(x[1:]) gives the point with these space coordinates."
             )
         defect = minkowski(x, x) + 1.0
+        # Rounding errors of the Minkowski product grow with its terms, which are as large as x₀².
         if abs(defect) > _CONSTRAINT_TOLERANCE * x[0] ** 2:
             raise NotOnManifoldError(
                 f"A point of {self} must satisfy −x₀² + Σxᵢ² = −1, got {defect - 1.0:.6g}; "
-                "lift(x[1:]) gives the point over given space coordinates."
+                "lift(x[1:]) gives the point with these space coordinates."
             )
         return x
 
@@ -76,7 +93,7 @@ class Hyperbolic(Manifold):
 
 
 class HyperbolicFrame(Frame):
-    """The tangent space, carried to the origin (1, 0, …, 0) by a Lorentz boost: there it is flat Rⁿ."""
+    """The tangent space, carried to the origin (1, 0, …, 0) by a Lorentz boost, where it is flat Rⁿ."""
 
     def __init__(self, point: Array) -> None:
         self.point = point
@@ -101,6 +118,7 @@ class HyperbolicFrame(Frame):
         return np.asarray(egrad[1:] + self._space * (egrad[0] + along / (1.0 + self._time)))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
+        # The geodesic bends towards +x, so the normal part of the gradient adds to the second derivative.
         normal = float(np.dot(self.point, egrad))
         return lambda ehess, c: self.gradient(ehess) + normal * c
 
@@ -115,8 +133,8 @@ class HyperbolicFrame(Frame):
     def _reach(self, direction: Array, sinh: float) -> Array:
         """Return the point at the given sinh of the distance in a unit direction."""
         # The boosted space part is x (cosh + tanh(r/2) cos(angle) sinh) + sinh · direction, where r is the
-        # distance of x from the origin. Written as a sum of positive terms, the factor of x keeps its digits
-        # on the way to the origin: cosh = 1/(cosh + sinh) + sinh, and `outward` = 1 + tanh(r/2) cos(angle).
+        # distance from x to the origin. As a sum of positive terms, the factor of x loses no digits on the
+        # way to the origin: cosh = 1/(cosh + sinh) + sinh, and `outward` = 1 + tanh(r/2) cos(angle).
         spread = 0.5 * float(np.sum((self._outwards + direction) ** 2))
         outward = (1.0 + 1.0 / (self._time + self._radius) + self._radius * spread) / (1.0 + self._time)
         factor = 1.0 / (np.hypot(1.0, sinh) + sinh) + sinh * outward
@@ -124,12 +142,12 @@ class HyperbolicFrame(Frame):
 
     def log(self, y: Array) -> Array:
         excess = self._cosh_minus_one(y)
-        # The space part of y boosted back, in terms of y − x so that near points do not cancel.
+        # The space part of y boosted back, written in y − x so that near points lose no digits.
         space = y[1:] - self._space - self._space * ((y[0] - self._time + excess) / (1.0 + self._time))
         return np.asarray(_polar(space)[1] * (2.0 * np.arcsinh(np.sqrt(0.5 * excess))))
 
     def _cosh_minus_one(self, y: Array) -> float:
-        """Return cosh d(x, y) − 1 as a sum of a radial and an angular part, neither of them negative."""
+        """Return cosh d(x, y) − 1 as a sum of a radial and an angular part, both at least 0."""
         radius, outwards = _polar(y[1:])
         area = self._radius * radius
         radial = (radius - self._radius) ** 2 / (1.0 + self._time * y[0] + area)
@@ -139,6 +157,7 @@ class HyperbolicFrame(Frame):
         return self.dist(y) / _FAR
 
     def transport(self, y: Array, c: Array) -> Array:
+        # Parallel transport adds a multiple of x + y, in proportion to the component along the geodesic.
         length, direction = _polar(self.log(y))
         along = np.tanh(0.5 * length) * np.dot(direction, c)
         return np.asarray(self.tangent(c) + along * (self.point + y))
@@ -146,6 +165,7 @@ class HyperbolicFrame(Frame):
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         v = self.log(y)
         length = float(np.linalg.norm(v))
+        # The Hessian across the geodesic is d coth d; its series replaces 0/0 at nearly equal points.
         tangential = length / np.tanh(length) if length > 1e-6 else 1.0 + length**2 / 3.0
         return HalfSquaredDistance(0.5 * length**2, -v, radial_hessian(v, tangential))
 
@@ -157,4 +177,5 @@ def _polar(v: Array) -> tuple[float, Array]:
 
 
 def _lifted(space: Array) -> Array:
+    """Return (√(1 + ‖space‖²), space)."""
     return np.concatenate([[np.hypot(1.0, np.linalg.norm(space))], space])

@@ -9,16 +9,43 @@ import numpy as np
 from geodual.arrays import Array
 
 from .adapter import PymanoptManifold
-from .base import Frame, HalfSquaredDistance, HessianMap, Manifold, NotOnManifoldError, Point, Vector
+from .base import Manifold, NotOnManifoldError
+from .frame import Frame, HalfSquaredDistance, HessianMap, Point, Vector
 
 
 class Product(Manifold):
-    """The product of some manifolds, with tuples as points and the sum of their metrics.
+    """Several variables at once: points are tuples (x₁, …, x_k), one per factor, and metrics add up.
+
+    Gradients and other ambient vectors are tuples too. Products may be nested.
 
     Parameters
     ----------
     *factors : Manifold
-        The manifolds, as in ``Product(SPD(3), Euclidean(2))``; one iterable of them is accepted too.
+        The manifolds, as in ``Product(SPD(3), Euclidean(2))``, or one iterable of manifolds.
+
+    Attributes
+    ----------
+    factors : tuple of Manifold
+        The manifolds.
+    dim : int
+        Sum of their dimensions.
+
+    See Also
+    --------
+    PymanoptManifold : For products that contain a pymanopt manifold, adapt pymanopt's own product.
+
+    Examples
+    --------
+    A covariance matrix and a mean, with d² = d²(covariances) + ‖difference of the means‖²:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import SPD, Euclidean, Product
+    >>> gaussians = Product(SPD(2), Euclidean(2))
+    >>> gaussians.dim
+    5
+    >>> x, y = (np.eye(2), np.zeros(2)), (np.eye(2), np.array([3.0, 4.0]))
+    >>> round(gaussians.dist(x, y), 6)
+    5.0
     """
 
     def __init__(self, *factors: Manifold | Iterable[Manifold]) -> None:
@@ -31,6 +58,7 @@ class Product(Manifold):
         self.has_log = all(factor.has_log for factor in self.factors)
         self.hadamard = all(factor.hadamard for factor in self.factors)
         self.closed_form_log = all(factor.closed_form_log for factor in self.factors)
+        # Steps of all factors at once are as long as the root of the sum of their squares.
         limits = [factor.step_limit for factor in self.factors if np.isfinite(factor.step_limit)]
         self.step_limit = float(np.linalg.norm(limits)) if limits else float("inf")
 
@@ -44,13 +72,14 @@ class Product(Manifold):
         if not isinstance(x, (tuple, list)) or len(x) != len(self.factors):
             found = f"{len(x)} parts" if isinstance(x, (tuple, list)) else type(x).__name__
             raise NotOnManifoldError(
-                f"A point of {self} must be a tuple of {len(self.factors)} points, got {found}."
+                f"A point of {self} must be a tuple of {len(self.factors)} points, got {found}; "
+                "give one point per factor."
             )
         checked = []
         for position, (factor, part) in enumerate(zip(self.factors, x, strict=True)):
             try:
                 checked.append(factor.check_point(part))
-            except ValueError as error:
+            except ValueError as error:  # say which part is wrong, also in nested products
                 raise NotOnManifoldError(f"Part {position} of the point: {error}") from None
         return tuple(checked)
 
@@ -64,7 +93,7 @@ class Product(Manifold):
 
 
 class ProductFrame(Frame):
-    """The frames of the parts, their coordinates flattened and put end to end."""
+    """The frames of the parts; coordinates are flattened and joined into one vector."""
 
     def __init__(self, point: Point, frames: list[Frame]) -> None:
         self.point = point
@@ -80,6 +109,7 @@ class ProductFrame(Frame):
         return max(frame.unit for frame in self.frames)
 
     def _parts(self, c: Array) -> Iterator[tuple[Frame, Array]]:
+        """Pair each frame with its own part of the coordinates."""
         for frame, flat in zip(self.frames, np.split(c, self._ends[:-1]), strict=True):
             yield frame, flat.reshape(frame.shape)
 
@@ -142,7 +172,9 @@ def _joined(parts: Iterable[Array]) -> Array:
 
 def _check_factor(factor: object) -> Manifold:
     if not isinstance(factor, Manifold):
-        raise ValueError(f"`Product` takes manifolds, got {type(factor).__name__}.")
-    if isinstance(factor, PymanoptManifold):
-        raise ValueError("A pymanopt manifold cannot be a factor: use pymanopt's own Product and adapt that.")
+        raise ValueError(
+            f"`Product` takes manifolds, got {type(factor).__name__}; write Product(SPD(3), Euclidean(2))."
+        )
+    if isinstance(factor, PymanoptManifold):  # its frames are not orthonormal
+        raise ValueError("A pymanopt manifold cannot be a factor; use pymanopt's own Product and adapt that.")
     return factor

@@ -12,35 +12,55 @@ from scipy.linalg.lapack import dpotrf, dsyevd, dsygst
 
 from geodual.arrays import Array
 
-from .base import (
-    Frame,
-    HalfSquaredDistance,
-    HessianMap,
-    Manifold,
-    NotOnManifoldError,
-    Vector,
-    as_finite_array,
-    check_size,
-)
+from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
+from .frame import Frame, HalfSquaredDistance, HessianMap, Vector
 
 _SYMMETRY_TOLERANCE = 1e-8
-_SHORT = 0.3  # length of a step for which the second-order retraction is close to exp
-_LARGE = 20  # rows from which on scaling and squaring beats eigenvalues
-_NEAR = 6.0  # largest eigenvalue up to which it loses less than three digits of the smallest one
-_FAR = 50.0  # root mean square of log eigenvalues beyond which a matrix is as good as singular
-_OVERFLOW = 1e3  # length beyond which exp has no finite value
+_SHORT = 0.3  # step length up to which the second-order retraction is close to exp
+_LARGE = 20  # number of rows from which `expm` is faster than an eigendecomposition
+_NEAR = 6.0  # largest eigenvalue up to which `expm` loses at most three digits of the smallest one
+_FAR = 50.0  # root mean square of the log eigenvalues beyond which a matrix is numerically singular
+_OVERFLOW = 1e3  # step length beyond which exp overflows
 
 
 class SPD(Manifold):
     """Symmetric positive definite n × n matrices with ⟨U, V⟩_W = tr(W⁻¹ U W⁻¹ V).
 
-    The frame at W = LLᵀ writes a tangent vector as V = L S Lᵀ with S symmetric. There the metric is the
-    Frobenius product, exp is L expm(S) Lᵀ, and the distance to Y is ‖log spec(L⁻¹ Y L⁻ᵀ)‖.
+    Use it for covariance matrices and Mahalanobis metrics. Under this affine-invariant metric,
+    d(A W Aᵀ, A Y Aᵀ) = d(W, Y) for every invertible A, and singular matrices are infinitely far away.
+
+    The frame at W = LLᵀ writes a tangent vector as V = L S Lᵀ with S symmetric. In S the metric is the
+    Frobenius product, exp is L expm(S) Lᵀ, and d(W, Y) = ‖log spec(L⁻¹ Y L⁻ᵀ)‖.
 
     Parameters
     ----------
     n : int
         Number of rows.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    dim : int
+        n(n + 1)/2.
+
+    References
+    ----------
+    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of
+    Computer Vision 66(1), 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import SPD
+    >>> spd = SPD(2)
+    >>> x, y = np.eye(2), np.diag([4.0, 0.25])
+    >>> middle = spd.exp(x, 0.5 * spd.log(x, y))  # the geometric mean
+    >>> np.round(middle, 6).tolist()
+    [[2.0, 0.0], [0.0, 0.5]]
+    >>> a = np.array([[1.0, 2.0], [0.0, 3.0]])
+    >>> abs(spd.dist(a @ x @ a.T, a @ y @ a.T) - spd.dist(x, y)) < 1e-12
+    True
     """
 
     hadamard = True
@@ -48,7 +68,7 @@ class SPD(Manifold):
     def __init__(self, n: int) -> None:
         self.n = check_size(n, "n")
         self.dim = self.n * (self.n + 1) // 2
-        self.step_limit = 2.0 * math.sqrt(self.n)
+        self.step_limit = 2.0 * math.sqrt(self.n)  # all eigenvalues change by a factor of e²
 
     def __repr__(self) -> str:
         return f"SPD({self.n})"
@@ -62,6 +82,7 @@ class SPD(Manifold):
         return x
 
     def _check_symmetric(self, x: Any) -> Array:
+        # Without the Cholesky test of `check_point`: the operations below factor the matrix anyway.
         matrix = as_finite_array(x, (self.n, self.n), self)
         if np.array_equal(matrix, matrix.T):
             return matrix
@@ -81,7 +102,7 @@ class SPD(Manifold):
         return self._checked_frame(x).dist(self._check_symmetric(y))
 
     def log(self, x: Array, y: Array) -> Array:
-        """Return the tangent vector at `x` that points to `y` and is as long as their distance."""
+        """Return the tangent vector at `x` that points to `y`; its length is their distance."""
         frame = self._checked_frame(x)
         return frame.tangent(frame.log(self._check_symmetric(y)))
 
@@ -89,13 +110,14 @@ class SPD(Manifold):
         return symmetrised(np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
+        # Eigenvalues are log-normal, and the eigenvectors a random orthogonal matrix.
         q = np.linalg.qr(rng.standard_normal((self.n, self.n)))[0]
         half = q * np.exp(0.5 * rng.standard_normal(self.n))
         return np.asarray(half @ half.T)
 
 
 class CholeskyFrame(Frame):
-    """Tangent vectors V = L S Lᵀ at W = LLᵀ, in the coordinates S."""
+    """The tangent space at W = LLᵀ: vectors V = L S Lᵀ in the coordinates S."""
 
     def __init__(self, point: Array) -> None:
         self.point = point
@@ -106,7 +128,7 @@ class CholeskyFrame(Frame):
         return np.asarray(self.factor @ c @ self._transposed)
 
     def coordinates(self, u: Vector) -> Array:
-        # L⁻¹ u L⁻ᵀ; the transposes are Fortran views, so that BLAS copies nothing.
+        # L⁻¹ u L⁻ᵀ. The transposes are Fortran-ordered views, so BLAS copies nothing.
         upper = self.factor.T
         half = dtrsm(1.0, upper, np.asarray(u, dtype=float).T, side=1)
         return symmetrised(dtrsm(1.0, upper, half, trans_a=1).T)
@@ -122,7 +144,7 @@ class CholeskyFrame(Frame):
     def exp(self, c: Array) -> Array:
         if len(c) >= _LARGE and _spectral_bound(c) < _NEAR:
             half = self.factor @ expm(0.5 * c)
-        else:  # slower for large matrices, but exact however far the spectrum spreads
+        else:  # slower for large matrices, but accurate for any spread of the spectrum
             spectrum, basis = _eigh(c)
             half = (self.factor @ basis) * np.exp(0.5 * spectrum)
         return np.asarray(half @ half.T)
@@ -143,14 +165,15 @@ class CholeskyFrame(Frame):
         return symmetrised(rng.standard_normal(self.shape))
 
     def retract(self, c: Array) -> Array:
-        # I + S + S²/2 = (I + (I + S)²)/2 is positive definite for every S.
+        # W + V + ½ V W⁻¹ V, and I + S + S²/2 = (I + (I + S)²)/2 is positive definite for every S.
         shifted = self.factor + self.factor @ c
         return np.asarray(0.5 * (self.factor @ self.factor.T + shifted @ shifted.T))
 
     def move(self, c: Array) -> Array:
         """Retract in 2ʲ short steps at once: L (I + s + s²/2)^(2ʲ) Lᵀ with s = c/2ʲ.
 
-        It is positive definite, right to second order, grows like `exp`, and takes products only.
+        The result is positive definite, agrees with `exp` to second order and grows like it, but needs
+        matrix products only.
         """
         length = math.sqrt(np.vdot(c, c))
         if not length < _OVERFLOW:
@@ -158,7 +181,8 @@ class CholeskyFrame(Frame):
         halvings = max(math.ceil(math.log2(length / _SHORT)), 1) if length > _SHORT else 1
         short = c * 0.5**halvings
         root = short + 0.5 * (short @ short)
-        root.flat[:: len(c) + 1] += 1.0
+        root.flat[:: len(c) + 1] += 1.0  # add the identity
+        # Square up to the half power only: half @ half.T squares once more and keeps symmetry.
         for _ in range(halvings - 1):
             root = root @ root
         half = self.factor @ root
@@ -174,6 +198,7 @@ class CholeskyFrame(Frame):
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         theta, basis = self._spectral_log(y)
+        # In the eigenbasis of the logarithm the Hessian scales entry ij by x coth x, x = (θᵢ − θⱼ)/2.
         weights = x_coth_x(0.5 * (theta[:, None] - theta))
 
         def hessian(c: Array) -> Array:
@@ -183,8 +208,8 @@ class CholeskyFrame(Frame):
 
 
 def x_coth_x(x: Array) -> Array:
-    """Return x coth x, which is 1 at zero."""
-    near = np.abs(x) < 1e-4
+    """Return x coth x, which is 1 at 0."""
+    near = np.abs(x) < 1e-4  # the next term of the series, x⁴/45, is below rounding error here
     safe = np.where(near, 1.0, x)
     return np.where(near, 1.0 + x**2 / 3.0, safe / np.tanh(safe))
 
@@ -195,7 +220,7 @@ def symmetrised(a: Array) -> Array:
 
 
 def _cholesky(x: Array) -> Array:
-    # LAPACK sees the transpose of our row-major arrays: its upper factor is our lower one, without a copy.
+    # LAPACK reads row-major arrays as their transpose, so its upper factor is our lower one without a copy.
     upper, info = dpotrf(x.T)
     if info:
         raise _indefinite(x)
@@ -203,19 +228,19 @@ def _cholesky(x: Array) -> Array:
 
 
 def _eigh(a: Array) -> tuple[Array, Array]:
-    """Return eigenvalues and eigenvectors of a symmetric matrix, of which only the lower triangle is read."""
+    """Return eigenvalues and eigenvectors of a symmetric matrix; only its lower triangle is read."""
     spectrum, basis, _ = dsyevd(a.T)
     return spectrum, basis
 
 
 def _spectral_bound(a: Array) -> float:
-    """Return (Σλ⁴)^¼, which is at least the largest |λ|."""
+    """Return (Σλ⁴)^¼, an upper bound on the largest |λ|."""
     square = a @ a
     return float(np.sqrt(np.sqrt(np.vdot(square, square))))
 
 
 def _congruent(factor: Array, y: Array) -> Array:
-    """Return L⁻¹ y L⁻ᵀ, of which only the lower triangle is set."""
+    """Return L⁻¹ y L⁻ᵀ; only its lower triangle is set."""
     reduced, _ = dsygst(y.T, factor.T)
     return np.asarray(reduced.T)
 
@@ -228,7 +253,7 @@ def _log_spectrum(spectrum: Array, y: Array) -> Array:
 
 def _indefinite(x: Array) -> NotOnManifoldError:
     if not np.isfinite(x).all():
-        return NotOnManifoldError("A point of SPD must be finite, got NaN or infinite entries.")
+        return NotOnManifoldError("A point of SPD must be finite, got NaN or infinite entries; replace them.")
     spectrum = np.linalg.eigvalsh(x)
     return NotOnManifoldError(
         f"A point of SPD must be positive definite, but its eigenvalues range from {spectrum[0]:.3g} "

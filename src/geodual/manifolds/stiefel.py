@@ -1,4 +1,4 @@
-"""Orthonormal frames: n × p matrices with orthonormal columns."""
+"""The Stiefel manifold: n × p matrices with orthonormal columns."""
 
 from __future__ import annotations
 
@@ -7,40 +7,66 @@ from scipy.linalg import expm
 
 from geodual.arrays import Array
 
-from .base import (
-    AmbientFrame,
-    HessianMap,
-    Manifold,
-    NoLogarithmError,
-    NotOnManifoldError,
-    Vector,
-    as_finite_array,
-    check_size,
-)
+from .base import Manifold, NoLogarithmError, NotOnManifoldError, as_finite_array, check_size
+from .frame import AmbientFrame, HessianMap, Vector
 
 _ORTHONORMALITY_TOLERANCE = 1e-8
-_SHOOTING_STEPS = 500
+_SHOOTING_STEPS = 500  # convergence is linear, and slow for points almost π apart
 
 
 class Stiefel(Manifold):
-    """n × p matrices with XᵀX = I and the embedded metric ⟨U, V⟩ = tr(UᵀV).
+    """Matrices with orthonormal columns, {X ∈ Rⁿˣᵖ : XᵀX = I}, with the metric ⟨U, V⟩ = tr(UᵀV).
 
-    The logarithm has no closed form; it is found by shooting, for points closer than about π.
+    Use it for principal components, orthogonal factors and rotations (n = p). The logarithm has no closed
+    form; it is found by iteration, for points closer than about π. Solvers step by the polar retraction.
 
     Parameters
     ----------
+    n : int
+        Number of rows.
+    p : int
+        Number of columns, at most n.
+
+    Attributes
+    ----------
     n, p : int
-        Rows and columns, p ≤ n.
+        Number of rows and columns.
+    dim : int
+        np − p(p + 1)/2.
+
+    See Also
+    --------
+    Sphere : A single unit vector (p = 1), with closed forms throughout.
+
+    References
+    ----------
+    A. Edelman, T. A. Arias, S. T. Smith, "The geometry of algorithms with orthogonality constraints", SIAM
+    Journal on Matrix Analysis and Applications 20(2), 1998.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import Stiefel
+    >>> stiefel = Stiefel(3, 2)
+    >>> x = np.eye(3)[:, :2]
+    >>> u = np.array([[0.0, -1.0], [1.0, 0.0], [0.0, 0.0]])  # rotates both columns in their plane
+    >>> y = stiefel.exp(x, np.pi / 2 * u)
+    >>> (y.round(6) + 0.0).tolist()
+    [[0.0, -1.0], [1.0, 0.0], [0.0, 0.0]]
+    >>> round(stiefel.dist(x, stiefel.exp(x, u)) ** 2, 6)  # the squared length of u
+    2.0
     """
 
     hadamard = False
     closed_form_log = False
-    step_limit = np.pi / 2
+    step_limit = np.pi / 2  # half the injectivity radius
 
     def __init__(self, n: int, p: int) -> None:
         self.n, self.p = check_size(n, "n"), check_size(p, "p")
         if self.p > self.n:
-            raise ValueError(f"`p` must be at most n = {self.n}, got {self.p}.")
+            raise ValueError(
+                f"`p` must be at most n = {self.n}, got {self.p}; rows come first, as in Stiefel(5, 2)."
+            )
         self.dim = self.n * self.p - self.p * (self.p + 1) // 2
 
     def __repr__(self) -> str:
@@ -63,17 +89,19 @@ class Stiefel(Manifold):
         return _project(x, np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
+        # Uniform (Haar) draws need the signs of a QR decomposition with a positive diagonal of R.
         q, r = np.linalg.qr(rng.standard_normal((self.n, self.p)))
         return np.asarray(q * np.where(np.diag(r) < 0.0, -1.0, 1.0))
 
 
 class StiefelFrame(AmbientFrame):
-    """Matrices U with XᵀU skew-symmetric."""
+    """The tangent space at X: matrices U with XᵀU skew-symmetric."""
 
     def gradient(self, egrad: Vector) -> Array:
         return _project(self.point, egrad)
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
+        # Absil, Mahony and Trumpf 2013: project ∇²f[c] − c sym(Xᵀ∇f); the second term is the curvature.
         normal = self.point.T @ egrad
         symmetric = 0.5 * (normal + normal.T)
         return lambda ehess, c: _project(self.point, ehess - c @ symmetric)
@@ -85,11 +113,12 @@ class StiefelFrame(AmbientFrame):
         n, p = self.point.shape
         if n == p and np.linalg.det(self.point) * np.linalg.det(y) < 0.0:
             raise NoLogarithmError(
-                "Square orthogonal matrices with determinants 1 and −1 are joined by no curve."
+                "No curve joins square orthogonal matrices with determinants 1 and −1; "
+                "change the sign of one column."
             )
         if n <= 2 * p:
             return _shoot(self.point, y)
-        # All happens in the span of both points: shoot among 2p × p matrices, whatever n is.
+        # The geodesic stays in the span of both points: shoot among 2p × p matrices, whatever n is.
         basis = _span(self.point, y)
         return np.asarray(basis @ _shoot(basis.T @ self.point, basis.T @ y))
 
@@ -100,9 +129,9 @@ class StiefelFrame(AmbientFrame):
         return self.retract(c)
 
     def transport(self, y: Array, c: Array) -> Array:
-        """Rotate with an orthogonal Q that maps this point to `y`: an isometry of the whole manifold.
+        """Rotate by an orthogonal Q that maps this point to `y`, which preserves inner products.
 
-        Q is the identity outside the span of both points; it is not parallel transport, which has no
+        Q is the identity outside the span of both points. This is not parallel transport, which has no
         elementary closed form under this metric.
         """
         p = self.point.shape[1]
@@ -110,6 +139,7 @@ class StiefelFrame(AmbientFrame):
         start, end = basis.T @ self.point, basis.T @ y
         rotation = end @ start.T
         if basis.shape[1] > p:
+            # Map the rest of the span too, by the rotation closest to the identity.
             start_rest, end_rest = _complement(start), _complement(end)
             rotation = rotation + end_rest @ _polar(end_rest.T @ start_rest) @ start_rest.T
         inside = basis.T @ c
@@ -117,22 +147,24 @@ class StiefelFrame(AmbientFrame):
 
 
 def _project(x: Array, v: Array) -> Array:
+    """Return `v` − x sym(xᵀv), the orthogonal projection onto the tangent space at `x`."""
     normal = x.T @ v
     return np.asarray(v - x @ (0.5 * (normal + normal.T)))
 
 
 def _polar(a: Array) -> Array:
+    """Return the matrix with orthonormal columns that is closest to `a`."""
     u, _, vt = np.linalg.svd(a, full_matrices=False)
     return np.asarray(u @ vt)
 
 
 def _span(x: Array, y: Array) -> Array:
-    """Return an orthonormal basis, at most 2p wide, of a space that holds the columns of both."""
+    """Return an orthonormal basis, of at most 2p columns, of a space that contains both points' columns."""
     return np.asarray(np.linalg.qr(np.hstack([x, y - x @ (x.T @ y)]))[0])
 
 
 def _complement(a: Array) -> Array:
-    """Return an orthonormal basis of the complement of the columns of `a`."""
+    """Return an orthonormal basis of the orthogonal complement of the columns of `a`."""
     return np.asarray(np.linalg.qr(a, mode="complete")[0][:, a.shape[1] :])
 
 
@@ -145,30 +177,33 @@ def _geodesic(x: Array, u: Array) -> Array:
 
 
 def _shoot(x: Array, y: Array) -> Array:
-    """Find u with exp(u) = y: correct u by the miss, carried back to the tangent space at x."""
+    """Find u with exp(u) = y: subtract the miss exp(u) − y from u, carried back to `x`, and repeat."""
     u = _rescaled(_project(x, y - x), np.linalg.norm(y - x))
     best, best_miss = u, np.inf
     for _ in range(_SHOOTING_STEPS):
         end = _geodesic(x, u)
         miss = end - y
         size = float(np.linalg.norm(miss))
+        # Go on while the miss shrinks; where it no longer does, rounding errors are reached.
         if size < 0.999 * best_miss:
             best, best_miss = u, size
         elif best_miss < 1e-9:
             return best
         if not np.isfinite(size) or size > 10.0:
-            break
+            break  # diverged
+        # Project at the end, halfway and at x: a cheap substitute for parallel transport of the miss.
         middle = _geodesic(x, 0.5 * u)
         carried = _project(x, _project(middle, _project(end, miss)))
-        u = u - _rescaled(carried, size)
+        u = u - _rescaled(carried, size)  # projections shorten the miss; restore its length
     if best_miss < 1e-9:
         return best
     raise NoLogarithmError(
         f"The logarithm on the Stiefel manifold did not converge (miss {best_miss:.2g}): "
-        "the points are too far apart; put a point between them."
+        "the points are too far apart; go by way of a point between them."
     )
 
 
 def _rescaled(u: Array, length: float | np.floating) -> Array:
+    """Return `u` with the given length; zero stays zero."""
     norm = np.linalg.norm(u)
     return np.asarray(u * (length / norm)) if norm > 0.0 else u

@@ -1,20 +1,8 @@
-"""Metric learning as scikit-learn estimators: RPDML with a certificate, and its rivals."""
+"""Metric learning as scikit-learn estimators: RPDML with a certificate of optimality, and its alternatives.
 
-from .fixed import EuclideanMetric, MahalanobisMetric
-from .gmml import GMML
-from .itml import ITML
-from .lmnn import LMNN
-from .pair_rpdml import PairRPDML
-from .rpdml import RPDML
-from .rpdml_cv import RPDMLCV
+Names are imported on first use; `__init__.pyi` lists them.
+"""
 
-__all__ = [
-    "GMML",
-    "ITML",
-    "LMNN",
-    "RPDML",
-    "RPDMLCV",
-    "EuclideanMetric",
-    "MahalanobisMetric",
-    "PairRPDML",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

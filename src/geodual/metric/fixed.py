@@ -1,4 +1,4 @@
-"""Metrics that need no labels: the Euclidean one, and Mahalanobis' with the inverse covariance."""
+"""Metrics that need no labels: the Euclidean distance and the Mahalanobis distance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .scatter import centred, inverse_root, oriented
 
 
 class _UnsupervisedMetric(MetricLearner):
-    """A metric that follows from the samples alone."""
+    """Base of the metrics that are computed from the samples alone."""
 
     n_components: int | None
     _min_samples = 1
@@ -27,14 +27,14 @@ class _UnsupervisedMetric(MetricLearner):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> _UnsupervisedMetric:
-        """Set the metric.
+        """Compute the metric from the samples.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
             Samples.
         y : ignored
-            Present for the sake of pipelines.
+            Accepted so that the metric fits into pipelines with labels.
 
         Returns
         -------
@@ -48,28 +48,49 @@ class _UnsupervisedMetric(MetricLearner):
 
     @abstractmethod
     def _components(self, X: Array) -> Array:
-        """Return L of all components, the most important first."""
+        """Return L with all components, the most important first."""
 
 
 class EuclideanMetric(_UnsupervisedMetric):
-    """The Euclidean metric, W = I.
+    """The Euclidean metric d(x, x′) = ‖x − x′‖: the baseline that learnt metrics have to beat.
+
+    Choose it as the reference of a comparison, or with `n_components` to reduce the dimension by principal
+    component analysis. It has the same methods as the learners and ignores labels.
 
     Parameters
     ----------
     n_components : int, optional
-        Keep so many principal components of the samples, which are those that keep the distances best;
-        all features as they are by default.
+        Project onto this number of principal components, which preserve the distances best. By default all
+        features are kept as they are.
 
     Attributes
     ----------
-    components_, feature_importances_
-        As in `MahalanobisMixin`.
+    components_ : array of shape (n_components, n_features)
+        The map L: the identity, or the leading principal axes.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the variance of the transformed samples. The shares sum to one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X is a table with column names.
+
+    See Also
+    --------
+    MahalanobisMetric : Also takes the scale and the correlation of the features into account.
+    RPDML : Learns from labels.
 
     Examples
     --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from geodual.metric import EuclideanMetric
-    >>> EuclideanMetric().fit([[0.0, 0.0], [3.0, 4.0]]).pair_distance([[[0.0, 0.0], [3.0, 4.0]]])
-    array([5.])
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), EuclideanMetric(), KNeighborsClassifier())
+    >>> round(float(cross_val_score(model, X, y).mean()), 2)
+    0.95
     """
 
     def __init__(self, n_components: int | None = None) -> None:
@@ -79,27 +100,59 @@ class EuclideanMetric(_UnsupervisedMetric):
         if self.n_components is None:
             return np.eye(X.shape[1])
         Z = X - X.mean(axis=0)
+        # `eigh` sorts by rising eigenvalue.
         return oriented(np.linalg.eigh(Z.T @ Z)[1].T[::-1])
 
 
 class MahalanobisMetric(_UnsupervisedMetric):
-    """Mahalanobis' metric, W = the inverse of the covariance of the samples.
+    r"""The Mahalanobis metric: W is the inverse covariance of the samples.
 
-    A covariance that is singular or nearly so is shrunk: with all features divided by their standard
-    deviations, eigenvalues are raised to at least 1e-8 of the largest. So the metric exists for constant and
-    collinear features, and for more features than samples; where the covariance is regular, the metric is
-    exact and does not depend on the units of the features. A constant feature, whose variance is zero, counts
-    as one with the largest standard deviation of all.
+    .. math:: d^2(x, x') = (x - x')^\top \operatorname{Cov}(X)^{-1} (x - x')
+
+    Choose it if there are no labels and features are correlated or in different units. The transformed
+    samples have covariance I.
+
+    A (nearly) singular covariance is regularised: in units in which all features have standard deviation 1,
+    eigenvalues are raised to at least 1e-8 of the largest. So the metric also exists for constant or
+    collinear features, and for more features than samples. A regular covariance is inverted exactly, and the
+    metric does not depend on the units of the features. A constant feature gets the largest standard
+    deviation of all features.
 
     Parameters
     ----------
     n_components : int, optional
-        Keep so many principal components of the standardised samples; all by default.
+        Keep this number of leading principal components of the standardised samples. All are kept by default.
 
     Attributes
     ----------
-    components_, feature_importances_
-        As in `MahalanobisMixin`.
+    components_ : array of shape (n_components, n_features)
+        The map L with LᵀL = W; rows by falling variance of the principal component.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the variance of the transformed samples. The shares sum to one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X is a table with column names.
+
+    See Also
+    --------
+    EuclideanMetric : Leaves the features as they are.
+    GMML : Learns from labels, also in closed form.
+
+    References
+    ----------
+    P. C. Mahalanobis, "On the generalized distance in statistics", Proceedings of the National Institute of
+    Sciences of India 2(1), 1936.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from geodual.metric import MahalanobisMetric
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> Z = MahalanobisMetric().fit_transform(X)
+    >>> bool(np.allclose(np.cov(Z.T), np.eye(4)))
+    True
     """
 
     _min_samples = 2

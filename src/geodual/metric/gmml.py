@@ -1,4 +1,4 @@
-"""GMML: geometric mean metric learning, in closed form on all pairs."""
+"""GMML: geometric mean metric learning, in closed form over all pairs."""
 
 from __future__ import annotations
 
@@ -11,53 +11,73 @@ from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
 from .base import MetricLearner, leading_components
-from .prior import prior_matrices
+from .logdet.prior import prior_matrices
 from .scatter import centred, feature_scales, pair_scatters, raised_spectrum
 
 
 class GMML(MetricLearner):
-    r"""Geometric mean metric learning (Zadeh, Hosseini and Sra 2016).
+    r"""Geometric mean metric learning: a metric from labels in closed form, in milliseconds.
 
-    With S and D the sums of (x − x′)(x − x′)ᵀ over all similar and all dissimilar pairs, the minimum of
-    tr(AS) + tr(A⁻¹D) is the geometric mean of S⁻¹ and D, which solves A S A = D; its weighted form is
+    Choose it for a fast first result: there is no iteration, and hardly anything to tune. It treats all pairs
+    alike; `RPDML` and `LMNN` can concentrate on the pairs that matter for nearest neighbours.
+
+    Let S and D be the sums of (x − x′)(x − x′)ᵀ over all similar and all dissimilar pairs. The minimum of
+    tr(AS) + tr(A⁻¹D) solves A S A = D; it is the geometric mean of S⁻¹ and D. The weighted mean is
 
     .. math:: A = S^{-1} \,\#_t\, D = S^{-1/2} (S^{1/2} D S^{1/2})^t S^{-1/2}.
 
-    The sums over all pairs come from the scatters of the classes; no pair is ever formed.
-
-    A matrix that is singular or nearly so is made regular: in units in which all features scatter alike, its
-    eigenvalues are raised to at least 1e-8 of the largest. Regular ones are left as they are.
+    The sums over all pairs are computed from the scatter matrices of the classes, without forming any pair.
+    A (nearly) singular S or D is regularised: in units in which all features scatter equally, eigenvalues are
+    raised to at least 1e-8 of the largest.
 
     Parameters
     ----------
     t : float
-        Point on the geodesic from S⁻¹ (0) to D (1).
+        Position on the geodesic from S⁻¹ (t = 0, similar pairs only) to D (t = 1, dissimilar pairs only);
+        0.5 is the geometric mean.
     reg : float
-        λ of the regularised sums S + λ A₀⁻¹ and D + λ A₀. As sums they grow with the number of pairs, and so
-        must λ to have the same effect.
+        λ ≥ 0 of the regularised sums S + λ A₀⁻¹ and D + λ A₀. The sums grow with the number of pairs, so λ
+        must grow with it to have the same effect. 0 means no regularisation towards A₀.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
-        A₀: I, the inverse covariance of the samples as in `MahalanobisMetric`, or a given matrix. It matters
-        if `reg` is positive.
+        A₀: the identity, the inverse covariance of the samples, or a given positive definite matrix. It has
+        an effect only if `reg` is positive.
     n_components : int, optional
-        Keep so many leading eigenvectors of A; all by default.
+        Keep this number of leading eigenvectors of A. All are kept by default.
 
     Attributes
     ----------
-    components_, feature_importances_
-        As in `MahalanobisMixin`.
+    components_ : array of shape (n_components, n_features)
+        The map L with LᵀL = A, or its best approximation of rank `n_components`.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the variance of the transformed samples. The shares sum to one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X is a table with column names.
+
+    See Also
+    --------
+    RPDML : Bounds the distances of pairs; with ``pairs="local"`` often better for nearest neighbours.
+    LMNN : Optimises the margin around nearest neighbours.
+    MahalanobisMetric : Needs no labels.
 
     References
     ----------
-    P. Zadeh, R. Hosseini, S. Sra: Geometric mean metric learning. ICML 2016.
+    P. H. Zadeh, R. Hosseini, S. Sra, "Geometric mean metric learning", International Conference on Machine
+    Learning, 2016.
 
     Examples
     --------
     >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from geodual.metric import GMML
     >>> X, y = load_wine(return_X_y=True)
-    >>> classifier = make_pipeline(GMML(), KNeighborsClassifier()).fit(X, y)
+    >>> model = make_pipeline(StandardScaler(), GMML(), KNeighborsClassifier())
+    >>> round(float(cross_val_score(model, X, y).mean()), 2)
+    0.99
     """
 
     def __init__(
@@ -69,7 +89,7 @@ class GMML(MetricLearner):
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GMML:
-        """Learn a metric.
+        """Learn a metric from labelled samples.
 
         Parameters
         ----------
@@ -78,7 +98,7 @@ class GMML(MetricLearner):
         y : array of shape (n_samples,)
             Class labels of any type.
         sample_weight : array of shape (n_samples,), optional
-            A pair weighs the product of the weights of its samples.
+            Weights of the samples; a pair gets the product of those of its samples. All 1 by default.
 
         Returns
         -------
@@ -108,7 +128,8 @@ class GMML(MetricLearner):
 
 
 def geometric_mean_factor(S: Array, D: Array, t: float) -> Array:
-    """Return the symmetric L with LᵀL = S⁻¹ #_t D; eigenvalues too small are raised, see `GMML`."""
+    """Return the symmetric L with LᵀL = S⁻¹ #_t D; eigenvalues that are too small are raised, see `GMML`."""
+    # In units in which all features scatter equally, small eigenvalues mean the same for every feature.
     scales = feature_scales(S + D)
     units = np.outer(scales, scales)
     s_spectrum, s_basis = raised_spectrum(S / units, 1.0)
@@ -118,5 +139,6 @@ def geometric_mean_factor(S: Array, D: Array, t: float) -> Array:
     Q = np.sqrt(d_spectrum)[:, None] * d_basis.T * scales
     directions, values, _ = np.linalg.svd(R @ Q.T)
     factor = (directions * values**t).T / np.sqrt(s_spectrum) @ s_basis.T / scales
+    # `factor` is one root of the mean; its polar factor is the symmetric root, which is unique.
     _, values, axes = np.linalg.svd(factor)
     return np.asarray((axes.T * values) @ axes)

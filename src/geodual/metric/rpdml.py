@@ -1,114 +1,132 @@
-"""RPDML: the metric learner of the paper, Section IV, with a certificate."""
+"""RPDML: the metric learner of Section IV of the paper, with a certificate of optimality."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from geodual.arrays import Array
 from geodual.optimize.primal_dual import StepRule
 
-from .certificate import CertifiedMetric
-from .certified_learner import CertifiedLearner
-from .logdet_learner import LogDetLearner
-from .pair_loss import SquaredHinge
-from .pairs import Pairs
-from .paper_updates import ERRATA, solve_by_paper_updates
+from .base import check_not_negative, check_positive
+from .logdet.certificate import CertifiedMetric
+from .logdet.learner import LogDetLearner
+from .logdet.paper_updates import ERRATA, solve_by_paper_updates
+from .logdet.solution import iteration_printer
+from .pairs.pair_loss import SquaredHinge
+from .pairs.pair_set import Pairs
 
-_PAPER_MAX_ITER = 1000
-
-
-class HingeLearner(CertifiedLearner):
-    """A learner with the loss of the paper, weighted by `C` and `alpha`."""
-
-    C: float
-    alpha: float
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not 0.0 < self.C < np.inf:
-            raise ValueError(f"`C` must be positive, got {self.C}.")
-        if not 0.0 <= self.alpha < np.inf:
-            raise ValueError(f"`alpha` must not be negative, got {self.alpha}.")
-
-    def _loss(self, u: float, l: float, total_weight: float) -> SquaredHinge:  # noqa: E741
-        C1 = self.C / total_weight
-        return SquaredHinge(u, l, self.alpha + u**2 / C1, self.alpha + l**2 / C1)
+_PAPER_MAX_ITER = 1000  # a first-order method: its iterations are cheaper, and it needs more of them
 
 
-class RPDML(HingeLearner, LogDetLearner):
-    r"""Riemannian primal-dual metric learning.
+class RPDML(LogDetLearner):
+    r"""Riemannian primal-dual metric learning: similar pairs nearer than u, dissimilar ones farther than l.
 
-    The program of eqs. (7)–(10): with the squared distances :math:`d_k(W) = v_k^\top W v_k` of pairs, signs
-    :math:`s_k` (+1 similar, −1 dissimilar) and bounds :math:`b_k` (u or l),
+    Choose it to learn a metric from class labels, for nearest neighbours (``pairs="local"``) or for all
+    distances at once (``pairs="all"``, which needs little memory). `RPDMLCV` tunes `C` and `pairs`.
+
+    With the squared distances :math:`d_k(W) = v_k^\top W v_k` of the pairs, signs :math:`s_k` (+1 similar, −1
+    dissimilar) and bounds :math:`b_k` (u similar, l dissimilar), it solves eqs. (7)–(10) of the paper,
 
     .. math:: \min_{W \succ 0,\ \xi \ge 0} \tfrac12 D(W, W_0) + \tfrac{C_1}{2}\|\xi\|^2
               \quad\text{s.t.}\quad s_k (d_k(W) - b_k) \le b_k \xi_k,
 
-    where D is the LogDet divergence. Its saddle point is unique; the fit stops when the duality gap proves
-    that the objective is optimal to a relative error of `tol`.
+    where D(W, W₀) = tr(WW₀⁻¹) − log det(WW₀⁻¹) − n is the LogDet divergence. The program is convex; the fit
+    stops when the duality gap proves that the objective is optimal to a relative error of `tol`.
 
     Parameters
     ----------
     C : float
-        Weight of the violations, per pair on average: C₁ = C/m. Useful values are 1 to 10,000.
+        Weight of the violations: C₁ = C/m with m the number of pairs. Larger values follow the pairs more
+        closely, smaller ones the prior. Useful values are 1 to 10,000.
     alpha : float
-        C₂ of the regularised Lagrangian; 0 gives the program above.
-    prior : "identity", "covariance" or array
-        W₀: I, the inverse covariance (shrunk if singular), or a given matrix.
+        C₂ ≥ 0, the weight of −½‖λ‖² in the regularised Lagrangian, eq. (2) of the paper. Positive values
+        weaken the constraints; 0 gives the program above.
+    prior : "identity", "covariance" or array of shape (n_features, n_features)
+        W₀: the identity, the inverse covariance of the samples (regularised if singular), or a given positive
+        definite matrix.
     pairs : "all", "local", int or array of shape (n_pairs, 2)
-        All pairs of samples; the nearest neighbours of the same and of other classes (found again once under
-        the learnt metric), which serves k-NN best; so many sampled pairs, half of each kind; or given ones.
+        The pairs that count. "all": all pairs. "local": each sample with its 5 nearest neighbours in its
+        class and its 15 nearest in other classes, which are found a second time under the learnt metric. A
+        number: this number of random pairs, half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
-        u and l are these percentiles of the squared distances of all samples under the prior.
+        u and l are these percentiles of the squared distances between all samples under the prior.
     bounds : (float, float), optional
-        u and l themselves.
+        The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
     solver : "certified" or "paper"
-        Newton-CG on the reduced program, or the updates (1)–(4) of Section IV.
+        Newton-CG on the program without ξ, or the updates (1)–(4) of Section IV of the paper, which are slow.
     step : "sqrt", float or callable
-        ηₜ of the updates: 1/√(t+1), a constant, or a function of t.
+        Step size ηₜ of the paper's updates: 1/√(t+1), a constant, or a function of t.
     errata : "corrected" or "printed"
-        Whether the updates are as in docs/errata.md or as in print.
+        The paper's updates with the corrections of docs/errata.md, or as printed.
     tol : float
-        Relative duality gap to reach.
+        Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Bound on all iterations: 500 by default, 1,000 for the paper's updates.
+        Maximal number of iterations. By default 500, and 1,000 for the paper's updates.
     n_components : int, optional
-        Rank of the transformation; all by default.
+        Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
+        default.
     random_state : int or RandomState, optional
-        For sampled pairs, and for the bounds of very many samples.
+        Seed for random pairs, and for the percentiles if there are more than 4 million pairs.
     verbose : int
-        1 prints a line an iteration.
+        1 prints a line per iteration, 0 nothing.
 
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        W.
+        The learnt matrix.
     components_ : array of shape (n_components, n_features)
-        L with W = LᵀL, or of lower rank.
+        The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
-        Share of each feature in the variance of the transformed training data; they sum to one.
-    duality_gap_, objective_, dual_objective_ : float
-        The relative gap, the objective of W, and the lower bound that certifies it.
+        Share of each feature in the variance of the transformed samples. The shares sum to one.
+    duality_gap_ : float
+        Relative duality gap, an upper bound on the relative error of the objective.
+    objective_ : float
+        The smallest objective above over ξ, at W; with a positive `alpha`, of the regularised program.
+    dual_objective_ : float
+        Lower bound on `objective_` for any metric.
     bounds_ : (float, float)
         u and l.
     bounds_are_exact_ : bool
-        Whether they come from all pairs rather than a sample.
-    n_iter_, n_pairs_ : int
-        Iterations, with local pairs those of both fits, and pairs.
-    history_ : tuple of CertifiedIteration
-        Objective, the best primal and dual so far, gap, passes over the pairs and seconds, for the start and
-        each iteration; with local pairs for the second fit.
+        False if u and l were estimated from a random sample of the pairs.
+    n_iter_ : int
+        Number of iterations; with local pairs, of both fits.
+    n_pairs_ : int
+        Number of pairs.
+    history_ : tuple
+        One record for the start and one per iteration, with the fields `objective`, `primal` and `dual` (best
+        values so far), `gap`, `passes` (over the pairs) and `seconds`; with local pairs, of the second fit.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X is a table with column names.
+
+    See Also
+    --------
+    RPDMLCV : Chooses `C` and `pairs` by cross-validation.
+    PairRPDML : Learns from pairs that are known to be similar or not, without class labels.
+    ITML : The same program with another loss.
+    LMNN : Optimises the margin around nearest neighbours.
+    GMML : Closed form, no iteration.
+
+    References
+    ----------
+    S. Wang, B. Zhu, L. Ma, Y. Qi, "A Riemannian primal-dual algorithm based on proximal operator and its
+    application in metric learning".
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from geodual.metric import RPDML
-    >>> X, y = load_iris(return_X_y=True)
-    >>> learner = RPDML(C=10.0).fit(X, y)
-    >>> learner.duality_gap_ <= 1e-6, learner.transform(X).shape
-    (True, (150, 4))
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), RPDML(), KNeighborsClassifier())
+    >>> round(float(cross_val_score(model, X, y).mean()), 2)
+    0.99
+    >>> model.fit(X, y)[1].duality_gap_ <= 1e-6
+    True
     """
 
     def __init__(
@@ -144,11 +162,16 @@ class RPDML(HingeLearner, LogDetLearner):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
+        check_positive("C", self.C)
+        check_not_negative("alpha", self.alpha)
         if self.solver not in ("certified", "paper"):
             raise ValueError(f'`solver` must be "certified" or "paper", got {self.solver!r}.')
         if self.errata not in ERRATA:
             raise ValueError(f'`errata` must be "corrected" or "printed", got {self.errata!r}.')
-        super()._check_parameters()
+
+    def _pair_loss(self, u: float, l: float, total_weight: float) -> SquaredHinge:  # noqa: E741
+        # Divided by the number of pairs, so that a good C does not depend on it.
+        return SquaredHinge.weighted(u, l, C1=self.C / total_weight, C2=self.alpha)
 
     @property
     def _budget(self) -> int:
@@ -162,7 +185,7 @@ class RPDML(HingeLearner, LogDetLearner):
         return solve_by_paper_updates(
             X,
             pairs,
-            self._loss(*self.bounds_, pairs.total_weight),
+            self._pair_loss(*self.bounds_, pairs.total_weight),
             prior_inverse,
             start,
             C1=self.C / pairs.total_weight,
@@ -171,5 +194,5 @@ class RPDML(HingeLearner, LogDetLearner):
             errata=self.errata,
             tol=self.tol,
             max_iter=max_iter,
-            report=self._report,
+            report=iteration_printer(self, self.verbose),
         )

@@ -1,4 +1,4 @@
-"""RPDML with its weight C, and the kind of pairs, chosen by cross-validation."""
+"""RPDML with its weight C and the kind of pairs chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from geodual.arrays import Array
 from .base import MetricLearner
 from .rpdml import RPDML
 
-_AUC_PAIRS = 200_000
+_AUC_PAIRS = 200_000  # about as many pairs per fold are scored; more would not change the AUC much
+# Copied from the best estimator.
 _LEARNT = (
     "W_",
     "components_",
@@ -32,39 +33,108 @@ _LEARNT = (
 
 
 class RPDMLCV(MetricLearner):
-    """RPDML along a path of C, each fit started from the last, the best chosen by cross-validation.
+    r"""`RPDML` with its weight C and its kind of pairs chosen by cross-validation.
+
+    Choose it if you do not know a good C: it is faster than a grid search, because each fit on the path of
+    rising C starts from the last one. For each choice it solves the program of `RPDML` over m pairs with
+    squared distances :math:`d_k`, signs :math:`s_k` (+1 similar, −1 dissimilar) and bounds :math:`b_k` (u
+    similar, l dissimilar),
+
+    .. math:: \min_{W \succ 0,\ \xi \ge 0} \tfrac12 D(W, W_0) + \tfrac{C}{2m}\|\xi\|^2
+              \quad\text{s.t.}\quad s_k (d_k(W) - b_k) \le b_k \xi_k,
+
+    on every training fold, scores it on the test fold, and fits the best choice to all samples.
 
     Parameters
     ----------
     Cs : sequence of float
-        The values of C.
-    pairs : sequence
-        Which pairs to try, as in `RPDML`.
+        The values of C to try.
+    pairs : sequence of "all", "local" or int
+        The kinds of pairs to try: all pairs; each sample with its 5 nearest neighbours in its class and its
+        15 nearest in other classes; or this number of random pairs, half of them similar.
     scoring : "knn" or "auc"
-        Accuracy of k-NN in the learnt metric, or how well its distances tell similar from dissimilar pairs.
+        Accuracy of k nearest neighbours in the learnt metric, or area under the ROC curve of its distances as
+        a test of whether two samples have the same class.
     n_neighbors : int
-        k of "knn".
+        Number k of neighbours of "knn".
     cv : int or splitter
-        Folds, stratified by default.
-    alpha, prior, percentiles, bounds, tol, max_iter, n_components, random_state
-        As in `RPDML`.
+        Number of stratified folds, or a scikit-learn splitter.
+    alpha : float
+        C₂ ≥ 0, the weight of −½‖λ‖² in the regularised Lagrangian, eq. (2) of the paper. Positive values
+        weaken the constraints; 0 gives the program above.
+    prior : "identity", "covariance" or array of shape (n_features, n_features)
+        W₀: the identity, the inverse covariance of the samples (regularised if singular), or a given positive
+        definite matrix.
+    percentiles : (float, float)
+        u and l are these percentiles of the squared distances between all samples under the prior.
+    bounds : (float, float), optional
+        The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
+    tol : float
+        Stop each fit when its relative duality gap is at most `tol`.
+    max_iter : int, optional
+        Maximal number of iterations per fit; 500 by default.
+    n_components : int, optional
+        Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
+        default.
+    random_state : int or RandomState, optional
+        Seed for random pairs, and for the percentiles if there are more than 4 million pairs.
     n_jobs : int, optional
-        Processes for folds and kinds of pairs, as in joblib.
+        Number of processes over folds and kinds of pairs, as in joblib; one by default.
 
     Attributes
     ----------
-    C_, pairs_ : float, object
-        The best; ties go to the smaller C and to the earlier kind of pairs.
-    scores_ : array of shape (n_pairs_kinds, n_Cs, n_folds)
-        All scores.
+    C_ : float
+        The best C; ties go to the smallest.
+    pairs_ : "all", "local" or int
+        The best kind of pairs; at the same C, ties go to the earlier kind in `pairs`.
+    Cs_ : array of shape (n_Cs,)
+        `Cs` in increasing order.
+    scores_ : array of shape (n_kinds, n_Cs, n_folds)
+        Scores for each kind of `pairs`, value of `Cs_` and fold.
     best_score_ : float
-        Mean score of the best.
+        Mean score of the best choice over the folds.
     best_estimator_ : RPDML
-        Fitted to all samples with the best choice.
-    W_, components_, feature_importances_, bounds_, n_pairs_
-        Those of `best_estimator_`.
-    duality_gap_, objective_, dual_objective_, n_iter_, history_
-        Those of `best_estimator_`.
+        The best choice, fitted to all samples.
+    W_ : array of shape (n_features, n_features)
+        The learnt matrix; like all attributes below, of `best_estimator_`.
+    components_ : array of shape (n_components, n_features)
+        The map L with LᵀL = W, or its best approximation of rank `n_components`.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the variance of the transformed samples. The shares sum to one.
+    duality_gap_, objective_, dual_objective_ : float
+        The relative duality gap, the objective at W, and its lower bound for any metric.
+    bounds_ : (float, float)
+        u and l.
+    n_iter_, n_pairs_ : int
+        Number of iterations and of pairs.
+    history_ : tuple
+        One record for the start and one per iteration, with the fields `objective`, `primal`, `dual`, `gap`,
+        `passes` and `seconds`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X is a table with column names.
+
+    See Also
+    --------
+    RPDML : One fit with given C and pairs.
+
+    References
+    ----------
+    S. Wang, B. Zhu, L. Ma, Y. Qi, "A Riemannian primal-dual algorithm based on proximal operator and its
+    application in metric learning".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from geodual.metric import RPDMLCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> search = RPDMLCV(Cs=(1.0, 100.0), cv=3).fit(StandardScaler().fit_transform(X), y)
+    >>> search.C_, search.pairs_, round(search.best_score_, 2)
+    (100.0, 'local', 0.97)
+    >>> search.scores_.shape
+    (2, 2, 3)
     """
 
     def __init__(
@@ -107,7 +177,7 @@ class RPDMLCV(MetricLearner):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
-            Class labels.
+            Class labels of any type.
 
         Returns
         -------
@@ -124,6 +194,7 @@ class RPDMLCV(MetricLearner):
         scores = np.array(rows).reshape(len(self.pairs), len(folds), len(Cs))
         self.scores_ = scores.transpose(0, 2, 1)
         means = self.scores_.mean(axis=2)
+        # Equal up to rounding is a tie; the smaller C wins, because its metric is nearer to the prior.
         best = np.argwhere(means >= means.max() - 1e-12)
         kind, position = best[np.lexsort((best[:, 0], best[:, 1]))[0]]
         self.Cs_, self.C_, self.pairs_ = Cs, float(Cs[position]), self.pairs[kind]
@@ -134,13 +205,13 @@ class RPDMLCV(MetricLearner):
         return self
 
     def _check_choices(self) -> Array:
-        """Return the values of C in increasing order, or say what is wrong with the choices."""
+        """Return the values of C in increasing order; raise if the choices are invalid."""
         if self.scoring not in ("knn", "auc"):
             raise ValueError(f'`scoring` must be "knn" or "auc", got {self.scoring!r}.')
         Cs = np.asarray(self.Cs, dtype=float)
         if Cs.ndim != 1 or not Cs.size:
             raise ValueError(f"`Cs` must be a sequence of numbers, got {self.Cs!r}.")
-        # Rows of all samples mean nothing within a fold, hence no arrays.
+        # No arrays of pairs: their row numbers refer to all samples, not to those of a fold.
         if (
             isinstance(self.pairs, (str, numbers.Integral))
             or not np.size(self.pairs)
@@ -164,7 +235,7 @@ class RPDMLCV(MetricLearner):
         )
 
     def _score_path(self, X: Array, labels: Any, Cs: Array, pairs: Any, train: Any, test: Any) -> list[float]:
-        """Fit along rising C on one fold, each from the metric before it, and score on the rest."""
+        """Fit to one training fold for rising C, each time from the last metric; score on the test fold."""
         scores, start = [], None
         for C in Cs:
             learner = self._learner(C, pairs).fit_from(start, X[train], labels[train])
@@ -178,23 +249,26 @@ class RPDMLCV(MetricLearner):
             k = min(self.n_neighbors, len(Z_train))
             return float(KNeighborsClassifier(k).fit(Z_train, y_train).score(Z_test, y_test))
         i, j = np.triu_indices(len(Z_test), 1)
+        # Evenly spaced, so that no randomness enters the score.
         chosen = slice(None, None, max(len(i) // _AUC_PAIRS, 1))
         i, j = i[chosen], j[chosen]
         distance = np.sum((Z_test[i] - Z_test[j]) ** 2, axis=1)
         same = y_test[i] == y_test[j]
+        # Without both kinds of pairs the AUC is not defined; 0.5 is the score of guessing.
         return float(roc_auc_score(same, -distance)) if 0 < same.sum() < len(same) else 0.5
 
     def plot_path(self, ax: Any = None) -> Any:
-        """Plot the mean score over C for each kind of pairs, with standard errors over the folds.
+        """Plot the mean score against C for each kind of pairs, with standard errors over the folds.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Where to draw; by default a new figure.
 
         Returns
         -------
         matplotlib Axes
+            The axes with the plot; a dashed line marks `C_`.
         """
         if ax is None:
             import matplotlib.pyplot as plt

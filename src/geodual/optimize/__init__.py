@@ -1,4 +1,4 @@
-"""Constrained optimisation on manifolds: problems, solvers and certificates."""
+"""Constrained optimisation on manifolds: problems, solvers and certificates of optimality."""
 
 from .checks import GradientCheck, check_gradient
 from .constraint_vector import ConstraintVector, EvaluatedPoint

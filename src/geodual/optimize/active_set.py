@@ -1,8 +1,8 @@
 """The polish: Newton's method on the KKT system of the active constraints.
 
-Near a solution it converges quadratically where the method of multipliers converges linearly. Second
-derivatives enter through products only. The constraints may be linearly dependent: the least multipliers
-are taken then.
+Near a solution it converges quadratically, whereas the method of multipliers converges linearly. It needs
+only products with second derivatives. If active constraints are linearly dependent, it takes the smallest
+multipliers.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .kkt import KKT, Units, measure_kkt
 from .lagrangian import Lagrangian, LocalLagrangian
 
 _MAX_STEPS = 12
-_CG_ACCURACY = (1e-10, 1e-3)
-_RANK = 1e-13  # of the Gram matrix, below which gradients count as dependent
+_CG_ACCURACY = (1e-10, 1e-3)  # least and greatest relative residual of conjugate gradients
+_RANK = 1e-13  # relative eigenvalue of the Gram matrix below which gradients count as dependent
 _ROUNDING = 8.0 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
 class Polished:
-    """A point and multipliers (of the scaled problem) with their KKT residual, and the products spent."""
+    """A point with its multipliers (of the scaled problem), KKT residual and number of Hessian products."""
 
     point: EvaluatedPoint
     y: Array
@@ -39,9 +39,9 @@ class Polished:
 def polish(
     constraints: ConstraintVector, units: Units, start: Polished, penalty: float, target: float
 ) -> Polished:
-    """Improve a point while each step at least halves the KKT residual; return the best found.
+    """Take Newton steps while each at least halves the KKT residual; return the best point found.
 
-    The frames must be orthonormal: tangent vectors are handled as rows of a matrix.
+    The frames must be orthonormal, because tangent vectors are stored as rows of a matrix.
     """
     best = start
     for _ in range(_MAX_STEPS):
@@ -57,8 +57,9 @@ def polish(
 
 
 def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: float) -> Polished | None:
-    """Take a Newton step on the constraints that look active; None where that makes no sense."""
+    """Take a Newton step on the constraints that look active; return None if that fails."""
     model = Lagrangian(constraints, best.y, 1.0 / units.cost, 1.0 / units.constraints).at(best.point)
+    # An inequality is active if the method of multipliers would give it a positive multiplier.
     active = constraints.is_equality | (best.y + penalty * model.violations > 0.0)
     system = _KKTSystem(constraints, units, model, active)
     solution = system.solve(float(np.clip(best.kkt.worst, *_CG_ACCURACY)))
@@ -70,13 +71,13 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
     try:
         point = constraints.evaluate(model.frame.move(direction))
     except (np.linalg.LinAlgError, NotOnManifoldError):
-        return None  # too long a step: there is no solution nearby yet
+        return None  # the step is too long: no solution is near yet
     kkt = measure_kkt(constraints, point, units.unscaled(y), units)
     return Polished(point, y, kkt, best.n_products + n_products)
 
 
 class _KKTSystem:
-    """The equations H d + Jᵀ y = −g, J d = −c of the active constraints in frame coordinates."""
+    """The equations H d + Jᵀ y = −g, J d = −c of the active constraints, in frame coordinates."""
 
     def __init__(
         self, constraints: ConstraintVector, units: Units, model: LocalLagrangian, active: NDArray[np.bool_]
@@ -86,6 +87,7 @@ class _KKTSystem:
         self._lower = np.where(constraints.is_equality[active], -np.inf, 0.0)
         self._gradient = self._cost_gradient(constraints, units)
         self._rows = self._active_rows(constraints, units, active)
+        # Eigenvalues rather than Cholesky, so that dependent gradients can be dropped.
         spectrum, basis = np.linalg.eigh(self._rows @ self._rows.T)
         kept = spectrum > _RANK * spectrum.max(initial=0.0)
         self._roots, self._basis = np.sqrt(spectrum[kept]), basis[:, kept]
@@ -95,13 +97,14 @@ class _KKTSystem:
         return np.ravel(frame.gradient(constraints.problem.gradient(frame.point))) / units.cost
 
     def _active_rows(self, constraints: ConstraintVector, units: Units, active: NDArray[np.bool_]) -> Array:
-        """Return J: the gradients of the active constraints, one a row."""
+        """Return J: the gradients of the active constraints, one per row."""
         frame, indices = self._model.frame, np.flatnonzero(active)
         rows = [np.ravel(frame.gradient(g)) for g in constraints.gradients(frame.point, indices)]
         return np.reshape(rows, (len(indices), self._gradient.size)) / units.constraints[indices, None]
 
     def solve(self, accuracy: float) -> tuple[Array, Array, int] | None:
-        """Return direction, multipliers and the Hessian products spent; None at negative curvature."""
+        """Return direction, multipliers and the number of Hessian products; None at negative curvature."""
+        # The direction is a normal part, which satisfies J d = −c, plus a part in the null space of J.
         normal = -self._rows.T @ self._solve_gram(self._residual)
         force = self._gradient + self._hessian(normal)
         found = self._projected_cg(-force, accuracy)
@@ -128,18 +131,21 @@ class _KKTSystem:
         y = -self._solve_gram(slopes)
         if (y >= self._lower).all():
             return y
+        # Some multipliers are negative: solve the bounded least-squares problem instead. A free multiplier
+        # is the difference of two that are at least 0.
         root, target = self._roots[:, None] * self._basis.T, -(self._basis.T @ slopes) / self._roots
         free = np.isneginf(self._lower)
         try:
             found = nnls(np.hstack([root, -root[:, free]]), target)[0]
-        except RuntimeError:  # it ran out of iterations: a poor step, which the residual will tell
+        except RuntimeError:  # out of iterations; the KKT residual will show whether the step is poor
             return np.maximum(y, self._lower)
         positive, negative = np.split(found, [len(y)])
         positive[free] -= negative
         return np.asarray(positive)
 
     def _projected_cg(self, force: Array, accuracy: float) -> tuple[Array, Array, int] | None:
-        """Solve P H P d = P force by conjugate gradients; return d and H d, or None at negative curvature."""
+        """Return d with P H P d = P force, H d, and the number of products; None at negative curvature."""
+        # Conjugate gradients in the null space of J, onto which P projects.
         residual = self._project(force)
         step, image_sum, direction = np.zeros_like(force), np.zeros_like(force), residual
         squared = float(residual @ residual)
@@ -154,6 +160,7 @@ class _KKTSystem:
                 return None
             length = squared / curvature
             step, image_sum = step + length * direction, image_sum + length * image
+            # Project again in every step, because rounding errors leave the null space of J.
             residual = self._project(residual - length * image)
             previous, squared = squared, float(residual @ residual)
             direction = residual + (squared / previous) * direction

@@ -1,4 +1,4 @@
-"""Linear algebra on ambient vectors, which are arrays or, on a product, tuples of vectors."""
+"""Linear algebra on ambient vectors: arrays or, on a product, tuples of vectors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from operator import add
 
 import numpy as np
 
-from geodual.manifolds.base import Vector
+from geodual.manifolds.frame import Vector
 
 
 def total(vectors: Sequence[Vector]) -> Vector:
-    """Return the sum of some vectors."""
+    """Return the sum of the vectors."""
     if isinstance(vectors[0], (tuple, list)):
         return tuple(total(parts) for parts in zip(*vectors, strict=True))
     return reduce(add, vectors)

@@ -1,4 +1,4 @@
-"""Derivatives by jax, for problems whose functions are written with `jax.numpy`."""
+"""Automatic derivatives by jax, for functions written with `jax.numpy`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ Function = Callable[..., Any]
 
 
 def cost_derivatives(cost: Function) -> tuple[Function, Function, Function]:
-    """Return value, gradient and Hessian product of a scalar function, compiled."""
+    """Return the value, gradient and Hessian product of a scalar function, compiled."""
     gradient = jax.grad(cost)
 
     def hessian_product(x: Any, u: Any) -> Any:
+        # Forward over reverse mode: one product costs a few gradients and forms no Hessian.
         return jax.jvp(gradient, (x,), (u,))[1]
 
     return _compiled(cost), _compiled(gradient), _compiled(hessian_product)
@@ -42,7 +43,7 @@ def constraint_derivatives(constraint: Function) -> tuple[Function, ...]:
 
 
 def _gradients(jacobian: Function) -> Function:
-    """Turn a stack of gradients, which on a product is a tuple of stacks, into a list of the chosen ones."""
+    """Turn a Jacobian (on a product: a tuple of Jacobians) into a function that lists chosen gradients."""
 
     def chosen(x: Any, indices: Any) -> list[Any]:
         stack = jacobian(x)
@@ -52,7 +53,7 @@ def _gradients(jacobian: Function) -> Function:
 
 
 def _compiled(function: Function) -> Function:
-    """Compile a function and run it in double precision, from and to numpy, leaving jax's settings alone."""
+    """Compile a function that runs in double precision on numpy arrays, without changing jax's settings."""
     fast = jax.jit(function)
 
     def call(*arguments: Any) -> Any:
@@ -63,10 +64,10 @@ def _compiled(function: Function) -> Function:
 
 
 def spd_half_squared_distance(x: Any, y: Any) -> Any:
-    """Return ½ d²(x, y) of two SPD matrices, with first and second derivatives right at all eigenvalues.
+    """Return ½ d²(x, y) of two SPD matrices, with correct first and second derivatives everywhere.
 
-    Automatic differentiation of an eigendecomposition gives NaN where eigenvalues repeat, as they do at
-    x = y or at the identity; this function has closed-form derivative rules instead (to second order).
+    Automatic differentiation of an eigendecomposition gives NaN at repeated eigenvalues, which occur at x = y
+    and at the identity. This function uses closed-form derivatives instead, up to second order.
 
     Parameters
     ----------
@@ -76,8 +77,9 @@ def spd_half_squared_distance(x: Any, y: Any) -> Any:
     Returns
     -------
     scalar
+        ½ ‖log spec(x⁻¹ y)‖².
     """
-    # Some arithmetic first: under vmap, jax rejects a numpy constant that reaches a custom rule as it is.
+    # Do some arithmetic first: under vmap, jax rejects a numpy constant passed straight to a custom rule.
     return _half_squared_distance(_symmetric(jnp.asarray(x)), _symmetric(jnp.asarray(y)))
 
 
@@ -105,10 +107,11 @@ def _distance_gradient(x: Any, y: Any) -> Any:
 def _distance_gradient_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (dx, dy) = primals, tangents
     theta, inverse = _joint_spectrum(x, y)
+    # The derivative entry by entry in the joint eigenbasis (Daleckii–Krein), by series at close eigenvalues.
     mean = 0.5 * (theta[:, None] + theta)
     half = 0.5 * (theta[:, None] - theta)
     near = jnp.abs(half) < 1e-4
-    safe = jnp.where(near, 1.0, half)
+    safe = jnp.where(near, 1.0, half)  # keeps 0/0 out of the branch that `where` does not take
     coth = jnp.where(near, 1.0 + half**2 / 3.0, safe / jnp.tanh(safe))
     csch = jnp.where(near, 1.0 - half**2 / 6.0, safe / jnp.sinh(safe))
     change_x = (coth + mean) * (inverse @ _symmetric(dx) @ inverse.T)
@@ -118,6 +121,7 @@ def _distance_gradient_jvp(primals: Any, tangents: Any) -> Any:
 
 def _joint_spectrum(x: Any, y: Any) -> tuple[Any, Any]:
     """Return θ and B⁻¹ with x = BBᵀ and y = B exp(θ) Bᵀ."""
+    # Cholesky x = LLᵀ, then the eigenvectors Q of L⁻¹ y L⁻ᵀ give B = LQ.
     factor = jnp.linalg.cholesky(x)
     half = jax.scipy.linalg.solve_triangular(factor, y, lower=True)
     reduced = jax.scipy.linalg.solve_triangular(factor, half.T, lower=True)

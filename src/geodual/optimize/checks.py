@@ -1,4 +1,4 @@
-"""Check hand-written derivatives by the slope of their Taylor remainders."""
+"""Check hand-written derivatives by the order of their Taylor remainders."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from geodual.arrays import Array
 from geodual.manifolds import Frame
-from geodual.manifolds.base import Coordinates, Point
+from geodual.manifolds.frame import Coordinates, Point
 
 from .problem import Constraint, Problem
 
-_STEPS = 10.0 ** np.arange(-0.5, -8.25, -0.25)
-_SLOPE_MARGIN = 0.15
+_STEPS = 10.0 ** np.arange(-0.5, -8.25, -0.25)  # from long steps to those where rounding errors dominate
+_SLOPE_MARGIN = 0.15  # right slopes are close to whole numbers; wrong ones are lower by about 1
 _EPS = float(np.finfo(float).eps)
 
 
@@ -25,11 +25,12 @@ class DerivativeCheck:
     Attributes
     ----------
     name : str
-        Which derivative of what.
+        The derivative and its function.
     slope : float
-        Slope of the Taylor remainder over the step on a log-log scale; infinite if it is rounding error.
+        Slope of the Taylor remainder against the step on a log-log scale; infinite for a remainder that is
+        only rounding error.
     expected : float
-        What the slope is at least if the derivative is right.
+        Least slope of a correct derivative.
     """
 
     name: str
@@ -38,13 +39,38 @@ class DerivativeCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether the slope is as steep as it has to be."""
+        """Whether the slope is steep enough."""
         return self.slope >= self.expected - _SLOPE_MARGIN
 
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """The checks of all derivatives of a problem; true if all passed, and prints as a table."""
+    """The outcome of `check_gradient`: true if every derivative passed, and printed as a table.
+
+    Attributes
+    ----------
+    checks : tuple
+        One check per derivative, each with `name`, `slope`, `expected` and `passed`.
+    passed : bool
+        Whether every derivative passed.
+
+    See Also
+    --------
+    check_gradient : Returns a `GradientCheck`.
+
+    Examples
+    --------
+    A gradient with a forgotten factor 2 has a remainder of order t, not t²:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import Problem, check_gradient
+    >>> check = check_gradient(Problem(Euclidean(2), lambda x: x @ x, gradient=lambda x: x), np.ones(2))
+    >>> check.passed
+    False
+    >>> print(check)
+    FAIL gradient of cost                              slope  1.00, expected 2
+    """
 
     checks: tuple[DerivativeCheck, ...]
 
@@ -66,28 +92,52 @@ class GradientCheck:
 
 
 def check_gradient(problem: Problem, x: Point, rng: np.random.Generator | None = None) -> GradientCheck:
-    """Compare all derivatives of a problem with its functions along a random geodesic.
+    """Check all derivatives of a problem, which you wrote by hand, against its functions.
 
-    Along x(t) = exp(t u) the remainder f(x(t)) − f(x) − t ⟨grad f, u⟩ must fall like t², and like t³ with
-    the Hessian's term. A wrong derivative gives a slope of about 1 (gradient) or 2 (Hessian).
+    Along a random geodesic x(t) = exp(t u) the remainder f(x(t)) − f(x) − t ⟨grad f, u⟩ must fall like t²,
+    and like t³ after the Hessian's term is subtracted. A wrong derivative gives a slope of about 1 (gradient)
+    or 2 (Hessian).
 
     Parameters
     ----------
     problem : Problem
-        What to check: cost and every block of constraints, first and second derivatives.
+        The problem; cost and all blocks of constraints are checked, first and second derivatives.
     x : Point
-        Where; not at a stationary point.
+        Point at which to check; it must not be a stationary point.
     rng : numpy Generator, optional
-        For the direction and the weights of the constraints; a fixed seed by default.
+        Draws the direction and the weights of the constraints; a fixed seed by default.
 
     Returns
     -------
     GradientCheck
+        True if all derivatives passed; print it to see which did not.
+
+    References
+    ----------
+    N. Boumal, *An Introduction to Optimization on Smooth Manifolds*, Cambridge University Press, 2023,
+    Section 4.8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import SPD
+    >>> from geodual.optimize import Problem, check_gradient
+    >>> problem = Problem(
+    ...     SPD(3),
+    ...     cost=lambda x: -np.linalg.slogdet(x)[1],
+    ...     gradient=lambda x: -np.linalg.inv(x),
+    ...     hessian_product=lambda x, u: np.linalg.inv(x) @ u @ np.linalg.inv(x),
+    ...     inequalities=lambda x: np.trace(x @ x) - 6.0,
+    ...     jacobian_product=lambda x, w: 2.0 * w[0] * x,
+    ... )
+    >>> check = check_gradient(problem, np.diag([1.0, 2.0, 3.0]))
+    >>> bool(check), [entry.name for entry in check.checks]
+    (True, ['gradient of cost', 'Hessian of cost', 'gradient of inequalities[0]'])
     """
     rng = np.random.default_rng(0) if rng is None else rng
     x = problem.manifold.check_point(x)
     frame = problem.manifold.frame(x)
-    c = frame.coordinates(problem.manifold.random_tangent(x, rng))
+    c = frame.coordinates(problem.manifold.random_tangent(x, rng))  # of length 1
     checks = list(_check_function("cost", problem.cost, problem.gradient, problem.hessian_product, frame, c))
     for kind, blocks in (("inequalities", problem.inequalities), ("equalities", problem.equalities)):
         for position, block in enumerate(blocks):
@@ -103,11 +153,13 @@ def _check_function(
     frame: Frame,
     c: Coordinates,
 ) -> Iterator[DerivativeCheck]:
+    """Check the gradient and, if it is given, the Hessian of a function along the geodesic of `c`."""
     start = float(value(frame.point))
     ahead = np.array([float(value(frame.exp(t * c))) for t in _STEPS])
     gradient = egrad(frame.point)
     first = frame.inner(frame.gradient(gradient), c)
     remainder = ahead - start - _STEPS * first
+    # A remainder below this is rounding error, and says nothing about the derivative.
     noise = 1e3 * _EPS * (abs(start) + np.abs(ahead).max() + abs(first))
     yield DerivativeCheck(f"gradient of {name}", _slope(remainder, noise), 2.0)
     if ehess is not None:
@@ -119,7 +171,7 @@ def _check_function(
 def _check_block(
     name: str, block: Constraint, frame: Frame, c: Coordinates, rng: np.random.Generator
 ) -> Iterator[DerivativeCheck]:
-    """Check a block through the function ⟨w, c(x)⟩ with random weights, and its two products together."""
+    """Check a block of constraints through ⟨w, c(x)⟩ with random weights w, and `directional` by itself."""
     w = rng.standard_normal(len(block(frame.point)))
     second = block.hessian_product
     yield from _check_function(
@@ -141,12 +193,12 @@ def _check_block(
 
 
 def _slope(remainder: Array, noise: float) -> float:
-    """Return the median slope over the smallest steps at which the remainder stands out of the noise."""
+    """Return the median slope over the smallest steps whose remainder exceeds the noise."""
     clear = np.flatnonzero(np.abs(remainder) > noise)
     if not np.isfinite(remainder).all():
         return float("-inf")
     if len(clear) < 4:
-        return float("inf")
-    tail = clear[-6:]
+        return float("inf")  # all rounding error: the function is linear or quadratic along the geodesic
+    tail = clear[-6:]  # the smallest steps, where the leading term of the remainder dominates
     slopes = np.diff(np.log(np.abs(remainder[tail]))) / np.diff(np.log(_STEPS[tail]))
     return float(np.median(slopes))

@@ -1,4 +1,4 @@
-"""What happened in a solve, iteration by iteration."""
+"""The record of a solve, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+# Colours that colour-blind readers can tell apart (Okabe and Ito).
 _PARTS = {"stationarity": "#0072B2", "feasibility": "#D55E00", "complementarity": "#009E73"}
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One row of a history.
+    """One row of a `History`; it prints as a line of the table that ``verbose=1`` shows.
 
     Attributes
     ----------
@@ -29,13 +30,27 @@ class Iteration:
     stationarity, feasibility, complementarity : float
         The parts of the KKT residual.
     step_size : float
-        η of Algorithm 1; NaN under other methods.
+        η of Algorithm 1; NaN for methods without one.
     penalty : float
-        ρ of the default method; NaN under other methods.
+        ρ of an augmented Lagrangian; NaN for methods without one.
     hessian_products : int
-        Hessian products spent in this iteration.
+        Number of Hessian products in this iteration.
     seconds : float
         Time since the start of the solve.
+
+    See Also
+    --------
+    History : All iterations of a solve.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import Problem, minimize
+    >>> problem = Problem(Euclidean(2), lambda x: x @ x, gradient=lambda x: 2.0 * x)
+    >>> first = minimize(problem, np.array([3.0, 4.0])).history[0]
+    >>> first.iteration, first.cost, first.stationarity, first.feasibility
+    (0, 25.0, 10.0, 0.0)
     """
 
     iteration: int
@@ -59,12 +74,36 @@ class Iteration:
 
     @property
     def _control(self) -> float:
-        """The number that steers the method: its step size, or its penalty if it has no step size."""
+        """The step size of the method, or its penalty if it has no step size."""
         return self.penalty if math.isnan(self.step_size) else self.step_size
 
 
 class History(Sequence[Iteration]):
-    """The iterations of a solve; it turns into a DataFrame or a plot."""
+    """The iterations of a solve, as a sequence, a printed table, a DataFrame or a plot.
+
+    Parameters
+    ----------
+    iterations : sequence of Iteration
+        The rows; `minimize` fills them in, starting with row 0 for the start.
+
+    See Also
+    --------
+    Result : Its `history` is a `History`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import Problem, minimize
+    >>> problem = Problem(Euclidean(2), lambda x: x @ x, gradient=lambda x: 2.0 * x)
+    >>> history = minimize(problem, np.array([3.0, 4.0]), method="primal-dual", step=1.0, max_iter=2).history
+    >>> history
+    History(3 iterations)
+    >>> [round(row.cost, 3) for row in history]  # each proximal step divides x by 3
+    [25.0, 2.778, 0.309]
+    >>> history.to_frame().columns[:4].tolist()
+    ['cost', 'stationarity', 'feasibility', 'complementarity']
+    """
 
     def __init__(self, iterations: Sequence[Iteration] = ()) -> None:
         self._iterations = tuple(iterations)
@@ -91,14 +130,14 @@ class History(Sequence[Iteration]):
         return "\n".join([Iteration.header, *map(str, self)])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a DataFrame with one row an iteration."""
-        import pandas as pd
+        """Return a DataFrame with one row per iteration."""
+        import pandas as pd  # here, because solves must not wait for it to load
 
         names = [field.name for field in fields(Iteration)]
         return pd.DataFrame([asdict(row) for row in self], columns=names).set_index("iteration")
 
     def _repr_html_(self) -> str:
-        """Return the iterations as a table, for notebooks."""
+        """Return the iterations as an HTML table, for notebooks."""
         return str(self.to_frame().to_html(float_format="{:.3g}".format))
 
     def plot(self, ax: Axes | None = None, tol: float | None = None) -> Axes:
@@ -109,7 +148,7 @@ class History(Sequence[Iteration]):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         tol : float, optional
-            A tolerance to mark.
+            Tolerance to mark by a dashed line.
 
         Returns
         -------
@@ -130,6 +169,6 @@ class History(Sequence[Iteration]):
         return ax
 
     def _positive(self, part: str) -> Any:
-        """Return a part with zeros, which a logarithmic axis cannot show, left out."""
+        """Return a part of the residual with NaN for zeros, which a logarithmic axis cannot show."""
         values = np.array([getattr(row, part) for row in self])
         return np.where(values > 0.0, values, np.nan)

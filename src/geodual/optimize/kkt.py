@@ -1,4 +1,4 @@
-"""Optimality: the KKT conditions, and the units in which their violation is measured."""
+"""The KKT conditions of optimality, and the units in which their violation is measured."""
 
 from __future__ import annotations
 
@@ -10,26 +10,53 @@ import numpy as np
 
 from geodual.arrays import Array
 from geodual.manifolds import Frame, NotOnManifoldError
-from geodual.manifolds.base import Coordinates
+from geodual.manifolds.frame import Coordinates
 
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .lagrangian import Lagrangian
 
-_PROBES = 3
+_PROBES = 3  # random directions from which the size of every constraint gradient is estimated
 
 
 @dataclass(frozen=True)
 class KKT:
-    """How far (x, λ) is from a KKT point, in the `Units` of the problem.
+    """The certificate of a solve: how far (x, λ) is from satisfying the KKT conditions.
 
-    Attributes
+    All parts are 0 at a solution. They are absolute for problems of ordinary size and relative otherwise;
+    `docs/notation.md` says how.
+
+    Parameters
     ----------
     stationarity : float
         Riemannian norm of grad f + Σ λₖ grad hₖ + Σ μⱼ grad gⱼ.
     feasibility : float
-        Largest violation of a constraint.
+        Largest violation of a constraint: of hₖ(x) ≤ 0 or gⱼ(x) = 0.
     complementarity : float
         Largest |λₖ hₖ|.
+
+    Attributes
+    ----------
+    worst : float
+        The largest of the three parts; infinite if one of them is not finite.
+
+    See Also
+    --------
+    Result : Its `kkt` is the residual at the solution.
+
+    Examples
+    --------
+    >>> from geodual.optimize import KKT
+    >>> KKT(stationarity=1e-9, feasibility=0.0, complementarity=2e-6).worst
+    2e-06
+
+    `minimize` succeeds if the worst part is at most `tol`:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import Problem, minimize
+    >>> problem = Problem(Euclidean(2), lambda x: x @ x, gradient=lambda x: 2.0 * x)
+    >>> minimize(problem, np.ones(2), tol=1e-6).kkt.worst <= 1e-6
+    True
     """
 
     stationarity: float
@@ -38,21 +65,21 @@ class KKT:
 
     @property
     def worst(self) -> float:
-        """The largest of the three parts; infinite if one of them is not a number."""
+        """The largest of the three parts; infinite if one of them is not finite."""
         parts = (self.stationarity, self.feasibility, self.complementarity)
         return max(parts) if all(map(math.isfinite, parts)) else math.inf
 
 
 @dataclass(frozen=True)
 class Units:
-    """The sizes of cost and constraints around the start, which make solves independent of scale.
+    """Sizes of cost and constraints around the start, which make solves independent of scale.
 
     Attributes
     ----------
     cost : float
         Size of the derivatives of the cost.
-    constraints : array
-        Size of each constraint: of its gradient or, where that is larger, of its value.
+    constraints : array of shape (m,)
+        Size of each constraint: the larger of its gradient's and its value's.
     """
 
     cost: float
@@ -68,22 +95,23 @@ class Units:
 
     @property
     def exceed_ordinary_size(self) -> bool:
-        """Whether a size is so large that residuals are reported relative to it."""
+        """Whether a size is large enough for residuals to be reported relative to it."""
         return self.cost_unit > 1.0 or bool((self.constraint_units > 1.0).any())
 
     @cached_property
     def cost_unit(self) -> float:
-        """What one unit of stationarity and complementarity is."""
+        """The unit of stationarity and complementarity."""
         return float(_reporting_unit(np.array(self.cost)))
 
     @cached_property
     def constraint_units(self) -> Array:
-        """What one unit of violation is, for each constraint."""
+        """The unit of violation of each constraint."""
         return _reporting_unit(self.constraints)
 
 
 def _reporting_unit(size: Array) -> Array:
-    """Return 1 for sizes from 1 to 10⁴, so that residuals are absolute there, and relative beyond."""
+    """Return 1 for sizes from 1 to 10⁴, where residuals are absolute; outside they are relative."""
+    # Below 1, an absolute residual would call everything stationary. Above 10⁴, rounding errors exceed it.
     return np.where(size < 1.0, size, np.maximum(1.0, 1e-4 * size))
 
 
@@ -94,12 +122,13 @@ def measure_units(constraints: ConstraintVector, point: EvaluatedPoint) -> Units
     cost = Lagrangian(constraints, np.zeros(constraints.size)).at(point)
     slope = frame.norm(cost.gradient)
     direction = cost.gradient / slope if slope > 0.0 else tangents[0]
+    # The curvature counts too: at a stationary start the slope is 0, but the cost has a size.
     size = max(slope, frame.norm(cost.hessian_product(direction)) * frame.unit)
     return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, point, tangents))
 
 
 def refreshed_units(units: Units, constraints: ConstraintVector, point: EvaluatedPoint) -> Units:
-    """Measure again where a far start made cost or constraints look larger than they are."""
+    """Measure again if cost or constraints looked large at a far start; sizes only ever fall."""
     if not units.exceed_ordinary_size:
         return units
     new = measure_units(constraints, point)
@@ -116,7 +145,7 @@ def _constraint_sizes(
     slopes = [constraints.derivative(frame.point, frame.tangent(c)) for c in tangents]
     sizes = _root_mean_square(slopes, constraints)
     if (sizes <= 1e-3 * value.max()).any():
-        # Flat at the start, as a squared distance is at its center: look how much it changes further on.
+        # Flat at the start, as a squared distance at its centre: measure how much it changes further on.
         changes = [_change(constraints, point, c) for c in tangents]
         sizes = np.maximum(sizes, _root_mean_square(changes, constraints))
     sizes = np.maximum(sizes, value)
@@ -124,7 +153,7 @@ def _constraint_sizes(
 
 
 def _change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates) -> Array:
-    """Return how much the constraints change after a step, 0 where they have no value there."""
+    """Return the change of the constraints after a step; 0 where they are not defined."""
     try:
         change = constraints.value(point.frame.move(c)) - point.constraints
     except (np.linalg.LinAlgError, NotOnManifoldError):
@@ -134,12 +163,13 @@ def _change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates
 
 def _root_mean_square(slopes: list[Array] | Array, constraints: ConstraintVector) -> Array:
     """Estimate the norms of gradients from slopes in random unit directions."""
+    # A random unit direction sees 1/dim of the squared norm on average.
     squares = np.mean(np.square(slopes), axis=0)
     return np.asarray(np.sqrt(constraints.problem.manifold.dim * squares))
 
 
 def _unit_tangents(frame: Frame) -> list[Coordinates]:
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(0)  # fixed, so that repeated solves are identical
     draws = [frame.random(rng) for _ in range(_PROBES)]
     return [c / max(frame.norm(c), 1e-300) for c in draws]
 
@@ -147,10 +177,11 @@ def _unit_tangents(frame: Frame) -> list[Coordinates]:
 def measure_kkt(
     constraints: ConstraintVector, point: EvaluatedPoint, multipliers: Array, units: Units
 ) -> KKT:
-    """Return the KKT residual of a point with multipliers λ."""
+    """Return the KKT residual at a point with multipliers λ."""
     model = Lagrangian(constraints, multipliers).at(point)
     values = point.constraints
     excess = np.where(constraints.is_equality, np.abs(values), np.maximum(values, 0.0))
+    # Complementarity is a condition on inequalities only.
     products = np.where(constraints.is_equality, 0.0, np.abs(multipliers * values))
     return KKT(
         stationarity=point.frame.norm(model.gradient) / units.cost_unit,

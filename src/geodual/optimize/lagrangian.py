@@ -1,4 +1,4 @@
-"""The functions that solvers minimise in x: the Lagrangian, augmented or proximal or both."""
+"""The functions of x that solvers minimise: the Lagrangian, with a penalty, a proximal term, or both."""
 
 from __future__ import annotations
 
@@ -9,38 +9,67 @@ import numpy as np
 
 from geodual.arrays import Array
 from geodual.manifolds import Frame
-from geodual.manifolds.base import Coordinates, Point, Vector
+from geodual.manifolds.frame import Coordinates, Point, Vector
 
 from .ambient import scaled, total
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 
 _EPS = float(np.finfo(float).eps)
-_DIFFERENCE_STEP = float(np.sqrt(_EPS))
+_DIFFERENCE_STEP = float(np.sqrt(_EPS))  # balances truncation and rounding of a forward difference
 
 
 @dataclass(frozen=True)
 class Lagrangian:
-    """a f(x) + ⟨λ, c(x)⟩, augmented with a penalty ρ and with a proximal term.
+    """The Lagrangian a f(x) + ⟨λ, c(x)⟩ as a function of x, an objective for `newton_cg`.
 
-    With ρ = 0 it is the Lagrangian of eq. (2) without the term in λ alone. With ρ > 0 it is
-    a f(x) + Σ (yₖ² − λₖ²)/(2ρ), where y = λ + ρ c(x), cut off at 0 for inequalities.
+    With a penalty ρ > 0 it is the augmented Lagrangian a f(x) + Σ (yₖ² − λₖ²)/(2ρ), where y = λ + ρ c(x),
+    with negative yₖ of inequalities replaced by 0. With a proximal weight w > 0, (w/2) d²(center, x) is
+    added. With neither it is eq. (2) without the term in λ alone.
+
+    Calling it at a point x gives an object with `value`, Riemannian `gradient`, `hessian_product(c)`, the
+    `frame` and `point` (an `EvaluatedPoint`), and `estimates`: the multipliers y, which are the next λ of the
+    method of multipliers.
 
     Parameters
     ----------
     constraints : ConstraintVector
-        The problem's constraints.
-    multipliers : array
+        The constraints of the problem.
+    multipliers : array of shape (m,)
         λ.
     cost_weight : float
-        a; with 0 only the violation remains.
-    weights : array, optional
-        Scale factors of the constraints, 1 by default; λ belongs to the scaled constraints.
+        Weight a of the cost; with 0 only the violation remains.
+    weights : float or array of shape (m,)
+        Scale factors of the constraints; λ belongs to the scaled constraints.
     penalty : float
         ρ.
     proximal_weight : float
-        Weight w of the proximal term (w/2) d²(center, x).
+        Weight w of the proximal term.
     center : Point, optional
-        Its center.
+        Centre of the proximal term.
+
+    See Also
+    --------
+    newton_cg : Minimises it.
+
+    References
+    ----------
+    R. T. Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm in convex
+    programming", Mathematics of Operations Research 1(2), 1976.
+
+    Examples
+    --------
+    For min x² subject to 1 − x ≤ 0, with λ = 0 and ρ = 10, the augmented Lagrangian is x² + 5 (1 − x)² where
+    x < 1. At its minimum x = 5/6 the estimate is y = 10 (1 − x) = 5/3, closer to the solution λ* = 2:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import ConstraintVector, Lagrangian, Problem
+    >>> problem = Problem(Euclidean(1), lambda x: x @ x, gradient=lambda x: 2.0 * x,
+    ...                   inequalities=lambda x: 1.0 - x, jacobian_product=lambda x, w: -w)
+    >>> constraints = ConstraintVector(problem, np.zeros(1))
+    >>> model = Lagrangian(constraints, np.zeros(1), penalty=10.0)(np.array([5.0 / 6.0]))
+    >>> round(model.value, 6), np.round(model.estimates, 6).tolist(), bool(abs(model.gradient[0]) < 1e-12)
+    (0.833333, [1.666667], True)
     """
 
     constraints: ConstraintVector
@@ -56,12 +85,12 @@ class Lagrangian:
         return LocalLagrangian(self, self.constraints.evaluate(x))
 
     def at(self, point: EvaluatedPoint) -> LocalLagrangian:
-        """Evaluate where cost and constraints are known already."""
+        """Evaluate at a point whose cost and constraints are known already."""
         return LocalLagrangian(self, point)
 
 
 class LocalLagrangian:
-    """A `Lagrangian` at a point; derivatives are computed when first asked for."""
+    """A `Lagrangian` at a point; derivatives are computed on first use."""
 
     def __init__(self, function: Lagrangian, point: EvaluatedPoint) -> None:
         self.function = function
@@ -69,7 +98,7 @@ class LocalLagrangian:
         self.frame: Frame = point.frame
         self.violations: Array = function.weights * point.constraints
         self.estimates: Array = self._estimate()
-        """The multipliers y that the penalty implies: λ itself where there is none."""
+        """The multipliers y = λ + ρ c(x), at least 0 for inequalities; λ itself without a penalty."""
         self._distance = (
             self.frame.half_squared_distance(function.center) if function.proximal_weight else None
         )
@@ -84,7 +113,8 @@ class LocalLagrangian:
         return function.constraints.nonnegative(shifted)
 
     def _measure_terms(self) -> tuple[float, float, float, float]:
-        """Return cost, what the constraints add and take off, and proximity."""
+        """Return the cost, the two terms of the constraints, and the proximal term."""
+        # Kept apart, because their absolute values bound the rounding error of their sum.
         function, y, lam = self.function, self.estimates, self.function.multipliers
         if function.penalty:
             half = 0.5 / function.penalty
@@ -96,11 +126,12 @@ class LocalLagrangian:
 
     @property
     def noise(self) -> float:
-        """The rounding error that the value may have."""
+        """Bound on the rounding error of the value."""
         return 16.0 * _EPS * sum(map(abs, self._terms))
 
     @cached_property
     def _egrad(self) -> Vector:
+        # The gradient of Σ yₖ²/(2ρ) is Σ yₖ ∇cₖ: that of the plain Lagrangian with the multipliers y.
         function = self.function
         weights = function.weights * self.estimates
         return function.constraints.lagrangian_gradient(self.frame.point, function.cost_weight, weights)
@@ -125,12 +156,12 @@ class LocalLagrangian:
         return product
 
     def precondition(self, c: Coordinates) -> Coordinates:
-        """Return `c`: nothing is known of a user's Hessian."""
+        """Return `c` itself: nothing is known about a user's Hessian."""
         return c
 
 
 class _Hessian:
-    """The Riemannian Hessian of a `Lagrangian` without its proximal term, as an operator at a point."""
+    """The Riemannian Hessian of a `Lagrangian` at a point, without the proximal term."""
 
     def __init__(self, function: Lagrangian, frame: Frame, estimates: Array, egrad: Vector) -> None:
         self._constraints, self._cost_weight = function.constraints, function.cost_weight
@@ -144,27 +175,29 @@ class _Hessian:
         u = self._frame.tangent(c)
         terms = self._multiplier_terms(c, u)
         if self._stiffness is not None:
+            # The penalty adds ρ Jᵀ J of the active constraints, formed by two products.
             slopes = self._constraints.derivative(self._x, u)
             terms += self._constraints.adjoint(self._x, self._stiffness * slopes)
         return self._to_riemannian(total(terms), c)
 
     def _multiplier_terms(self, c: Coordinates, u: Vector) -> list[Vector]:
-        """Return terms of the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y, differenced if not given."""
+        """Return terms of the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y; differenced if not given."""
         terms = self._constraints.lagrangian_hessian(self._x, self._cost_weight, self._weighted, u)
         if self._undifferentiated is not None:
             length = self._frame.norm(c)
             if length > 0.0:
                 step = _DIFFERENCE_STEP * self._frame.unit / length
+                # `move` follows the tangent vector to first order, which is all that a difference needs.
                 ahead = self._gradient_without_hessian(self._frame.move(step * c))
                 terms += [scaled(1.0 / step, ahead), scaled(-1.0 / step, self._undifferentiated)]
-        return terms or [scaled(0.0, u)]
+        return terms or [scaled(0.0, u)]  # zero, with the structure of a point
 
     def _gradient_without_hessian(self, x: Point) -> Vector | None:
         return self._constraints.gradient_without_hessian(x, self._cost_weight, self._weighted)
 
 
 def _stiffness(function: Lagrangian, estimates: Array) -> Array | None:
-    """Return ρ for the constraints whose penalty is active, in their own units; None without such."""
+    """Return ρ times the squared weight of each active constraint, 0 otherwise; None if none is active."""
     if not function.penalty:
         return None
     active = function.constraints.is_equality | (estimates > 0.0)

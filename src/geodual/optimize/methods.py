@@ -1,4 +1,4 @@
-"""The methods that `minimize` knows by name, and how any method is started."""
+"""The methods that `minimize` knows by name, and how a method is started."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .proximal_lagrangian import proximal_lagrangian
 from .updates import Stop, Update
 
 Method = Callable[..., Iterator[Update | Stop]]
-"""``method(constraints, start, **options)`` yields an `Update` per step; see `docs/add_a_method.md`."""
+"""``method(constraints, start, **options)`` yields one `Update` per step; see `docs/add_a_method.md`."""
 
-_OWN_MAX_ITER = 1000
+_OWN_MAX_ITER = 1000  # for a user's method, whose steps may be cheap and small
 
 
 @dataclass(frozen=True)
 class MethodChoice:
-    """A method and its budget of iterations, unless the user gives another one."""
+    """A method with its default budget of iterations."""
 
     run: Method
     max_iter: int
@@ -32,7 +32,8 @@ class MethodChoice:
         known: dict[str, Any],
         options: dict[str, Any],
     ) -> Iterator[Update | Stop]:
-        """Start the method with its options, and with what it asks for by name among what is known."""
+        """Start the method with its options and those `known` values that its signature names."""
+        # A method that needs no tolerance or units does not have to accept them.
         asked = inspect.signature(self.run).parameters
         wanted = {name: value for name, value in known.items() if name in asked}
         return iter(self.run(constraints, start, **wanted, **options))
@@ -46,7 +47,7 @@ METHODS = {
 
 
 def choose_method(method: str | Method) -> MethodChoice:
-    """Return the method that goes by a name, or the given function as a method."""
+    """Return the method with the given name, or the given function as a method."""
     if callable(method):
         return MethodChoice(method, _OWN_MAX_ITER)
     if method not in METHODS:

@@ -1,7 +1,7 @@
-"""The engine: trust-region Newton-CG in tangent coordinates, with backtracking where a step fails.
+"""The engine: trust-region Newton-CG in tangent coordinates, with backtracking if a step fails.
 
-Every layer minimises its smooth functions with it. A function to be minimised is a callable that evaluates
-itself at a point and returns a `LocalModel`.
+Every layer minimises its smooth functions with it. An objective is a callable that takes a point and returns
+the function there, as a `LocalModel`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from geodual.manifolds import Frame, NoLogarithmError, NotOnManifoldError
-from geodual.manifolds.base import Coordinates, Point
+from geodual.manifolds.frame import Coordinates, Point
 
 _EPS = float(np.finfo(float).eps)
 _MAX_BACKTRACKS = 40
-_SUFFICIENT = 1e-4
-_LONG_WAY = 50.0  # length of a path after which to look whether it leads to infinity
-_LEAST_FRACTION = 1e-3  # of a step, where only gradients can judge it
+_SUFFICIENT = 1e-4  # share of the predicted decrease that a step must achieve (Armijo)
+_LONG_WAY = 50.0  # length of the path after which to check whether it leads to infinity
+_LEAST_FRACTION = 1e-3  # of a step that only gradients can judge
 
 
 class LocalModel(Protocol):
-    """A function at a point: value, and derivatives in the coordinates of the frame there."""
+    """A function at a point: its value, and its derivatives in the coordinates of the frame there."""
 
     @property
     def frame(self) -> Frame:
@@ -36,7 +36,7 @@ class LocalModel(Protocol):
 
     @property
     def noise(self) -> float:
-        """The rounding error that the value may have."""
+        """Bound on the rounding error of the value."""
 
     @property
     def gradient(self) -> Coordinates:
@@ -61,11 +61,10 @@ class Minimum(Generic[Model]):
     model : LocalModel
         The function at the last point.
     status : str
-        "converged", "max_iterations", "stalled" (no further decrease in floating point), "blocked" (the
-        function is not defined where it would have to go) or "runaway" (it falls without end as far as
-        numbers go).
+        "converged", "max_iterations", "stalled" (rounding errors allow no further decrease), "blocked" (the
+        function is not defined where the steps lead) or "runaway" (it falls without bound).
     n_iter, n_products : int
-        Newton iterations and Hessian products spent.
+        Number of Newton iterations and of Hessian products.
     """
 
     model: Model
@@ -100,44 +99,80 @@ def newton_cg(
     fall_limit: float = float("inf"),
     may_escape: bool = False,
     forcing: float = 0.1,
-    is_done: Callable[[Model], bool] | None = None,
+    watch: Callable[[Model], bool] | None = None,
 ) -> Minimum[Model]:
-    """Minimise a smooth function on a manifold.
+    """Minimise a smooth function on a manifold by trust-region Newton steps with conjugate gradients.
+
+    It is the inner solver of the default method, and of methods of your own.
 
     Parameters
     ----------
     objective : callable
-        ``objective(x)`` gives a `LocalModel`.
-    start : LocalModel
-        The function at the start.
+        ``objective(x)`` returns the function at x: an object with `frame`, `value`, `noise` (a bound on the
+        rounding error of the value), `gradient`, `hessian_product(c)` and `precondition(c)` (an approximate
+        inverse of the Hessian, or `c` itself), in the coordinates of the frame. A `Lagrangian` is one.
+    start : object
+        The function at the start, ``objective(x0)``.
     tol : float
         Bound on the norm of the gradient.
     max_iter : int
-        Bound on Newton iterations.
+        Largest number of Newton iterations.
     step_limit : float
-        Length of the longest first step; later steps may grow.
+        Length of the longest first step, such as ``manifold.step_limit``; later steps may grow.
     least_radius : float
-        Length that steps may always have: below it, failures do not shorten the next one.
+        Trust-region radius below which failed steps do not shrink it.
     fall_limit : float
         A value this far below the start counts as minus infinity.
     may_escape : bool
-        Whether a point as far from the start as numbers go counts as infinitely far.
+        Whether to stop at points so far from the start that numbers almost overflow.
     forcing : float
         Largest relative residual at which conjugate gradients stop; it shrinks with the gradient.
-    is_done : callable, optional
-        Asked at every iterate, the start included; the minimisation ends as converged where it is true.
+    watch : callable, optional
+        Called with the function at every iterate, including the start; the minimisation ends as converged if
+        it returns True.
 
     Returns
     -------
-    Minimum
+    minimum : object
+        With `point` (the last point), `model` (the function there), `status` ("converged", "max_iterations",
+        "stalled", "blocked" or "runaway"), `n_iter` and `n_products` (number of Hessian products).
+
+    See Also
+    --------
+    Lagrangian : An objective for it.
+
+    References
+    ----------
+    T. Steihaug, "The conjugate gradient method and trust regions in large scale optimization", SIAM Journal
+    on Numerical Analysis 20(3), 1983.
+
+    P.-A. Absil, R. Mahony, R. Sepulchre, *Optimization Algorithms on Matrix Manifolds*, Princeton University
+    Press, 2008, Chapter 7.
+
+    Examples
+    --------
+    The leading eigenvector of A minimises −xᵀAx on the sphere:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Sphere
+    >>> from geodual.optimize import ConstraintVector, Lagrangian, Problem, newton_cg
+    >>> A = np.diag([1.0, 2.0, 5.0])
+    >>> problem = Problem(Sphere(3), lambda x: -x @ A @ x, gradient=lambda x: -2.0 * A @ x)
+    >>> x0 = np.full(3, 3**-0.5)
+    >>> cost = Lagrangian(ConstraintVector(problem, x0), np.zeros(0))
+    >>> minimum = newton_cg(cost, cost(x0), tol=1e-8, step_limit=problem.manifold.step_limit)
+    >>> minimum.status, round(-minimum.model.value, 6), np.round(np.abs(minimum.point), 6).tolist()
+    ('converged', 5.0, [0.0, 0.0, 1.0])
     """
     model = start
     radius = step_limit if math.isfinite(step_limit) else 1e3 * model.frame.unit
     norm = first_norm = model.frame.norm(model.gradient)
     travelled, n_products = 0.0, 0
     for iteration in range(max_iter):
-        if norm <= tol or (is_done is not None and is_done(model)):
+        if norm <= tol or (watch is not None and watch(model)):
             return Minimum(model, "converged", iteration, n_products)
+        # Solve each Newton system only as well as its step deserves: better as the gradient falls, but no
+        # better than `tol` needs.
         accuracy = min(forcing, math.sqrt(norm / first_norm) if norm < first_norm else forcing)
         step = truncated_cg(model, radius, max(accuracy, 0.1 * tol / norm))
         n_products += step.n_products
@@ -152,12 +187,12 @@ def newton_cg(
         far = may_escape and travelled > _LONG_WAY and _is_remote(start.frame, model.frame.point)
         if fallen or far:
             return Minimum(model, "runaway", iteration + 1, n_products)
-    done = norm <= tol or (is_done is not None and is_done(model))
+    done = norm <= tol or (watch is not None and watch(model))
     return Minimum(model, "converged" if done else "max_iterations", max_iter, n_products)
 
 
 def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
-    """Minimise the quadratic model within a ball, approximately (Steihaug and Toint), preconditioned."""
+    """Minimise the quadratic model within a ball by preconditioned conjugate gradients (Steihaug 1983)."""
     inner = model.frame.inner
     gradient = model.gradient
     residual = -gradient
@@ -165,15 +200,18 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
     enough = accuracy**2 * inner(residual, residual)
     product = inner(residual, direction)
     step_squared, at_boundary, n_products = 0.0, False, 0
+    # In exact arithmetic `dim` products suffice; rounding errors may ask for more.
     budget = 2 * model.frame.dim + 20
     while n_products < budget:
         image = model.hessian_product(direction)
         n_products += 1
         curvature = inner(direction, image)
+        # At negative curvature the model falls without bound: go to the boundary.
         length = product / curvature if curvature > 0.0 else math.inf
         overlap, squared = inner(step, direction), inner(direction, direction)
         ahead = step_squared + 2.0 * length * overlap + length * length * squared
         if not ahead < radius * radius:
+            # Solve ‖step + length · direction‖ = radius for the length.
             root = overlap * overlap + squared * (radius * radius - step_squared)
             length = (math.sqrt(root) - overlap) / squared
             at_boundary = True
@@ -192,7 +230,7 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
 def _advance(
     objective: Callable[[Point], Model], model: Model, step: _Step, norm: float
 ) -> tuple[Model | None, float, str]:
-    """Take the step or a fraction of it; tell that fraction and what, if anything, stood in the way."""
+    """Take the step or a fraction of it; return the new model, the fraction, and the obstacle if any."""
     fraction, obstacle = 1.0, ""
     for _ in range(_MAX_BACKTRACKS):
         trial = _evaluate(objective, model.frame.move(fraction * step.direction))
@@ -204,20 +242,21 @@ def _advance(
         if change <= _SUFFICIENT * fraction * step.slope:
             return trial, fraction, obstacle
         if abs(fraction * step.slope) <= model.noise:
-            # Values no longer tell better from worse here, but gradients still do.
+            # The change is below rounding error, so values cannot judge the step, but gradients can.
             if trial.frame.norm(trial.gradient) < (1.0 - _SUFFICIENT * fraction) * norm:
                 return trial, fraction, obstacle
             if fraction < _LEAST_FRACTION:
                 break
             fraction *= 0.25
             continue
+        # The minimum of the parabola through both values and the slope, kept away from 0 and from 1.
         best = -0.5 * step.slope * fraction**2 / (change - fraction * step.slope)
         fraction = float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
     return None, fraction, obstacle
 
 
 def _evaluate(objective: Callable[[Point], Model], x: Point) -> Model | str:
-    """Evaluate at a trial point; "runaway" if its numbers overflow, "blocked" if functions have no value."""
+    """Evaluate at a trial point; return "runaway" if it overflows, "blocked" if functions have no value."""
     if not _is_finite(x):
         return "runaway"
     try:
@@ -235,6 +274,7 @@ def _is_finite(x: Point) -> bool:
 
 
 def _is_remote(start: Frame, x: Point) -> bool:
+    """Tell whether `x` is so far from the start that numbers almost overflow."""
     try:
         return start.remoteness(x) > 1.0
     except NotOnManifoldError:
@@ -242,6 +282,7 @@ def _is_remote(start: Frame, x: Point) -> bool:
 
 
 def _next_radius(radius: float, length: float, step: _Step, fraction: float, decrease: float) -> float:
+    """Shrink the trust region after a poor step; grow it after a good one that it cut short."""
     if fraction < 1.0:
         return length
     ratio = decrease / step.decrease if step.decrease > 0.0 else 0.0

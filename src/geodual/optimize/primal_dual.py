@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, with an exact proximal step and with a linearised one."""
+"""Algorithm 1 of the paper, with an exact or a linearised proximal step."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .updates import Stop, Update
 
 StepRule = str | float | Callable[[int], float]
 PrimalStep = Callable[[EvaluatedPoint, Array, float], tuple[EvaluatedPoint, int] | Stop]
-_PROXIMAL_TOLERANCE = 1e-13
+_PROXIMAL_TOLERANCE = 1e-13  # close to rounding error, because Theorem 1 assumes exact proximal steps
 
 
 def primal_dual(
     constraints: ConstraintVector, start: EvaluatedPoint, *, alpha: float = 0.0, step: StepRule = "sqrt"
 ) -> Iterator[Update | Stop]:
-    """Iterate Algorithm 1, eqs. (2)–(4), with the proximal problem solved to rounding error.
+    """Run Algorithm 1, eqs. (2)–(4), with each proximal problem solved to rounding error.
 
     Parameters
     ----------
@@ -30,22 +30,25 @@ def primal_dual(
     start : EvaluatedPoint
         x₀.
     alpha : float
-        α of eq. (2). With α > 0 the iteration tends to a point that violates active constraints by αλ*.
+        α of eq. (2). With α > 0 the iterates tend to a point that violates active constraints by αλ*.
     step : "sqrt", float or callable
         ηₜ: 1/√(t+1), a constant, or a function of t.
     """
     manifold = constraints.problem.manifold
     if not manifold.has_log:
-        raise ValueError(f"Algorithm 1 needs distances, which {manifold} does not give.")
+        raise ValueError(
+            f"Algorithm 1 needs distances, which {manifold} does not have; use the default method, "
+            'or "primal-dual-linearized".'
+        )
 
     def proximal_step(point: EvaluatedPoint, lam: Array, eta: float) -> tuple[EvaluatedPoint, int] | Stop:
-        # Eq. (3); the term in λ alone does not matter here.
+        # Eq. (3), without the term in λ alone, which is constant here.
         objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=point.x)
         start = objective.at(point)
         tol = _PROXIMAL_TOLERANCE * max(1.0, start.frame.norm(start.gradient))
         minimum = newton_cg(objective, start, tol=tol, step_limit=manifold.step_limit, max_iter=500)
         if minimum.status in ("runaway", "max_iterations"):
-            return Stop("breakdown", f"The proximal problem has no minimiser within reach (step {eta:.2g}).")
+            return Stop("breakdown", _NO_MINIMISER.format(eta))
         return minimum.model.point, minimum.n_products
 
     return iterate_primal_dual(constraints, start, alpha, step, proximal_step)
@@ -59,7 +62,7 @@ def primal_dual_linearized(
     step: StepRule = "sqrt",
     exponential: bool = False,
 ) -> Iterator[Update | Stop]:
-    """Iterate Algorithm 1 with one Riemannian gradient step in place of the proximal problem.
+    """Run Algorithm 1 with one Riemannian gradient step in place of each proximal problem.
 
     Parameters
     ----------
@@ -67,15 +70,18 @@ def primal_dual_linearized(
         The constraints of the problem.
     start : EvaluatedPoint
         x₀.
-    alpha, step
-        As for `primal_dual`.
+    alpha : float
+        α of eq. (2). With α > 0 the iterates tend to a point that violates active constraints by αλ*.
+    step : "sqrt", float or callable
+        ηₜ: 1/√(t+1), a constant, or a function of t.
     exponential : bool
-        Step along geodesics (Khuzani and Li 2017) instead of the manifold's retraction. Appendix C retracts
-        by projection, under the embedded metric; see docs/errata.md.
+        Step along geodesics (Khuzani and Li 2017) instead of by the manifold's retraction. Appendix C
+        retracts by projection, under the embedded metric; see docs/errata.md.
     """
 
     def gradient_step(point: EvaluatedPoint, lam: Array, eta: float) -> tuple[EvaluatedPoint, int] | Stop:
         model = Lagrangian(constraints, lam).at(point)
+        # One gradient step needs no proximal term: its gradient is 0 at the current point.
         move = model.frame.exp if exponential else model.frame.retract
         return constraints.evaluate(move(-eta * model.gradient)), 0
 
@@ -89,17 +95,24 @@ def iterate_primal_dual(
     step: StepRule,
     primal_step: PrimalStep,
 ) -> Iterator[Update | Stop]:
-    """Alternate a primal step of any kind with the dual step of eq. (4).
+    """Alternate any primal step with the dual step of eq. (4).
 
     Parameters
     ----------
-    constraints, start, alpha, step
-        As for `primal_dual`.
+    constraints : ConstraintVector
+        The constraints of the problem.
+    start : EvaluatedPoint
+        x₀.
+    alpha : float
+        α of eq. (2).
+    step : "sqrt", float or callable
+        ηₜ: 1/√(t+1), a constant, or a function of t.
     primal_step : callable
-        ``primal_step(point, lam, eta)`` gives the next point and the Hessian products spent, or a `Stop`.
+        ``primal_step(point, lam, eta)`` returns the next point and the number of Hessian products, or a
+        `Stop`.
     """
     if not alpha >= 0.0:
-        raise ValueError(f"`alpha` must not be negative, got {alpha}.")
+        raise ValueError(f"`alpha` must not be negative, got {alpha}; use 0 for the exact solution.")
     rule = _step_rule(step)
     point, lam, t = start, np.zeros(constraints.size), 0
     while True:
@@ -110,12 +123,14 @@ def iterate_primal_dual(
             return
         point, products = outcome
         ascended = lam + eta * (point.constraints - alpha * lam)  # Eq. (4)
+        # Multipliers of equalities may have any sign.
         lam_next = np.where(constraints.is_equality, ascended, np.maximum(ascended, 0.0))
         yield Update(point, lam_next, step_size=eta, hessian_products=products, dual_used=lam)
         lam, t = lam_next, t + 1
 
 
 def _step_rule(step: StepRule) -> Callable[[int], float]:
+    """Return the function t ↦ ηₜ."""
     if step == "sqrt":
         return lambda t: float(1.0 / np.sqrt(t + 1.0))
     if callable(step):
@@ -128,5 +143,10 @@ def _step_rule(step: StepRule) -> Callable[[int], float]:
 
 def _positive_step(eta: float) -> float:
     if not (eta > 0.0 and np.isfinite(eta)):
-        raise ValueError(f"`step` must be positive and finite, got {eta}.")
+        raise ValueError(f"`step` must be positive and finite, got {eta}; try 0.1.")
     return eta
+
+
+_NO_MINIMISER = (
+    "The proximal problem has no minimiser within reach; use steps below {:.2g}, or the default method."
+)

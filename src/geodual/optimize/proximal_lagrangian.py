@@ -1,8 +1,8 @@
 """The default method: Rockafellar's proximal method of multipliers on a manifold, with a Newton polish.
 
 Each iteration minimises the augmented Lagrangian plus a small proximal term by Newton-CG, inexactly at
-first, and updates the multipliers from it. The problem is scaled by its sizes at the start, so that the
-numbers below mean the same for every problem.
+first, and then updates the multipliers. The problem is scaled by its sizes at the start, so that the
+constants below mean the same for every problem (Rockafellar 1976; see `minimize`).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from geodual.arrays import Array
 
 from .active_set import Polished, polish
 from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .feasibility import is_stationary_violation, least_violation, remaining_violation, seek_feasible
 from .kkt import Units, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import Minimum, newton_cg
 from .updates import Stop, Update
 
-_PENALTY = 3.0
+_PENALTY = 3.0  # first ρ; larger ones make inner problems harder, smaller ones updates slower
 _PENALTY_GROWTH = 10.0
-_PENALTY_LIMIT = 1e14
-_PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, tenfold less each iteration
-_COMPACT_PROXIMAL_WEIGHT = 3e-3  # elsewhere, where symmetries leave flat valleys to the end
-_INNER_TOLERANCE = 0.03
+_PENALTY_LIMIT = 1e14  # beyond it rounding errors of the violation swamp the cost
+_PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, divided by 10 in each iteration
+_COMPACT_PROXIMAL_WEIGHT = 3e-3  # on others; constant, because symmetries leave flat valleys to the end
+_INNER_TOLERANCE = 0.03  # of the first inner problem; early multipliers deserve no better
 _INNER_ITERATIONS = 40
 _FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
-_CONSISTENT = 1e-5  # slope of a violation, relative to it, below which it is stationary
-_PATIENCE = 15
-_POLISH_AGAIN = 0.5  # after a polish that fell short, once the residual is this much smaller
+_PATIENCE = 15  # iterations without progress before giving up
+_POLISH_AGAIN = 0.5  # after a failed polish, try again once the residual has fallen to this share
 
 
 _Minimum = Minimum[LocalLagrangian]
@@ -40,35 +40,35 @@ _Minimum = Minimum[LocalLagrangian]
 
 @dataclass(frozen=True)
 class _State:
-    """A point and the multipliers y of the scaled problem, with what steers the next iteration."""
+    """A point, the multipliers y of the scaled problem, and the settings of the next iteration."""
 
     point: EvaluatedPoint
     y: Array
     penalty: float = _PENALTY
-    proximal_weight: float = 0.0  # the first center, the start, is arbitrary
+    proximal_weight: float = 0.0  # 0 at first, because the start is an arbitrary centre
     inner_tol: float = _INNER_TOLERANCE
     violation: float = math.inf  # of the last iterate
-    misses: int = 0  # iterations in a row in which the violation fell too little
-    escapes: int = 0  # inner solves that ran away
+    misses: int = 0  # number of iterations in a row in which the violation fell too little
+    escapes: int = 0  # number of inner solves that ran away
     restorations: int = 0
-    polish_below: float = math.inf  # residual below which a polish is worth a try
+    polish_below: float = math.inf  # residual below which to try a polish
 
 
 def proximal_lagrangian(
     constraints: ConstraintVector, start: EvaluatedPoint, *, units: Units, tol: float
 ) -> Iterator[Update | Stop]:
-    """Iterate the proximal method of multipliers until a KKT residual of `tol`.
+    """Run the proximal method of multipliers, aiming at a KKT residual of `tol`.
 
     Parameters
     ----------
     constraints : ConstraintVector
         The constraints of the problem.
     start : EvaluatedPoint
-        Start; it may be infeasible.
+        The start; it may be infeasible.
     units : Units
         Sizes of cost and constraints.
     tol : float
-        The KKT residual aimed at.
+        The KKT residual to reach.
     """
     return _ProximalLagrangian(constraints, units, tol).iterate(start)
 
@@ -80,11 +80,12 @@ class _ProximalLagrangian:
 
     @property
     def scaled_tol(self) -> float:
-        """What `tol` is for the gradient of the scaled problem."""
+        """The tolerance for the gradient of the scaled problem."""
         return self.tol * self.units.cost_unit / self.units.cost
 
     def iterate(self, start: EvaluatedPoint) -> Iterator[Update | Stop]:
         y = np.zeros(self.constraints.size)
+        # Without constraints there are no multipliers to update: solve the first problem to the end.
         state = _State(start, y, inner_tol=_INNER_TOLERANCE if y.size else 0.5 * self.scaled_tol)
         best: Update | None = None
         since_best, blocked = 0, False
@@ -103,6 +104,7 @@ class _ProximalLagrangian:
             yield update
             improved = best is None or _worst(update) < 0.9 * _worst(best)
             best, since_best = (update, 0) if improved else (best, since_best + 1)
+            # A growing penalty does not reduce the violation: perhaps no feasible point exists.
             if state.misses >= 3 and state.penalty >= 1e3 * _PENALTY and state.restorations < 2:
                 restored = self._restore(state)
                 if isinstance(restored, tuple):
@@ -137,7 +139,7 @@ class _ProximalLagrangian:
         )
 
     def _advance(self, state: _State, minimum: _Minimum) -> tuple[Update, _State]:
-        """Update the multipliers from the inner minimum, polish if that is promising, and steer."""
+        """Update the multipliers from the inner minimum, polish if promising, and prepare the next step."""
         model = minimum.model
         violation = self._violation(model, state)
         update = self._update(model.point, model.estimates, state.penalty, minimum.n_products)
@@ -147,6 +149,7 @@ class _ProximalLagrangian:
         if self._is_worth_polishing(state, update):
             update, state = self._polished(state, update)
         update = self._in_refreshed_units(update)
+        # Demand a fourfold fall of the violation per iteration; otherwise the penalty is too small.
         missed = violation > 0.25 * state.violation and violation > self.tol
         return update, replace(
             state,
@@ -192,12 +195,13 @@ class _ProximalLagrangian:
         return 0.1 * state.proximal_weight if state.proximal_weight else _PROXIMAL_WEIGHT
 
     def _continued(self, state: _State, point: EvaluatedPoint, violation: float) -> _State:
-        """Go on with an unfinished inner problem, with more penalty if it leads away from feasibility."""
+        """Continue an unfinished inner problem, with more penalty if it leads away from feasibility."""
         growth = _PENALTY_GROWTH if violation > state.violation else 1.0
         return replace(state, point=point, penalty=growth * state.penalty)
 
     def _violation(self, model: LocalLagrangian, state: _State) -> float:
         """Return the largest violation of feasibility and complementarity together."""
+        # For an inequality max(c, −y/ρ) is 0 exactly if c ≤ 0, y ≥ 0 and c y = 0.
         slack = np.maximum(model.violations, -state.y / state.penalty)
         error = np.where(self.constraints.is_equality, model.violations, slack)
         return float(np.abs(error).max(initial=0.0))
@@ -207,34 +211,13 @@ class _ProximalLagrangian:
         kkt = measure_kkt(self.constraints, point, multipliers, self.units)
         return Update(point, multipliers, penalty=penalty, hessian_products=n_products, kkt=kkt)
 
-    def _least_violation(self, point: EvaluatedPoint) -> _Minimum:
-        """Minimise half the squared violation."""
-        objective = Lagrangian(
-            self.constraints,
-            np.zeros(self.constraints.size),
-            cost_weight=0.0,
-            weights=1.0 / self.units.constraints,
-            penalty=1.0,
-        )
-        return newton_cg(
-            objective,
-            objective.at(point),
-            tol=0.1 * self.tol,
-            step_limit=self.manifold.step_limit,
-            may_escape=True,
-        )
-
     def _restore(self, state: _State) -> _State | tuple[Update, Stop]:
-        """Look for a feasible point; if there is none nearby, say that the problem is infeasible."""
-        minimum = self._least_violation(state.point)
-        if _is_stationary_violation(minimum, self.tol):
-            # Perhaps a maximum or a saddle of the violation: try once from beside it.
-            beside = self._least_violation(self._beside(minimum.model.point))
-            minimum = min(minimum, beside, key=lambda found: found.model.value)
+        """Restart from a feasible point; if there is none nearby, stop as infeasible."""
+        minimum = seek_feasible(self.constraints, self.units, state.point, self.tol)
         model = minimum.model
-        if _is_stationary_violation(minimum, self.tol):
+        if is_stationary_violation(minimum, self.tol):
             update = self._update(model.point, np.zeros_like(state.y), state.penalty, minimum.n_products)
-            return update, Stop("infeasible", _INFEASIBLE.format(_left(minimum)))
+            return update, Stop("infeasible", _INFEASIBLE.format(remaining_violation(minimum)))
         return replace(
             state,
             point=model.point,
@@ -244,15 +227,14 @@ class _ProximalLagrangian:
             restorations=state.restorations + 1,
         )
 
-    def _beside(self, point: EvaluatedPoint) -> EvaluatedPoint:
-        frame = point.frame
-        c = frame.random(np.random.default_rng(0))
-        return self.constraints.evaluate(frame.move((0.1 * frame.unit / frame.norm(c)) * c))
-
     def _after_escape(self, state: _State, minimum: _Minimum) -> _State | Stop:
-        """Tell an unbounded problem from a penalty that was too weak to hold the iterate."""
+        """Stop if the problem is unbounded; otherwise raise the penalty, which was too weak."""
         escaped = minimum.model.point
-        feasible = (self._least_violation(escaped) if self.constraints.size else minimum).model
+        back = minimum
+        if self.constraints.size:
+            back = least_violation(self.constraints, self.units, escaped, self.tol)
+        feasible = back.model
+        # Unbounded: a feasible point near the escaped one keeps at least half of the fall of the cost.
         satisfied = float(np.abs(feasible.estimates).max(initial=0.0)) <= math.sqrt(self.tol)
         fall = state.point.cost - escaped.cost
         kept = state.point.cost - feasible.point.cost
@@ -268,39 +250,28 @@ class _ProximalLagrangian:
         )
 
 
-def _left(minimum: _Minimum) -> float:
-    """Return the largest violation that is left."""
-    return float(np.abs(minimum.model.estimates).max(initial=0.0))
-
-
-def _is_stationary_violation(minimum: _Minimum, tol: float) -> bool:
-    """Tell whether a violation is left that no small step reduces."""
-    left, model = _left(minimum), minimum.model
-    return left > 10.0 * tol and model.frame.norm(model.gradient) < _CONSISTENT * left
-
-
 def _worst(update: Update) -> float:
     assert update.kkt is not None
     return update.kkt.worst
 
 
 _NO_PROGRESS = (
-    "No further progress: the best KKT residual is {:.2g}. The tolerance may be below what rounding errors "
-    "allow, or the problem may lack regularity; try a larger `tol` or another start."
+    "No further progress: the best KKT residual is {:.2g}. Rounding errors may not allow a smaller one, or "
+    "the gradients of the active constraints may be dependent. Try a larger `tol` or another start."
 )
 _BLOCKED = (
     "Stuck at the edge of where cost or constraints are defined: the best KKT residual is {:.2g}. Start "
     "further inside, or extend the functions beyond the edge."
 )
 _INFEASIBLE = (
-    "Stopped at a stationary point of the violation, where it is {:.2g} (scaled): no feasible point is near. "
-    "Relax the constraints, or try another start if the problem is not convex."
+    "No feasible point is near: no small step reduces the violation, which is {:.2g} (scaled). Relax the "
+    "constraints or, if the problem is not convex, try another start."
 )
 _UNBOUNDED = (
-    "The cost falls without bound along feasible points. Add the constraint that is missing, or check the "
-    "sign of the cost."
+    "The cost falls without bound along feasible points. Add the missing constraint, or check the sign of "
+    "the cost."
 )
 _ESCAPED = (
-    "The iterates ran away again and again, however large the penalty. Start closer to the feasible set, or "
-    "bound the cost from below."
+    "The iterates ran away several times, although the penalty was raised each time. Start closer to the "
+    "feasible set, or bound the cost from below."
 )

@@ -1,4 +1,4 @@
-"""What a solve gives back."""
+"""What a solve returns, and what it shows to callbacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from geodual.arrays import Array
-from geodual.manifolds.base import Point
+from geodual.manifolds.frame import Point
 
 from .history import History
 from .kkt import KKT
@@ -20,26 +20,47 @@ Status = Literal["converged", "max_iterations", "infeasible", "unbounded", "brea
 
 @dataclass(frozen=True)
 class Iterate:
-    """A solver's state after an iteration; callbacks receive it.
+    """The state of a solve after an iteration, as callbacks receive it.
 
     Attributes
     ----------
     iteration : int
-        Number of iterations done; 0 is the start.
+        Number of the iteration; 0 is the start.
     x : Point
         The point.
     cost : float
         f(x).
-    multipliers, equality_multipliers : array
-        λ ≥ 0 of the inequalities and those of the equalities, all blocks in order.
+    multipliers : array of shape (n_inequalities,)
+        λ ≥ 0 of the inequalities, all blocks in order.
+    equality_multipliers : array of shape (n_equalities,)
+        Multipliers of the equalities, all blocks in order.
     kkt : KKT
-        The optimality residual of (x, λ).
+        The optimality residual at (x, λ).
     step_size : float
-        η of Algorithm 1; NaN under other methods.
+        η of Algorithm 1; NaN for methods without one.
     penalty : float
-        ρ of the default method; NaN under other methods.
+        ρ of an augmented Lagrangian; NaN for methods without one.
     hessian_products : int
-        Hessian products spent in this iteration.
+        Number of Hessian products in this iteration.
+
+    See Also
+    --------
+    minimize : Its `callback` is called with an `Iterate` after every iteration.
+
+    Examples
+    --------
+    Stop a solve early, at a KKT residual of 1e-3:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import SPD
+    >>> from geodual.optimize import Iterate, Problem, minimize
+    >>> problem = Problem(SPD(2), lambda x: np.trace(x) - np.linalg.slogdet(x)[1],
+    ...                   gradient=lambda x: np.eye(2) - np.linalg.inv(x))
+    >>> def good_enough(iterate: Iterate) -> bool:
+    ...     return iterate.kkt.worst < 1e-3
+    >>> result = minimize(problem, np.diag([2.0, 5.0]), method="primal-dual", callback=good_enough)
+    >>> result.status, bool(1e-8 < result.kkt.worst < 1e-3)
+    ('stopped', True)
     """
 
     iteration: int
@@ -55,7 +76,7 @@ class Iterate:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The outcome of `minimize`.
+    """The outcome of `minimize`: a point, its multipliers, and how close they are to optimal.
 
     Attributes
     ----------
@@ -63,24 +84,56 @@ class Result:
         The last iterate.
     cost : float
         f(x).
-    multipliers, equality_multipliers : array
-        λ ≥ 0 of the inequalities and those of the equalities, all blocks in order.
+    multipliers : array of shape (n_inequalities,)
+        λ ≥ 0 of the inequalities, all blocks in order.
+    equality_multipliers : array of shape (n_equalities,)
+        Multipliers of the equalities, all blocks in order.
     kkt : KKT
-        Parts `stationarity`, `feasibility`, `complementarity` of the optimality residual.
+        The optimality residual: its parts are `stationarity`, `feasibility` and `complementarity`.
     status : str
         "converged", "max_iterations", "infeasible", "unbounded", "breakdown", or "stopped" (by a callback).
+    success : bool
+        Whether the status is "converged".
     message : str
-        The status in words, with what to do about it.
+        The status in words, with a remedy if the solve failed.
     n_iter : int
-        Iterations.
+        Number of iterations.
     history : History
-        Every iteration, the start included.
+        Every iteration, including the start.
     tol : float
-        The tolerance asked for.
-    best_x, best_cost : Point, float
-        The iterate x₁ … x_T of lowest cost, which Theorem 1 speaks of. It may be infeasible.
-    dual_average : array or None
-        Σ ηₜ λₜ / Σ ηₜ of Algorithm 1, inequalities first and equalities after them; None for other methods.
+        The requested tolerance.
+    best_x : Point
+        The iterate of lowest cost among x₁, …, x_T, which Theorem 1 is about. It may be infeasible.
+    best_cost : float
+        f(best_x).
+    dual_average : array of shape (n_inequalities + n_equalities,) or None
+        Σ ηₜ λₜ / Σ ηₜ of Algorithm 1, inequalities first; None for other methods.
+
+    See Also
+    --------
+    minimize : Returns a `Result`.
+    KKT : The parts of the optimality residual.
+
+    Examples
+    --------
+    The point of the unit disc closest to (2, 0):
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import Problem, minimize
+    >>> target = np.array([2.0, 0.0])
+    >>> problem = Problem(
+    ...     Euclidean(2),
+    ...     cost=lambda x: 0.5 * np.sum((x - target) ** 2),
+    ...     gradient=lambda x: x - target,
+    ...     inequalities=lambda x: 0.5 * (x @ x - 1.0),
+    ...     jacobian_product=lambda x, w: w[0] * x,
+    ... )
+    >>> result = minimize(problem, np.zeros(2))
+    >>> result.success, np.round(result.x, 6).tolist(), np.round(result.multipliers, 6).tolist()
+    (True, [1.0, 0.0], [1.0])
+    >>> result.kkt.worst <= result.tol
+    True
     """
 
     x: Point = field(repr=False)
@@ -103,7 +156,7 @@ class Result:
         return self.status == "converged"
 
     def _repr_html_(self) -> str:
-        """Return status, message and the last iterations, for notebooks."""
+        """Return the status, the message and the last iterations as HTML, for notebooks."""
         words = f"<b>{escape(self.status)}</b> after {self.n_iter} iterations: {escape(self.message)}"
         return f"<p>{words}</p>{self.history[-5:]._repr_html_()}"
 

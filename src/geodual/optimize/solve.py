@@ -1,4 +1,4 @@
-"""`minimize`: check the input, run a method, watch it, and report."""
+"""`minimize`: check the input, run a method, and return the result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from geodual.manifolds.base import Point, Vector
+from geodual.manifolds.frame import Point, Vector
 from geodual.threads import blas_threads_for, product_operations
 
 from .constraint_vector import ConstraintVector, EvaluatedPoint
@@ -29,7 +29,10 @@ def minimize(
     verbose: int = 0,
     **options: Any,
 ) -> Result:
-    """Minimise a cost over a manifold under constraints.
+    """Minimise f(x) over a manifold subject to h(x) ≤ 0 and g(x) = 0.
+
+    Every solve ends in a certificate (all parts of the KKT residual at most `tol`) or in another status with
+    a message that says what to do.
 
     Parameters
     ----------
@@ -38,29 +41,47 @@ def minimize(
     x0 : Point
         Start on the manifold; it need not satisfy the constraints.
     method : str or callable
-        "proximal-lagrangian" (the default: fast and to high accuracy), "primal-dual" (Algorithm 1 of the
-        paper), "primal-dual-linearized" (its proximal step replaced by a gradient step), or a method of your
-        own: ``method(constraints, start, **options)`` that yields an `Update` per step.
+        "proximal-lagrangian" (Rockafellar's proximal method of multipliers with a Newton polish: fast and
+        accurate), "primal-dual" (Algorithm 1 of the paper), "primal-dual-linearized" (Algorithm 1 with a
+        gradient step in place of the proximal step), or your own function
+        ``method(constraints, start, **options)``, which yields one `Update` per step.
     tol : float
         Bound on every part of the KKT residual.
     max_iter : int, optional
-        Bound on the iterations. By default 200, 1,000 and 10,000 for the methods above in their order, and
-        1,000 for your own.
+        Largest number of iterations. The default is 200 for "proximal-lagrangian", 1,000 for "primal-dual",
+        10,000 for "primal-dual-linearized", and 1,000 for your own method.
     callback : callable, optional
         Called with an `Iterate` after every iteration; the solve stops if it returns True.
     verbose : int
-        1 prints a line an iteration.
+        1 prints one line per iteration.
     **options
-        Of Algorithm 1: `alpha` (α of eq. (2), 0 by default) and `step` ("sqrt" for 1/√(t+1), the default, a
-        number, or a function of t); of the linearised one also `exponential` (step along geodesics). Those of
-        your own method.
+        Options of the method. Both forms of Algorithm 1 have `alpha` (α of eq. (2), default 0) and `step`
+        (ηₜ: "sqrt" for 1/√(t+1), the default, a number, or a function of t). The linearised form also has
+        `exponential` (True steps along geodesics). Your own method has its own.
 
     Returns
     -------
     Result
+        The last iterate, its multipliers, the certificate, the status and the history.
+
+    See Also
+    --------
+    Problem : How to state a problem.
+    check_gradient : Check derivatives written by hand, before the first solve.
+    Update : What a method of your own yields; `docs/add_a_method.md` is a guide.
+
+    References
+    ----------
+    R. T. Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm in convex
+    programming", Mathematics of Operations Research 1(2), 1976.
+
+    S. Wang, B. Zhu, L. Ma, Y. Qi, "A Riemannian primal-dual algorithm based on proximal operator and its
+    application in metric learning".
 
     Examples
     --------
+    The positive definite matrix of largest determinant with trace at most 6:
+
     >>> import numpy as np
     >>> from geodual.manifolds import SPD
     >>> from geodual.optimize import Problem, minimize
@@ -77,10 +98,12 @@ def minimize(
     """
     chosen = choose_method(method)
     if not 0.0 < tol < np.inf:
-        raise ValueError(f"`tol` must be positive and finite, got {tol}.")
+        raise ValueError(f"`tol` must be positive and finite, got {tol}; try 1e-8.")
     if max_iter is not None and not max_iter >= 0:
-        raise ValueError(f"`max_iter` must not be negative, got {max_iter}.")
+        raise ValueError(f"`max_iter` must not be negative, got {max_iter}; leave it out for the default.")
+    # A copy, so that the result does not change if the user writes to `x0` later.
     x0 = _copied(problem.manifold.check_point(x0))
+    # Trial points may overflow; solvers recognise and reject them, so numpy need not warn.
     with np.errstate(all="ignore"), blas_threads_for(_largest_product(x0)):
         constraints, start = _check_start(problem, x0)
         units = measure_units(constraints, start)
@@ -91,13 +114,14 @@ def minimize(
 
 
 def _copied(x: Point) -> Point:
+    # Points of pymanopt may be sequences of their own kind, which only pymanopt can build.
     if isinstance(x, (tuple, list)):
         return type(x)(map(_copied, x)) if type(x) in (tuple, list) else x
     return np.array(x) if isinstance(x, np.ndarray) else x
 
 
 def _largest_product(x: Point) -> float:
-    """Return the operations of a product of two matrices with as many entries as the largest part of `x`."""
+    """Return the operations to multiply two square matrices of the size of the largest part of `x`."""
     if isinstance(x, (tuple, list)):
         return max(map(_largest_product, x))
     n = round(np.sqrt(np.size(x)))
@@ -105,10 +129,10 @@ def _largest_product(x: Point) -> float:
 
 
 def _check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, EvaluatedPoint]:
-    """Return the constraints as one vector and all values at `x0`; raise if any is not finite."""
+    """Return the constraints as one vector and the evaluated start; raise if a value is not finite."""
     constraints = ConstraintVector(problem, x0)
     if np.ndim(problem.cost(x0)) != 0:
-        raise ValueError("The cost must be a number, not an array.")
+        raise ValueError("The cost must be a number, not an array; sum up its entries.")
     point = constraints.evaluate(x0)
     if not np.isfinite(point.cost):
         raise ValueError(f"The cost must be finite at `x0`, got {point.cost}; start where it is defined.")
@@ -129,6 +153,7 @@ def _check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Evaluat
 
 def _check_derivative(derivative: Vector, point: EvaluatedPoint, what: str, call: str) -> None:
     """Raise unless a Euclidean derivative at the start has the structure of a point and is finite."""
+    # Where coordinates are pymanopt's, derivatives may have a structure of their own.
     found, expected = _structure(derivative), _structure(point.x)
     if found != expected and point.frame.orthonormal:
         raise ValueError(f"The {what} has shape {found}, but a point has {expected}; check {call}.")
@@ -139,9 +164,9 @@ def _check_derivative(derivative: Vector, point: EvaluatedPoint, what: str, call
 
 
 def _structure(x: Any) -> Any:
-    """Return the shape of an array, or the tuple of the shapes of its parts."""
+    """Return the shape of an array, or a tuple of the shapes of its parts."""
     return tuple(map(_structure, x)) if isinstance(x, (tuple, list)) else np.shape(x)
 
 
 _RAISE = "raise `max_iter`, or use the default method if this is another one."
-_STALLS = "with `alpha` > 0 the iteration stalls at a violation of αλ*: use alpha=0, or the default method."
+_STALLS = "with `alpha` > 0 the iteration stalls at a violation of αλ*; use alpha=0, or the default method."

@@ -1,4 +1,4 @@
-"""What a method tells the loop that runs it: one update per step, or that it has to stop."""
+"""What a method tells the loop that runs it: one update per step, or a reason to stop."""
 
 from __future__ import annotations
 
@@ -14,24 +14,48 @@ from .result import Status
 
 @dataclass(frozen=True)
 class Update:
-    """A method's iterate after a step: what `minimize` measures, records and shows.
+    """What a method of your own yields after every step; `minimize` measures, records and shows it.
 
-    Attributes
+    Parameters
     ----------
     point : EvaluatedPoint
-        The point, with cost and constraints there.
-    multipliers : array
-        λ of all constraints, inequalities first.
+        The new point with its cost and constraints, from ``constraints.evaluate(x)``.
+    multipliers : array of shape (m,)
+        λ of all m constraints, inequalities first.
     step_size : float
         η of Algorithm 1; NaN for a method without one.
     penalty : float
         ρ of an augmented Lagrangian; NaN for a method without one.
     hessian_products : int
-        Hessian products spent in this step.
+        Number of Hessian products in this step.
     kkt : KKT, optional
         The KKT residual at (x, λ), if the method has measured it already.
-    dual_used : array, optional
-        The λ that the step to x was taken with. Methods that give it get a `dual_average` in the result.
+    dual_used : array of shape (m,), optional
+        The λ that the step to x used. If given, the result has a `dual_average`.
+
+    See Also
+    --------
+    Stop : What a method yields to give up.
+    minimize : Runs the method; `docs/add_a_method.md` is a guide.
+
+    Examples
+    --------
+    Riemannian gradient descent, for problems without constraints:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Sphere
+    >>> from geodual.optimize import Problem, Update, minimize
+    >>> def descend(constraints, start, *, step=0.1):
+    ...     point = start
+    ...     while True:
+    ...         gradient = point.frame.gradient(constraints.problem.gradient(point.x))
+    ...         point = constraints.evaluate(point.frame.move(-step * gradient))
+    ...         yield Update(point, np.zeros(0), step_size=step)
+    >>> A = np.diag([1.0, 2.0, 5.0])
+    >>> problem = Problem(Sphere(3), lambda x: -x @ A @ x, gradient=lambda x: -2.0 * A @ x)
+    >>> result = minimize(problem, np.full(3, 3**-0.5), method=descend, step=0.15)
+    >>> result.status, round(-result.cost, 6)  # the largest eigenvalue of A
+    ('converged', 5.0)
     """
 
     point: EvaluatedPoint
@@ -45,14 +69,31 @@ class Update:
 
 @dataclass(frozen=True)
 class Stop:
-    """A method's reason to give up.
+    """What a method of your own yields to give up; the solve ends with its status and message.
 
-    Attributes
+    Parameters
     ----------
     status : str
         "infeasible", "unbounded" or "breakdown".
     message : str
-        What happened and what the user can do about it.
+        What happened, and what the user can do about it.
+
+    See Also
+    --------
+    Update : What a method yields after a step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import Problem, Stop, minimize
+    >>> def picky(constraints, start):
+    ...     if constraints.size == 0:
+    ...         yield Stop("breakdown", "There are no constraints; use the default method.")
+    >>> problem = Problem(Euclidean(2), lambda x: x @ x, gradient=lambda x: 2.0 * x)
+    >>> result = minimize(problem, np.ones(2), method=picky)
+    >>> result.status, result.message
+    ('breakdown', 'There are no constraints; use the default method.')
     """
 
     status: Status

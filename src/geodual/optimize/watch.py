@@ -1,4 +1,4 @@
-"""The loop around every method: measure, record, print, call back, and decide when it is over."""
+"""The loop around every method: it measures, records, prints, calls back, and decides when to stop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from geodual.arrays import Array
 from geodual.manifolds import NoLogarithmError, NotOnManifoldError
-from geodual.manifolds.base import Point
+from geodual.manifolds.frame import Point
 
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .history import History, Iteration
@@ -19,7 +19,7 @@ from .updates import Stop, Update
 
 
 class Watch:
-    """Follow a method: measure, record, print, call back, and decide when it is over."""
+    """Run a method: measure, record and print its updates, call back, and decide when to stop."""
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class Watch:
         self.step_sum = 0.0
 
     def run(self, start: EvaluatedPoint, updates: Iterator[Update | Stop], max_iter: int) -> Result:
+        """Take updates until the KKT conditions hold, something stops the solve, or the budget runs out."""
         if self.verbose:
             _print(Iteration.header)
         iterate = self._observe(0, Update(start, np.zeros(self.constraints.size)))
@@ -52,6 +53,7 @@ class Watch:
             previous, iterate = iterate, self._observe(iteration, update)
             if not np.isfinite(iterate.kkt.worst):
                 return self._result(previous, "breakdown", _OVERFLOW)
+            # Call back before testing convergence, so that the callback sees the last iterate too.
             stopped = self.callback is not None and bool(self.callback(iterate))
             if iterate.kkt.worst <= self.tol:
                 return self._result(iterate, "converged", "The KKT conditions hold to the tolerance.")
@@ -60,22 +62,25 @@ class Watch:
         return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self.hint))
 
     def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
-        """Pass updates on, but turn points where numbers end into a breakdown."""
+        """Pass updates on, but turn an error of the geometry into a breakdown."""
         for _ in range(max_iter):
-            try:
+            try:  # a method may step so far that a matrix becomes singular
                 update = next(updates, _ENDED)
             except (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError) as error:
-                yield Stop("breakdown", f"The iterates left the manifold: {error}")
+                yield Stop("breakdown", _LEFT.format(error))
                 return
             if not isinstance(update, Update | Stop):
-                raise TypeError(f"A method must yield `Update` or `Stop`, got {type(update).__name__}.")
+                raise TypeError(
+                    f"A method must yield `Update` or `Stop`, got {type(update).__name__}; "
+                    "see docs/add_a_method.md."
+                )
             yield update
             if isinstance(update, Stop):
                 return
 
     def _observe(self, iteration: int, update: Update) -> Iterate:
         lam, point, split = update.multipliers, update.point, self.constraints.n_inequalities
-        kkt = update.kkt or self._measure(point, lam)
+        kkt = update.kkt or self._measure(point, lam)  # methods need not measure it themselves
         spent = (update.step_size, update.penalty, update.hessian_products)
         iterate = Iterate(iteration, point.x, point.cost, lam[:split], lam[split:], kkt, *spent)
         parts = (kkt.stationarity, kkt.feasibility, kkt.complementarity)
@@ -83,6 +88,7 @@ class Watch:
         self.rows.append(row)
         if self.verbose:
             _print(str(row))
+        # Theorem 1 speaks of x₁, …, x_T, so the start does not count.
         if iteration > 0 and -np.inf < point.cost < self.best[0]:
             self.best = (point.cost, point.x)
         if update.dual_used is not None:
@@ -116,22 +122,27 @@ class Watch:
         )
 
 
-_ENDED = Stop("breakdown", "The method ended before the KKT conditions held; it yielded no more updates.")
+_ENDED = Stop(
+    "breakdown",
+    "The method ended before the KKT conditions held: it yielded no more updates. Let it run until stopped.",
+)
+
+_LEFT = "The iterates left the manifold; use smaller steps or another start. The error was: {}"
 
 _NOT_HADAMARD = (
-    " {} is not a Hadamard manifold: this is a local statement, without the guarantees of Theorem 1."
+    " {} is not a Hadamard manifold, so this is a local statement, without the guarantees of Theorem 1."
 )
 
 
 _OVERFLOW = (
-    "Cost, constraints or gradients are no longer finite: the iteration diverged. This is its last finite "
-    "iterate; use smaller steps, or the default method."
+    "The iteration diverged: cost, constraints or gradients are no longer finite. This is the last finite "
+    "iterate. Use smaller steps, or the default method."
 )
 
 
 def _out_of_budget(max_iter: int, iterate: Iterate, hint: str) -> str:
     residual = iterate.kkt.worst
-    return f"The budget of {max_iter} iterations ended at a KKT residual of {residual:.2g}; {hint}"
+    return f"The budget of {max_iter} iterations ran out at a KKT residual of {residual:.2g}; {hint}"
 
 
 def _print(line: str) -> None:

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from ..atomic_file import write_atomically
+from ..run_layout import CHECKPOINTS
 from .decision import Decision
 
 _ARRAYS = ("forecast", "picks", "neighbours", "distances", "returns", "near", "apart")
-OWN_FOLDER = ".finished"  # beside a run, and made for decisions only
 
 
 class Checkpoints:
@@ -44,12 +44,12 @@ class Checkpoints:
                 funds = pd.Index(stored["funds"].tolist(), name="fund", dtype=str)
         except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
-        text["remarks"] = tuple(text["remarks"])
+        text["notes"] = tuple(text["notes"])
         return Decision(day=day, metric=metric, funds=funds, **arrays, **text)
 
     def save(self, decision: Decision) -> None:
         """Keep a decision."""
-        text = {"label": decision.label, "seconds": decision.seconds, "remarks": decision.remarks}
+        text = {"label": decision.label, "seconds": decision.seconds, "notes": decision.notes}
         arrays: dict[str, Any] = {name: getattr(decision, name) for name in _ARRAYS}
         arrays["funds"], arrays["text"] = decision.funds.to_numpy(str), np.array(json.dumps(text))
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ class Checkpoints:
         A folder called `.finished`, which holds nothing else, goes as a whole: what is left in it was made by
         interrupted runs with other settings.
         """
-        shutil.rmtree(self._root if self._root.name == OWN_FOLDER else self._folder, ignore_errors=True)
+        shutil.rmtree(self._root if self._root.name == CHECKPOINTS else self._folder, ignore_errors=True)
         with suppress(OSError):  # others' decisions are kept there
             self._root.rmdir()
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from geodual.arrays import Array
 
-MIN_HISTORY = 120  # values from which on every factor is defined: MACD over 90 days needs most
 _LIMIT = 3.0  # z-scores are cut off here
 
 
@@ -35,7 +34,9 @@ class CrossSection:
     coverage: float
 
 
-def take_cross_section(nav: pd.DataFrame, factors: Array, day: pd.Timestamp) -> CrossSection:
+def take_cross_section(
+    nav: pd.DataFrame, factors: Array, day: pd.Timestamp, values_needed: int
+) -> CrossSection:
     """Return the universe of a day; nothing after that day is looked at.
 
     Parameters
@@ -46,9 +47,11 @@ def take_cross_section(nav: pd.DataFrame, factors: Array, day: pd.Timestamp) -> 
         Those of the day, in the order of the funds of `nav`.
     day : Timestamp
         A row of `nav`.
+    values_needed : int
+        Number of values that a fund must have before every factor is defined.
     """
     known = nav.loc[:day].notna().to_numpy()
-    member = known[-1] & (known.sum(axis=0) >= MIN_HISTORY)
+    member = known[-1] & (known.sum(axis=0) >= values_needed)
     raw = factors[member]
     coverage = float(np.isfinite(raw).mean()) if raw.size else 0.0
     return CrossSection(day, nav.columns[member], standardised(raw), coverage)

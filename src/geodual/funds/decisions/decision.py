@@ -55,7 +55,7 @@ class Decision:
         How the classes were made: "sign" or "median".
     seconds : float
         Time spent.
-    remarks : tuple of str
+    notes : tuple of str
         Warnings of the metric.
     """
 
@@ -71,7 +71,7 @@ class Decision:
     apart: Array
     label: str
     seconds: float
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ def decide(
         apart=apart,
         label=training.label,
         seconds=time.perf_counter() - started,
-        remarks=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+        notes=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
     )
 
 

@@ -12,12 +12,17 @@ import pandas as pd
 
 from geodual.errors import DataError
 
+from ..calendar import rebalance_days
 from ..config import StudyConfig, check_names
+from ..factors.factor import FactorSet
+from ..factors.registry import take_factors
 from ..panel import Panel
-from .named_metrics import NAMES, metric_names, resolve_metrics
+from ..progress import ProgressCallback, ignore_progress
+from ..settings import takes_settings
+from .chosen_metrics import chosen_names, resolve_metrics
+from .decision_days import decision_rows
 from .observations import Observations
-from .rebalance import rebalance_days
-from .walk_forward import Progress, decision_rows, walk_forward
+from .walk_forward import walk_forward
 
 Forecaster = Callable[[Panel, pd.DatetimeIndex], pd.DataFrame]
 """Gives the forecasts of some days from a panel: one row a day, metric and fund, column `forecast`."""
@@ -51,13 +56,14 @@ class LeakageCheck:
         return self.compared > 0 and self.differing == 0
 
 
+@takes_settings()
 def check_leakage(
     panel: Panel,
-    metrics: Any = NAMES,
+    metrics: Any = StudyConfig.metrics,
     *,
     n_days: int = 3,
     forecaster: Forecaster | None = None,
-    progress: Progress = lambda done, total, last: None,
+    progress: ProgressCallback = ignore_progress,
     **settings: Any,
 ) -> tuple[LeakageCheck, ...]:
     """Check that decisions depend on the past only.
@@ -70,26 +76,30 @@ def check_leakage(
     panel : Panel
         Net asset values.
     metrics : sequence of str, or mapping of str to transformer
-        As for `backtest`.
+        Metrics to check: registered names, places such as ``package.module:Class``, or any scikit-learn
+        transformers by name.
     n_days : int
         How many rebalance days to test, spread evenly.
     forecaster : callable, optional
         What to check, if it is not the study itself.
     progress : callable
-        As for `backtest`.
+        Called with the number of checks done, the number of all checks, and a word on the last one.
     **settings
-        Of `StudyConfig`.
+        All other settings of `StudyConfig`.
 
     Returns
     -------
     tuple of LeakageCheck
     """
-    names = metric_names(metrics)
-    config = StudyConfig(metrics=names, **check_names(settings, "check_leakage"))
+    factors, settings = take_factors(settings)
+    config = StudyConfig(metrics=chosen_names(metrics), **check_names(settings, "check_leakage"))
     forecast = forecaster or partial(
-        forecast_days, estimators=resolve_metrics(metrics, config.random_state), config=config
+        forecast_days,
+        estimators=resolve_metrics(metrics, config.random_state),
+        config=config,
+        factors=factors,
     )
-    days = _days_to_test(panel, config, n_days)
+    days = _days_to_test(panel, config, factors, n_days)
     whole = forecast(panel, days)
     checks: list[LeakageCheck] = []
     for day in days:
@@ -97,16 +107,20 @@ def check_leakage(
         expected = whole[whole["date"] <= day]
         for test, changed in (("cut", panel.until(day)), ("garbage", _with_garbage_after(panel, day))):
             checks += _compare(test, day, expected, forecast(changed, earlier))
-            progress(len(checks), 2 * len(days) * len(names), f"{test} after {day.date()}")
+            progress(len(checks), 2 * len(days) * len(config.metrics), f"{test} after {day.date()}")
     return tuple(checks)
 
 
 def forecast_days(
-    panel: Panel, days: pd.DatetimeIndex, estimators: dict[str, Any], config: StudyConfig
+    panel: Panel,
+    days: pd.DatetimeIndex,
+    estimators: dict[str, Any],
+    config: StudyConfig,
+    factors: FactorSet,
 ) -> pd.DataFrame:
     """Return the forecasts that a study makes on some rebalance days: date, metric, fund, forecast."""
     rebalances = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
-    observations = Observations(panel, rebalances)
+    observations = Observations(panel, rebalances, factors)
     rows = [t for t in decision_rows(observations, config, include_last=True) if rebalances[t] in days]
     decisions = walk_forward(observations, estimators, config, rows)
     tables = [
@@ -116,11 +130,11 @@ def forecast_days(
     return pd.concat(tables, ignore_index=True)
 
 
-def _days_to_test(panel: Panel, config: StudyConfig, n_days: int) -> pd.DatetimeIndex:
+def _days_to_test(panel: Panel, config: StudyConfig, factors: FactorSet, n_days: int) -> pd.DatetimeIndex:
     if n_days < 1:
         raise DataError(f"`n_days` must be at least 1, got {n_days}.")
     rebalances = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
-    rows = decision_rows(Observations(panel, rebalances), config)
+    rows = decision_rows(Observations(panel, rebalances, factors), config)
     chosen = np.unique(np.linspace(0, len(rows) - 1, n_days).round().astype(int))
     return rebalances[[rows[i] for i in chosen]]
 

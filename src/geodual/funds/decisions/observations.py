@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from geodual.arrays import Array
-from geodual.errors import DataError
 
-from ..factors.registry import compute_factors
+from ..factors.compute import compute_factors
+from ..factors.factor import FactorSet
 from ..panel import Panel
 from .cross_section import CrossSection, take_cross_section
 
@@ -25,9 +25,9 @@ class Training:
     Attributes
     ----------
     features : array of shape (n, n_factors)
-        Factors at the start of a period, all training periods one below the other.
+        Factors at the start of a holding interval, all training intervals one below the other.
     returns : array of shape (n,)
-        Returns over that period.
+        Returns over that interval.
     classes : array of shape (n,)
         1 for the better ones, 0 for the others.
     label : str
@@ -35,7 +35,7 @@ class Training:
     funds : Index
         Fund of each row.
     latest : array of shape (n,)
-        Whether a row is of the period that ended last.
+        Whether a row is of the interval that ended last.
     """
 
     features: Array
@@ -55,17 +55,17 @@ class Observations:
         Net asset values.
     days : DatetimeIndex
         Rebalance days, rows of the panel.
+    factors : FactorSet
+        What describes the funds.
     """
 
-    def __init__(self, panel: Panel, days: pd.DatetimeIndex) -> None:
-        if not len(days):
-            raise DataError(f"{panel.source}: no decision can be made before the first rebalance day.")
-        self.panel, self.days = panel, days
-        factors = compute_factors(panel, dates=days)
-        self.factor_names = tuple(factors.columns)
-        by_day = factors.to_numpy().reshape(len(days), -1, factors.shape[1])
+    def __init__(self, panel: Panel, days: pd.DatetimeIndex, factors: FactorSet) -> None:
+        self.panel, self.days, self.factors = panel, days, factors
+        table = compute_factors(panel, days, factors)
+        by_day = table.to_numpy().reshape(len(days), panel.nav.shape[1], table.shape[1])
         self.sections = [
-            take_cross_section(panel.nav, raw, day) for raw, day in zip(by_day, days, strict=True)
+            take_cross_section(panel.nav, raw, day, factors.values_needed)
+            for raw, day in zip(by_day, days, strict=True)
         ]
         self._last_known = panel.nav.ffill().loc[days]
         self._n_values = panel.nav.notna().cumsum().loc[days]
@@ -78,38 +78,38 @@ class Observations:
     def returns(self, t: int) -> pd.Series[float]:
         """Return R_t over (q_{t−1}, q_t] of the funds of the universe at its start.
 
-        A fund that closes within the period earned what its last value says, as its holders did.
+        A fund that closes within the interval earned what its last value says, as its holders did.
         """
         funds = self.sections[t - 1].funds
         start, end = (self._last_known.iloc[row][funds] for row in (t - 1, t))
         return end / start - 1.0
 
-    def training(self, t: int, label: str, n_periods: int = 1) -> Training:
-        """Return the training set of the decision on day t: the `n_periods` periods that ended last."""
-        parts = [self._period(s) for s in range(max(t - n_periods, 0) + 1, t + 1)]
+    def training(self, t: int, label: str, n_intervals: int = 1) -> Training:
+        """Return the training set of the decision on day t: the last `n_intervals` holding intervals."""
+        parts = [self._interval(s) for s in range(max(t - n_intervals, 0) + 1, t + 1)]
         features = np.vstack([section.features[rows] for section, rows, _ in parts])
         funds = [section.funds[rows] for section, rows, _ in parts]
-        periods = [returns for _, _, returns in parts]
-        used, classes = _classify(periods, label)
-        latest = np.repeat(np.arange(len(parts)) == len(parts) - 1, [len(returns) for returns in periods])
-        return Training(features, np.concatenate(periods), classes, used, funds[0].append(funds[1:]), latest)
+        returns = [earned for _, _, earned in parts]
+        used, classes = _classify(returns, label)
+        latest = np.repeat(np.arange(len(parts)) == len(parts) - 1, [len(earned) for earned in returns])
+        return Training(features, np.concatenate(returns), classes, used, funds[0].append(funds[1:]), latest)
 
     def seen(self, t: int) -> pd.Series[bool]:
         """Tell which funds of the universe at q_{t−1} had a value in (q_{t−1}, q_t]: only these can teach."""
         funds = self.sections[t - 1].funds
         return self._n_values.iloc[t][funds] > self._n_values.iloc[t - 1][funds]
 
-    def _period(self, s: int) -> tuple[CrossSection, NDArray[np.bool_], Array]:
+    def _interval(self, s: int) -> tuple[CrossSection, NDArray[np.bool_], Array]:
         returns = np.asarray(self.returns(s), dtype=float)
         known = np.asarray(self.seen(s), dtype=bool)
         return self.sections[s - 1], known, returns[known]
 
 
-def _classify(periods: list[Array], label: str) -> tuple[str, NDArray[np.int64]]:
+def _classify(intervals: list[Array], label: str) -> tuple[str, NDArray[np.int64]]:
     """Return how the classes were made and the classes: by sign, unless nearly all funds rose or fell."""
-    rises = np.concatenate([returns > 0.0 for returns in periods])
+    rises = np.concatenate([returns > 0.0 for returns in intervals])
     smaller = min(rises.mean(), 1.0 - rises.mean()) if rises.size else 0.0
     if label == "sign" and smaller >= _SMALLEST_CLASS:
         return "sign", rises.astype(np.int64)
-    above = [returns > np.median(returns) for returns in periods if returns.size]
+    above = [returns > np.median(returns) for returns in intervals if returns.size]
     return "median", np.concatenate([*above, np.zeros(0, dtype=bool)]).astype(np.int64)

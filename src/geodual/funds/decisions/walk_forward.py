@@ -2,64 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
 import joblib
-import pandas as pd
 
 from geodual.errors import DataError
 
 from ..config import StudyConfig
+from ..progress import ProgressCallback, ignore_progress
 from .checkpoints import Checkpoints
-from .cross_section import MIN_HISTORY
 from .decision import Decision, decide
 from .observations import Observations
-
-Progress = Callable[[int, int, str], object]
-"""Called with what is done, what there is to do, and a word on what was done last."""
-
-_FEWEST = 10  # funds to learn from
-
-
-def decision_rows(
-    observations: Observations, config: StudyConfig, *, include_last: bool = False
-) -> list[int]:
-    """Return the positions of the rebalance days on which a decision can be made.
-
-    The last row of the data counts with `include_last` only: nothing can be earned after it.
-    """
-    last_row = observations.panel.nav.index[-1]
-    enough = _enough(config)
-    rows = [
-        t
-        for t in range(1, len(observations.days))
-        if (include_last or observations.days[t] < last_row)
-        and len(observations.sections[t].funds) >= enough
-        and observations.seen(t).sum() >= enough
-    ]
-    if not rows:
-        raise DataError(
-            f"{observations.panel.source}: no decision can be made; it takes {enough} funds with "
-            f"{MIN_HISTORY} values before a {config.frequency} rebalance day, and two such days more."
-        )
-    return rows
-
-
-def _enough(config: StudyConfig) -> int:
-    return max(_FEWEST, config.k + 1)
-
-
-def skipped_days(observations: Observations, config: StudyConfig, rows: list[int]) -> dict[pd.Timestamp, str]:
-    """Return the rebalance days that come late enough for a decision and have none, and why."""
-    days, index, skipped = observations.days, observations.panel.nav.index, {}
-    for t in range(1, len(days)):
-        if t not in rows and index[MIN_HISTORY - 1] <= days[t - 1] and days[t] < index[-1]:
-            known, teaching = len(observations.sections[t].funds), int(observations.seen(t).sum())
-            few = (known, "choose") if known < _enough(config) else (teaching, "learn")
-            skipped[days[t]] = f"{few[0]} funds to {few[1]} from, it takes {_enough(config)}"
-    return skipped
 
 
 def walk_forward(
@@ -70,9 +25,9 @@ def walk_forward(
     *,
     n_jobs: int | None = None,
     checkpoints: Checkpoints | None = None,
-    progress: Progress = lambda done, total, last: None,
+    progress: ProgressCallback = ignore_progress,
 ) -> list[Decision]:
-    """Make every decision, in parallel, from those that are finished already on.
+    """Make all decisions in parallel, skipping those already checkpointed.
 
     Parameters
     ----------
@@ -105,6 +60,7 @@ def walk_forward(
         if found is not None:
             made[t, name] = found
     left = [task for task in tasks if task not in made]
+    # The training set of a day serves all metrics.
     trainings = {
         t: observations.training(t, config.label, config.train_quarters) for t in {t for t, _ in left}
     }

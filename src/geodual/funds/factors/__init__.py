@@ -1,1 +1,1 @@
-"""The 70 factors: their registry, windowed ones and recursive ones."""
+"""Factors: what they are, those of the paper, and how they are computed."""

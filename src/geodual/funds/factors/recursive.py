@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from geodual.arrays import Array
 
 
-class History:
+class GaplessHistory:
     """The values of each fund one after another, and where the decision days are among them.
 
     Parameters
@@ -57,13 +57,13 @@ class History:
         return np.where(row >= 0, x[np.maximum(row, 0), np.arange(x.shape[1])], np.nan)
 
 
-def ema(history: History, w: int) -> Array:
+def ema(history: GaplessHistory, w: int) -> Array:
     """Return EMA_w(P)_t/P_t − 1 with α = 2/(w+1), from the value w−1."""
     nav = history.at_decisions(history.nav)
     return (history.at_decisions(average(history.nav, w)) - nav) / nav
 
 
-def rsi(history: History, w: int) -> Array:
+def rsi(history: GaplessHistory, w: int) -> Array:
     """Return Wilder's relative strength index 100·G/(G+L), from the value w; 0 for a flat fund.
 
     G and L are the rises and falls of P, each smoothed with α = 1/w.
@@ -73,16 +73,25 @@ def rsi(history: History, w: int) -> Array:
     return np.where(gain + loss == 0.0, 0.0, 100.0 * gain / (gain + loss))
 
 
-def macd(history: History, w: int) -> Array:
+def macd(history: GaplessHistory, w: int) -> Array:
     """Return the MACD histogram (DIF − EMA_s(DIF))/P_t with DIF = EMA_f(P) − EMA_w(P), from the value w+s−2.
 
     f = round(12w/26) and s = round(9w/26), in the proportions of the customary 12, 26 and 9. As in TA-Lib,
     the seeds of both averages end at the value w−1.
     """
-    fast, signal = max(2, round(12 * w / 26)), max(1, round(9 * w / 26))
+    fast, signal = max(2, round(12 * w / 26)), _signal_window(w)
     difference = average(history.nav[w - fast :], fast) - average(history.nav, w)
     histogram = difference[signal - 1 :] - average(difference, signal)
     return history.at_decisions(histogram) / history.at_decisions(history.nav)
+
+
+def macd_values_needed(w: int) -> int:
+    """Return the number of values that MACD over w days takes."""
+    return w + _signal_window(w) - 1
+
+
+def _signal_window(w: int) -> int:
+    return max(1, round(9 * w / 26))
 
 
 def average(x: Array, w: int) -> Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from .tables import known_periods
+from geodual.metric.registry import BASELINE, metric_label
+
+from ..evaluation.study_tables import StudyTables
 from .wording import (
     PERIOD_PHRASES,
     TERMS,
@@ -17,13 +18,8 @@ from .wording import (
     format_p,
     format_percent,
     join_words,
-    name_metric,
 )
 
-if TYPE_CHECKING:
-    from ..study import Study
-
-BASELINE = "euclidean"
 _LEVEL = 0.05
 _FEW = 12
 _LEAST = 8  # with fewer values no claim is made
@@ -52,19 +48,15 @@ class Headline:
     notes: tuple[str, ...]
 
 
-def write_headline(study: Study, table: pd.DataFrame, comparisons: pd.DataFrame) -> Headline:
+def write_headline(study: StudyTables) -> Headline:
     """Say which metric did best by mean IC, by how much, and whether that is more than noise.
 
     Parameters
     ----------
-    study : Study
+    study : StudyTables
         A finished study.
-    table : DataFrame
-        Its Table 1.
-    comparisons : DataFrame
-        Its comparisons by period, as `compare_by_period` gives them.
     """
-    periods, frequency = known_periods(study), study.config.frequency
+    periods, frequency, table = study.known_periods, study.config.frequency, study.table()
     if not periods:
         sentence = f"No {TERMS[frequency]} with a forecast is over yet, so no metric can be judged."
         return Headline("both", "", sentence, ())
@@ -76,10 +68,10 @@ def write_headline(study: Study, table: pd.DataFrame, comparisons: pd.DataFrame)
     n = int(rows["n"][best])
     mean, phrase, terms = format_number(means[best]), PERIOD_PHRASES[period], count_terms(n, frequency)
     if len(order) == 1:
-        sentence = f"{phrase} {name_metric(best)} had a mean IC of {mean} over {terms}."
+        sentence = f"{phrase} {metric_label(best)} had a mean IC of {mean} over {terms}."
     else:
-        lead = _describe_lead(order, pd.DataFrame(comparisons.loc[period]))
-        sentence = f"{phrase} {name_metric(best)} did best, with a mean IC of {mean} over {terms}: {lead}."
+        lead = _describe_lead(order, pd.DataFrame(study.comparisons_by_period.loc[period]))
+        sentence = f"{phrase} {metric_label(best)} did best, with a mean IC of {mean} over {terms}: {lead}."
     notes = [
         *([] if period == "test" else [_explain_missing_test(study)]),
         _judge_ic(rows.T[best]),
@@ -101,7 +93,7 @@ def _describe_lead(order: list[str], comparisons: pd.DataFrame) -> str:
     if second == BASELINE:
         roles[second] = "the next best and the plain distance"
     leads = [
-        f"{format_number(difference)} above {name_metric(rival)} ({roles[rival]})"
+        f"{format_number(difference)} above {metric_label(rival)} ({roles[rival]})"
         for rival, difference in zip(rivals, differences, strict=True)
     ]
     return f"{join_words(leads)}, {_judge(rivals, p_values, len(comparisons)) if n >= _LEAST else _TOO_SHORT}"
@@ -124,7 +116,7 @@ def _judge(rivals: list[str], p_values: tuple[float, ...], n_tests: int) -> str:
     if len(clear) == len(rivals):
         return f"which is more than noise ({evidence})"
     if clear:
-        return f"of which only the lead over {name_metric(clear[0])} is more than noise ({evidence})"
+        return f"of which only the lead over {metric_label(clear[0])} is more than noise ({evidence})"
     return f"which is no more than noise could give ({evidence})"
 
 
@@ -133,7 +125,7 @@ def _show_p(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def _explain_missing_test(study: Study) -> str:
+def _explain_missing_test(study: StudyTables) -> str:
     return (
         f"There is no test period: no return that is over begins on {study.config.test_start} or later. "
         "All figures are from the period on which choices may have been made."
@@ -150,15 +142,15 @@ def _judge_ic(row: pd.Series[float]) -> str:
     return f"Its IC {verdict} from zero: 95 % interval {interval}, t = {format_number(row['t'], 1)}."
 
 
-def _compare_with_validation(table: pd.DataFrame, best: str, periods: list[str]) -> list[str]:
+def _compare_with_validation(table: pd.DataFrame, best: str, periods: tuple[str, ...]) -> list[str]:
     """Return a note if another metric led on the validation period."""
-    if periods != ["validation", "test", "both"]:
+    if periods != ("validation", "test", "both"):
         return []
     first = str(table.loc["validation"]["ic_mean"].idxmax())
-    return [] if first == best else [f"On the validation period {name_metric(first)} was first instead."]
+    return [] if first == best else [f"On the validation period {metric_label(first)} was first instead."]
 
 
-def _report_returns(rows: pd.DataFrame, best: str, study: Study) -> str:
+def _report_returns(rows: pd.DataFrame, best: str, study: StudyTables) -> str:
     """Return what the portfolio of the best metric earned, against the index and the best earner."""
     returns = rows["annual_return"]
     if pd.isna(returns[best]):
@@ -173,7 +165,7 @@ def _report_returns(rows: pd.DataFrame, best: str, study: Study) -> str:
     earner = str(returns.drop("index").idxmax())
     if earner == best:
         return f"{text}."
-    return f"{text}; {name_metric(earner)} earned most, {format_percent(returns[earner])}."
+    return f"{text}; {metric_label(earner)} earned most, {format_percent(returns[earner])}."
 
 
 def _warn_of_few(n: int, frequency: str) -> list[str]:

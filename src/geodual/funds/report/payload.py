@@ -5,50 +5,47 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..figures import colour_map
-from .tables import Tables
-from .wording import name_factor, name_metric
+from geodual.metric.registry import metric_label
 
-if TYPE_CHECKING:
-    from ..study import Study
+from ..evaluation.study_tables import StudyTables
+from .plots import colour_map
+from .wording import name_factor
 
 _KEY = ["date", "metric", "fund"]
 _SIGNIFICANT = 5
 
 
-def make_payload(study: Study, tables: Tables, best: str) -> str:
+def make_payload(study: StudyTables, best: str) -> str:
     """Return the data of the page as JSON that is safe inside a script element.
 
     Parameters
     ----------
-    study : Study
+    study : StudyTables
         A finished study.
-    tables : Tables
-        What was computed from it.
     best : str
         The metric whose picks are shown first, or "".
     """
     metrics = list(study.config.metrics)
     payload = {
         "metrics": metrics,
-        "names": {name: name_metric(name) for name in metrics} | {"index": study.index_name},
+        "names": {name: metric_label(name) for name in metrics} | {"index": study.index_name},
         "colours": colour_map(metrics),
         "testStart": study.config.test_start,
         "testDecision": _first_test_decision(study),
         "best": best or metrics[-1],
-        "csv": _csv_texts(study, tables),
+        "csv": _csv_texts(study),
         "reasons": _pick_reasons(study),
     }
     text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
 
 
-def _first_test_decision(study: Study) -> str | None:
+def _first_test_decision(study: StudyTables) -> str | None:
     """Return the day half-way between the last decision about the validation period and the next, if any."""
     before, after = study.decided("validation"), study.decided("test")
     if not len(before) or not len(after):
@@ -56,21 +53,21 @@ def _first_test_decision(study: Study) -> str | None:
     return f"{before[-1] + (after[0] - before[-1]) / 2:%Y-%m-%d}"
 
 
-def _csv_texts(study: Study, tables: Tables) -> dict[str, str]:
+def _csv_texts(study: StudyTables) -> dict[str, str]:
     """Return the tables by name; those that a run folder has too are the same to the byte."""
     with_index = {
-        "table1": tables.table1,
+        "table1": study.table(),
         "equity": study.equity,
-        "rolling_drawdown": tables.rolling,
-        "annual_returns": tables.annual_returns,
+        "rolling_drawdown": study.rolling_drawdowns,
+        "annual_returns": study.annual_returns(),
         "ic": study.ic,
         "ic_cumulated": study.ic.cumsum(),
-        "quantile_returns": tables.fifths,
-        "comparisons_by_period": tables.comparisons,
-        "costs": tables.costs,
+        "quantile_returns": study.fifths,
+        "comparisons_by_period": study.comparisons_by_period,
+        "costs": study.costs,
     }
     without = {
-        "worst_drawdowns": tables.drawdowns,
+        "worst_drawdowns": study.drawdowns,
         "universe": study.universe,
         "holdings": study.holdings,
         "findings": pd.DataFrame(list(map(asdict, study.findings))),
@@ -81,7 +78,7 @@ def _csv_texts(study: Study, tables: Tables) -> dict[str, str]:
     }
 
 
-def _pick_reasons(study: Study) -> dict[str, Any]:
+def _pick_reasons(study: StudyTables) -> dict[str, Any]:
     """Return for each row of `holdings`, in its order, its rank afterwards, its neighbours and its factors.
 
     Funds and factors are given by their place in a list of names, each row's list of them flat: neighbour,
@@ -97,7 +94,7 @@ def _pick_reasons(study: Study) -> dict[str, Any]:
     )
     return {
         "funds": funds.tolist(),
-        "factors": [name_factor(name) for name in factors],
+        "factors": [name_factor(name, study.factor_labels) for name in factors],
         "ranks": _ranks_afterwards(study),
         "neighbours": _by_row(neighbours, holdings, ["name", "distance", "earned"]),
         **{
@@ -107,7 +104,7 @@ def _pick_reasons(study: Study) -> dict[str, Any]:
     }
 
 
-def _ranks_afterwards(study: Study) -> list[list[int] | None]:
+def _ranks_afterwards(study: StudyTables) -> list[list[int] | None]:
     """Return the rank of each holding's realised return among all funds of the day, and their number."""
     every = study.predictions.drop_duplicates(["date", "fund"])[["date", "fund", "realised"]]
     by_day = every.groupby("date")["realised"]

@@ -14,42 +14,37 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
 
 from ..atomic_file import write_atomically
+from ..evaluation.study_tables import StudyTables
 from . import result_sections as results
 from . import study_sections as parts
 from . import trading_sections as trading
 from .headline import Headline, write_headline
 from .payload import make_payload
-from .tables import collect_tables
 from .wording import TERMS, count_terms, format_number
-
-if TYPE_CHECKING:
-    from ..study import Study
 
 _SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "charts.js", "picks.js")
 
 
-def render_report(study: Study) -> str:
+def render_report(study: StudyTables) -> str:
     """Return the report of a study as one HTML document; the same study gives the same text.
 
     Parameters
     ----------
-    study : Study
+    study : StudyTables
         A finished study.
     """
-    tables = collect_tables(study)
-    headline = write_headline(study, tables.table1, tables.comparisons)
+    headline = write_headline(study)
     sections = (
-        results.show_table1(study, tables, headline),
+        results.show_table1(study, headline),
         results.show_performance(study),
-        results.show_annual_returns(study, tables),
+        results.show_annual_returns(study),
         results.show_ic(study),
-        results.show_fifths(study, tables),
-        results.show_comparisons(study, tables, headline),
-        trading.show_costs(study, tables),
-        trading.show_drawdowns(study, tables),
+        results.show_fifths(study),
+        results.show_comparisons(study, headline),
+        trading.show_costs(study),
+        trading.show_drawdowns(study),
         parts.show_picks(study),
         parts.show_data(study),
         parts.show_configuration(study),
@@ -63,17 +58,17 @@ def render_report(study: Study) -> str:
         facts=_facts(study),
         headline=_show_headline(headline),
         sections="\n\n".join(section for section in sections if section),
-        data=make_payload(study, tables, headline.best),
+        data=make_payload(study, headline.best),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
 
 
-def write_report(study: Study, path: str | Path) -> Path:
+def write_report(study: StudyTables, path: str | Path) -> Path:
     """Write the report of a study, whole or not at all.
 
     Parameters
     ----------
-    study : Study
+    study : StudyTables
         A finished study.
     path : path
         The HTML file to make or replace.
@@ -98,7 +93,7 @@ def _show_headline(headline: Headline) -> str:
     return f'<p class="headline">{escape(headline.sentence)}</p>\n<ul class="notes">{notes}</ul>'
 
 
-def _facts(study: Study) -> str:
+def _facts(study: StudyTables) -> str:
     """Return the study in a few words, for the top of the page."""
     days, funds, config = study.equity.index, study.universe["funds"], study.config
     facts = (

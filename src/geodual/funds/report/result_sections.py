@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
+from geodual.metric.registry import metric_label
+
+from ..evaluation.forecast_tables import FIFTHS
+from ..evaluation.study_tables import StudyTables
 from .headline import Headline
 from .html_table import Column, make_table
 from .markup import (
@@ -17,7 +20,6 @@ from .markup import (
     make_section,
     make_tabs,
 )
-from .tables import FIFTHS, Tables
 from .wording import (
     PERIOD_TITLES,
     TERMS,
@@ -27,11 +29,7 @@ from .wording import (
     format_percent,
     join_words,
     name_curve,
-    name_metric,
 )
-
-if TYPE_CHECKING:
-    from ..study import Study
 
 _two = partial(format_number, digits=2)
 _whole = partial(format_number, digits=0)
@@ -57,14 +55,14 @@ _TABLE1 = (
 )
 
 
-def show_table1(study: Study, tables: Tables, headline: Headline) -> str:
+def show_table1(study: StudyTables, headline: Headline) -> str:
     """Return Table 1, one panel a period."""
     columns = (Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"), *_TABLE1)
     panels = {
         PERIOD_TITLES[period]: make_table(
-            tables.table1.loc[period].reset_index(), columns, f"Table 1, {_span(study, period)}"
+            study.table().loc[period].reset_index(), columns, f"Table 1, {_span(study, period)}"
         )
-        for period in tables.periods or ["both"]
+        for period in study.known_periods or ["both"]
     }
     lead = (
         "How well each metric's forecasts ranked the funds (IC), and what a portfolio of its best "
@@ -76,13 +74,13 @@ def show_table1(study: Study, tables: Tables, headline: Headline) -> str:
     )
 
 
-def _span(study: Study, period: str) -> str:
+def _span(study: StudyTables, period: str) -> str:
     decided = study.decided(period)
     days = f", rebalances {decided[0]:%Y-%m-%d} to {decided[-1]:%Y-%m-%d}" if len(decided) else ""
     return {"both": "both periods"}.get(period, f"{period} period") + days
 
 
-def show_performance(study: Study) -> str:
+def show_performance(study: StudyTables) -> str:
     """Return Figure 1: accumulated returns, and one-year rolling drawdowns below."""
     name = partial(name_curve, study.index_name)
     last = study.equity.iloc[-1] - 1.0
@@ -108,9 +106,9 @@ def show_performance(study: Study) -> str:
     )
 
 
-def show_annual_returns(study: Study, tables: Tables) -> str:
+def show_annual_returns(study: StudyTables) -> str:
     """Return Figure 2: the returns of calendar years."""
-    name, returns = partial(name_curve, study.index_name), tables.annual_returns
+    name, returns = partial(name_curve, study.index_name), study.annual_returns()
     columns = [
         Column("year", "Year", str, kind="text"),
         *(Column(str(key), name(key), format_percent) for key in returns.columns),
@@ -132,12 +130,12 @@ def show_annual_returns(study: Study, tables: Tables) -> str:
     )
 
 
-def show_ic(study: Study) -> str:
+def show_ic(study: StudyTables) -> str:
     """Return the information coefficients by rebalance, and cumulated."""
     term = TERMS[study.config.frequency]
     columns = [
         Column("date", "Rebalance", format_day, kind="text"),
-        *(Column(name, name_metric(name), format_number) for name in study.config.metrics),
+        *(Column(name, metric_label(name), format_number) for name in study.config.metrics),
     ]
     plots = (
         Plot("ic", f"Line chart of the information coefficient of each {term}, by metric."),
@@ -164,12 +162,12 @@ def show_ic(study: Study) -> str:
     )
 
 
-def show_fifths(study: Study, tables: Tables) -> str:
+def show_fifths(study: StudyTables) -> str:
     """Return the realised returns by fifth of the forecasts, and whether they rise."""
-    if not tables.periods:
+    if not study.known_periods:
         return ""
-    both = tables.fifths.loc["both"]
-    rising = [name_metric(str(name)) for name in both.index[both["rising"]]]
+    both = study.fifths.loc["both"]
+    rising = [metric_label(str(name)) for name in both.index[both["rising"]]]
     which = (
         "all metrics" if len(rising) == len(both) else f"{join_words(rising)} only" if rising else "no metric"
     )
@@ -179,13 +177,13 @@ def show_fifths(study: Study, tables: Tables) -> str:
         f"study; bars of a forecast that ranks well rise. {verdict}."
     )
     columns = [
-        Column("metric", "Metric", lambda name: name_metric(str(name)), kind="text"),
+        Column("metric", "Metric", lambda name: metric_label(str(name)), kind="text"),
         Column("period", "Period", lambda period: PERIOD_TITLES[period], kind="text"),
         *(Column(str(fifth), _fifth_title(fifth), format_percent) for fifth in FIFTHS),
         Column("spread", "Best − worst", format_percent),
         Column("rising", "Rising", lambda value: "yes" if value else "no", kind="text"),
     ]
-    table = make_table(tables.fifths.reset_index(), columns, "Mean realised return by fifth of the forecasts")
+    table = make_table(study.fifths.reset_index(), columns, "Mean realised return by fifth of the forecasts")
     return make_section(
         "fifths",
         "Returns by fifth of the forecasts",
@@ -200,13 +198,13 @@ def _fifth_title(fifth: int) -> str:
     return {FIFTHS[0]: f"{fifth} (worst)", FIFTHS[-1]: f"{fifth} (best)"}.get(fifth, str(fifth))
 
 
-def show_comparisons(study: Study, tables: Tables, headline: Headline) -> str:
+def show_comparisons(study: StudyTables, headline: Headline) -> str:
     """Return the paired differences of the ICs, one panel a period."""
-    if tables.comparisons.empty:
+    if study.comparisons_by_period.empty:
         return ""
     columns = (
-        Column("metric", "Metric", lambda name: name_metric(str(name)), kind="text"),
-        Column("against", "Against", lambda name: name_metric(str(name)), kind="text"),
+        Column("metric", "Metric", lambda name: metric_label(str(name)), kind="text"),
+        Column("against", "Against", lambda name: metric_label(str(name)), kind="text"),
         Column("difference", "Difference of IC", format_number),
         Column("low", "95 % low", format_number),
         Column("high", "95 % high", format_number),
@@ -217,11 +215,11 @@ def show_comparisons(study: Study, tables: Tables, headline: Headline) -> str:
     )
     panels = {
         PERIOD_TITLES[period]: make_table(
-            tables.comparisons.loc[period].reset_index(),
+            study.comparisons_by_period.loc[period].reset_index(),
             columns,
             f"Paired differences of the IC, {_span(study, period)}",
         )
-        for period in tables.periods
+        for period in study.known_periods
     }
     lead = (
         "The ICs of two metrics on the same rebalances, subtracted. A difference is called more than noise "

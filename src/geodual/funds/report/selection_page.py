@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from geodual.metric.registry import metric_label
+
+from ..evaluation.selection_tables import SelectionTables
 from .html_table import Column, make_table
 from .markup import make_details, make_paragraph, make_section
 from .render import content_policy, read_asset, write_page
-from .wording import SHARES, VIEWS, format_day, format_number, format_percent, name_factor, name_metric
-
-if TYPE_CHECKING:
-    from ..selection import Selection
+from .wording import SHARES, VIEWS, format_day, format_number, format_percent, name_factor
 
 
-def render_selection(selection: Selection) -> str:
+def render_selection(selection: SelectionTables) -> str:
     """Return the page of a selection as one HTML document without scripts.
 
     Parameters
     ----------
-    selection : Selection
+    selection : SelectionTables
         What `select` gave.
     """
-    title = f"Picks of {name_metric(selection.metric)} on {selection.as_of:%Y-%m-%d}"
+    title = f"Picks of {metric_label(selection.metric)} on {selection.as_of:%Y-%m-%d}"
     style = read_asset("style.css")
     sections = [
-        *(make_paragraph(remark) for remark in selection.remarks),
+        *(make_paragraph(note) for note in selection.notes),
         _show_picks(selection),
         _show_reasons(selection),
         _show_left_out(selection),
@@ -49,12 +49,12 @@ def render_selection(selection: Selection) -> str:
     )
 
 
-def write_selection(selection: Selection, path: str | Path) -> Path:
+def write_selection(selection: SelectionTables, path: str | Path) -> Path:
     """Write the page of a selection, whole or not at all.
 
     Parameters
     ----------
-    selection : Selection
+    selection : SelectionTables
         What `select` gave.
     path : path
         The HTML file to make or replace.
@@ -67,7 +67,7 @@ def write_selection(selection: Selection, path: str | Path) -> Path:
     return write_page(path, render_selection(selection))
 
 
-def _show_picks(selection: Selection) -> str:
+def _show_picks(selection: SelectionTables) -> str:
     past = "past picks" if selection.pooled else "past picks of the same rank"
     columns = (
         Column("fund", "Fund", kind="text"),
@@ -86,12 +86,12 @@ def _show_picks(selection: Selection) -> str:
     return make_section("picks", "What to hold", make_paragraph(lead), table)
 
 
-def _show_reasons(selection: Selection) -> str:
+def _show_reasons(selection: SelectionTables) -> str:
     parts = [make_details(str(fund), _reasons_of(selection, fund)) for fund in selection.picks["fund"]]
     return make_section("reasons", "Why these funds", make_paragraph(SHARES, "note"), *parts)
 
 
-def _reasons_of(selection: Selection, fund: str) -> str:
+def _reasons_of(selection: SelectionTables, fund: str) -> str:
     columns = (
         Column("neighbour", "Neighbour", kind="text"),
         Column("distance", "Distance", format_number),
@@ -100,22 +100,22 @@ def _reasons_of(selection: Selection, fund: str) -> str:
     neighbours = selection.neighbours[selection.neighbours["fund"] == fund]
     reasons = selection.reasons[selection.reasons["fund"] == fund]
     bars = [
-        f"<h3>{escape(title)}</h3><ul>{_bars(reasons[reasons['view'] == view])}</ul>"
+        f"<h3>{escape(title)}</h3><ul>{_bars(reasons[reasons['view'] == view], selection.factor_labels)}</ul>"
         for view, title in VIEWS.items()
         if (reasons["view"] == view).any()
     ]
     return make_table(neighbours, columns, f"Neighbours of {fund}") + "".join(bars)
 
 
-def _bars(reasons: pd.DataFrame) -> str:
+def _bars(reasons: pd.DataFrame, labels: Mapping[str, str]) -> str:
     return "".join(
-        f"<li>{escape(name_factor(factor))}: {format_percent(share)} "
+        f"<li>{escape(name_factor(factor, labels))}: {format_percent(share)} "
         f'<meter min="0" max="1" value="{min(max(share, 0.0), 1.0):.4f}">{format_percent(share)}</meter></li>'
         for factor, share in zip(reasons["factor"], reasons["share"], strict=True)
     )
 
 
-def _show_left_out(selection: Selection) -> str:
+def _show_left_out(selection: SelectionTables) -> str:
     if selection.left_out.empty:
         return make_section("left-out", "Left out", make_paragraph("No fund was left out."))
     columns = (Column("fund", "Fund", kind="text"), Column("why", "Why", kind="text"))

@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from ..summary import summarise
+from geodual.metric.registry import metric_label
+
+from ..evaluation.study_tables import StudyTables
 from .html_table import Column, make_table
 from .markup import make_details, make_downloads, make_filled_table, make_paragraph, make_section
-from .wording import SHARES, TERMS, format_day, format_number, format_percent, name_metric
-
-if TYPE_CHECKING:
-    from ..study import Study
+from .summary import versions
+from .wording import SHARES, TERMS, format_day, format_number, format_percent
 
 _whole = partial(format_number, digits=0)
 _NEIGHBOURS = {
@@ -25,7 +25,7 @@ _NEIGHBOURS = {
 }
 
 
-def show_picks(study: Study) -> str:
+def show_picks(study: StudyTables) -> str:
     """Return the places where the page shows the picks of a rebalance, and why a fund was picked."""
     term = TERMS[study.config.frequency]
     lead = (
@@ -57,7 +57,7 @@ def show_picks(study: Study) -> str:
     return make_section("picks", "Picks, and why", make_paragraph(lead), places, make_downloads("holdings"))
 
 
-def show_data(study: Study) -> str:
+def show_data(study: StudyTables) -> str:
     """Return the quality of the data, and the universe of each rebalance."""
     universe = study.universe
     columns = (
@@ -84,39 +84,38 @@ def show_data(study: Study) -> str:
     )
 
 
-def _show_findings(study: Study) -> str:
+def _show_findings(study: StudyTables) -> str:
     """Return the findings counted by kind, and all of them on demand."""
     if not study.findings:
-        return make_paragraph("Nothing was remarked about the quality of the data.", "note")
+        return make_paragraph("Nothing was found about the quality of the data.", "note")
     findings = pd.DataFrame(list(map(asdict, study.findings)))
     groups = findings.groupby("kind", sort=False)
-    kinds = groups.agg(remarks=("kind", "size"), matters=("matters", "sum"), example=("message", "first"))
+    kinds = groups.agg(findings=("kind", "size"), matters=("matters", "sum"), example=("message", "first"))
     columns = (
         Column("kind", "Kind", str, kind="text"),
-        Column("remarks", "Remarks", _whole),
+        Column("findings", "Findings", _whole),
         Column("matters", "That matter", _whole, hint="That can change a result"),
-        Column("example", "First remark", str, kind="prose"),
+        Column("example", "First finding", str, kind="prose"),
     )
-    table = make_table(kinds.reset_index(), columns, "Remarks on the data, by kind")
-    return table + "\n" + make_filled_table("findings", "All remarks on the data", "text")
+    table = make_table(kinds.reset_index(), columns, "Findings about the data, by kind")
+    return table + "\n" + make_filled_table("findings", "All findings about the data", "text")
 
 
-def show_configuration(study: Study) -> str:
-    """Return settings, remarks, versions, data and run time: what is needed to run the study again."""
+def show_configuration(study: StudyTables) -> str:
+    """Return settings, notes, versions, data and run time: what is needed to run the study again."""
     settings = {name: _plain(value) for name, value in asdict(study.config).items()}
-    versions = summarise(study)["versions"]
-    chosen = {name_metric(name): _plain(found) for name, found in study.chosen.items()}
+    chosen = {metric_label(name): _plain(found) for name, found in study.chosen.items()}
     data = {"Source": study.source, "SHA-256": study.digest, "Index": study.index_name}
-    remarks = "".join(f"<li>{escape(remark)}</li>" for remark in study.remarks)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in study.notes)
     return make_section(
         "configuration",
         "Configuration",
-        f'<ul class="remarks">{remarks}</ul>' if remarks else "",
+        f'<ul class="study-notes">{notes}</ul>' if notes else "",
         '<div class="columns">',
         _describe("Settings", settings.items()),
         _describe("Chosen on the validation period", chosen.items()) if chosen else "",
         _describe("Data", data.items()),
-        _describe("Versions", versions.items()),
+        _describe("Versions", versions().items()),
         _describe("Run", [("Time", f"{format_number(study.seconds, 1)} s")]),
         "</div>",
     )

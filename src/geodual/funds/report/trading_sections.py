@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ..evaluation.study_tables import StudyTables
 from .html_table import Column, make_table
 from .markup import make_downloads, make_paragraph, make_section
-from .tables import Tables
 from .wording import format_day, format_number, format_percent, name_curve
-
-if TYPE_CHECKING:
-    from ..study import Study
 
 _one = partial(format_number, digits=1)
 _whole = partial(format_number, digits=0)
 
 
-def show_costs(study: Study, tables: Tables) -> str:
+def show_costs(study: StudyTables) -> str:
     """Return turnover, cost paid, gross against net, and the cost that each portfolio could bear."""
     percent2 = partial(format_percent, digits=2)
     columns = (
@@ -52,7 +48,7 @@ def show_costs(study: Study, tables: Tables) -> str:
         "the index would be nil, to first order: the logarithm of the final value before cost over that of "
         "the index, divided by all that was bought and sold. “None” means behind the index before any cost."
     )
-    table = make_table(tables.costs.reset_index(), columns, "Turnover, cost and break-even cost, whole study")
+    table = make_table(study.costs.reset_index(), columns, "Turnover, cost and break-even cost, whole study")
     return make_section("costs", "Turnover and cost", make_paragraph(lead), table, make_downloads("costs"))
 
 
@@ -60,7 +56,7 @@ def _show_break_even(value: float) -> str:
     return "none" if value <= 0.0 else format_percent(value, 2)
 
 
-def show_drawdowns(study: Study, tables: Tables) -> str:
+def show_drawdowns(study: StudyTables) -> str:
     """Return the worst drawdowns of each curve."""
     columns = (
         Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
@@ -75,7 +71,7 @@ def show_drawdowns(study: Study, tables: Tables) -> str:
     lead = (
         "The three deepest falls of each portfolio and of the index, from a peak until it is reached again."
     )
-    table = make_table(tables.drawdowns, columns, "Three worst drawdowns of each curve")
+    table = make_table(study.drawdowns, columns, "Three worst drawdowns of each curve")
     return make_section(
         "drawdowns", "Worst drawdowns", make_paragraph(lead), table, make_downloads("worst_drawdowns")
     )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
+
+from geodual.metric.registry import metric_label
 
 MISSING = "–"
 PERIOD_TITLES = {"validation": "Validation", "test": "Test", "both": "Both"}
@@ -23,42 +26,16 @@ SHARES = (
 )
 TERMS = {"monthly": "month", "quarterly": "quarter", "yearly": "year"}
 
-_METRICS = {
-    "euclidean": "Euclidean",
-    "mahalanobis": "Mahalanobis",
-    "lmnn": "LMNN",
-    "itml": "ITML",
-    "gmml": "GMML",
-    "rpdml": "RPDML",
-}
-_FACTORS = {
-    "roc": "rate of change",
-    "ema": "moving average against NAV",
-    "mdd": "maximum drawdown",
-    "stddev": "volatility",
-    "sharpe": "Sharpe ratio",
-    "sortino": "Sortino ratio",
-    "calmar": "Calmar ratio",
-    "rsi": "relative strength index",
-    "macd": "MACD",
-    "stability": "stability of trend",
-}
-
-
-def name_metric(name: str) -> str:
-    """Return a metric's name as people write it: `rpdml` → RPDML."""
-    return _METRICS.get(name, name)
-
 
 def name_curve(index_name: str, name: object) -> str:
     """Return the name of a metric, or of the index where `name` is "index"."""
-    return index_name if name == "index" else name_metric(str(name))
+    return index_name if name == "index" else metric_label(str(name))
 
 
-def name_factor(name: str) -> str:
-    """Return a factor's name in words: `roc_10` → "rate of change, 10 days"."""
-    kind, _, window = name.rpartition("_")
-    return f"{_FACTORS[kind]}, {window} days" if kind in _FACTORS else name
+def name_factor(column: str, labels: Mapping[str, str]) -> str:
+    """Return a factor in words: `roc_10` → "rate of change, 10 days", given the labels of factors by name."""
+    name, _, window = column.rpartition("_")
+    return f"{labels[name]}, {window} days" if name in labels else column
 
 
 def format_number(value: Any, digits: int = 3) -> str:

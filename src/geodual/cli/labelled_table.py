@@ -1,0 +1,97 @@
+"""Metric learning from a table with a column of classes: read, fit, validate, save."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from geodual.errors import DataError
+from geodual.funds.atomic_file import write_atomically
+from geodual.funds.sources.reading.table_file import read_table
+from geodual.metric.registry import BASELINE, make_metric
+
+_FOLDS = 5
+
+
+def learn_from_table(
+    path: Path, target: str, ignored: tuple[str, ...], metric: str, k: int, out: Path
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Learn a metric from a table, save it, and return what to tell of it and the share of each feature."""
+    X, y = _read_labelled(path, target, ignored)
+    learner = make_metric(metric)
+    scaler = StandardScaler().fit(X)
+    fitted = _fit(learner, scaler.transform(X), y)
+    components = fitted.components_ / scaler.scale_  # for features in their own units
+    classes = np.unique(y)
+    saved = {
+        "W": components.T @ components,
+        "components": components,
+        "features": np.array(X.columns, dtype=str),
+        "classes": classes,
+    }
+    write_atomically(out, lambda place: np.savez(place, allow_pickle=False, **saved))
+    result = {
+        "metric": metric,
+        "samples": len(X),
+        "features": X.shape[1],
+        "classes": len(classes),
+        "accuracy": _accuracy(learner, X, y, k),
+        "euclidean_accuracy": _accuracy(make_metric(BASELINE), X, y, k),
+        "duality_gap": getattr(fitted, "duality_gap_", None),
+    }
+    shares = getattr(fitted, "feature_importances_", None)
+    return result, {} if shares is None else dict(zip(X.columns, map(float, shares), strict=True))
+
+
+def _read_labelled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[pd.DataFrame, Any]:
+    """Return numeric features and classes, or say which cell is in the way."""
+    table = read_table(path)
+    names = list(table.names)
+    for name in (target, *ignored):
+        if names.count(name) != 1:
+            raise DataError(f"{path}: no single column {name!r}; there are {', '.join(map(repr, names))}.")
+    features = {}
+    for at, name in enumerate(names):
+        if name == target or name in ignored:
+            continue
+        values = pd.to_numeric(pd.Series(table.texts(at).to_pylist()), errors="coerce")
+        bad = np.flatnonzero(~np.isfinite(values.to_numpy(float)))
+        if len(bad):
+            problem = f"the value {table.shown(int(bad[0]), at)} is not a number"
+            raise table.error(
+                problem, f"Correct it, or leave the column out with --ignore {name}", int(bad[0]), at
+            )
+        features[name] = values.to_numpy(float)
+    y = np.array([str(cell) for cell in table.texts(names.index(target)).to_pylist()])
+    if not features or len(np.unique(y)) < 2:
+        raise DataError(f"{path}: a feature and two classes are needed. Choose another --target.")
+    return pd.DataFrame(features), y
+
+
+def _fit(learner: Any, X: Any, y: Any) -> Any:
+    try:
+        return clone(learner).fit(X, y)
+    except ValueError as error:
+        raise DataError(f"The metric could not be learnt: {error}") from error
+
+
+def _accuracy(learner: Any, X: pd.DataFrame, y: Any, k: int) -> float | None:
+    """Return the cross-validated k-NN accuracy, None where a class is too small for two folds."""
+    smallest = int(np.unique(y, return_counts=True)[1].min())
+    folds = min(_FOLDS, smallest)
+    if folds < 2:
+        return None
+    model = make_pipeline(StandardScaler(), clone(learner), KNeighborsClassifier(min(k, len(y) // 2)))
+    split = StratifiedKFold(folds, shuffle=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit on all samples has warned already
+        return float(cross_val_score(model, X.to_numpy(), y, cv=split).mean())

@@ -1,0 +1,98 @@
+"""The options that commands share; those for settings of a study are made from `StudyConfig`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from geodual.funds.config import read_config
+from geodual.funds.settings import Setting, list_settings
+from geodual.metric.registry import metric_names
+from geodual.places import is_place
+
+Nav = Annotated[
+    Path, typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long; gzip too) or Parquet.")
+]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="TOML file with settings of the study; options override it.")
+]
+Metric = Annotated[
+    str, typer.Option(help=f"{', '.join(metric_names())}, or one of your own: package.module:Class.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Worker processes; -1 for one per core.")]
+
+Command = Callable[..., None]
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the names in a list separated by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def find_own_modules(names: Iterable[str]) -> None:
+    """Let modules of the current folder be found if a name is the place of something of the user's own."""
+    if any(map(is_place, names)) and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+
+
+def takes_settings(*names: str) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command options for settings of a study, all of them by default.
+
+    The command receives the settings that were given, by option or by configuration file, as `settings`.
+    """
+    return functools.partial(_add_options, names)
+
+
+def _add_options(names: tuple[str, ...], command: Command) -> Command:
+    chosen = [setting for setting in list_settings() if not names or setting.name in names]
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for parameter in signature.parameters.values() if parameter.name != "settings"]
+    takes_config = "config" in signature.parameters
+
+    @functools.wraps(command)
+    def run(**arguments: Any) -> None:
+        given = {setting.name: arguments.pop(setting.name) for setting in chosen}
+        config = arguments.pop("config") if takes_config else None
+        command(**arguments, **({"config": config} if takes_config else {}), settings=_merge(config, given))
+
+    # The command line has the options in the order of this signature; typer reads both attributes.
+    parameters = [*own, *map(_option, chosen)]
+    parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _option(setting: Setting) -> inspect.Parameter:
+    """Return a setting as a parameter for typer; without the option it is None, so that a file decides."""
+    default = setting.default
+    kind = str if isinstance(default, tuple) else type(default)
+    shown = ",".join(default) if isinstance(default, tuple) else default
+    option = typer.Option(
+        f"--{setting.name.replace('_', '-')}",
+        help=setting.text.replace("`", "") + ("" if kind is bool else f" (default: {shown})"),
+        rich_help_panel="Settings of the study",
+    )
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(setting.name, keyword, default=None, annotation=Annotated[kind | None, option])
+
+
+def _merge(config: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a configuration file, overridden by the options given."""
+    settings = read_config(config) if config else {}
+    settings |= {name: value for name, value in given.items() if value is not None}
+    for name in ("metrics", "factors"):
+        if isinstance(settings.get(name), str):
+            settings[name] = split_names(settings[name])
+        if isinstance(settings.get(name), tuple):
+            find_own_modules(settings[name])
+    return settings

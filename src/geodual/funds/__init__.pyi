@@ -1,0 +1,47 @@
+from .config import DataError as DataError
+from .config import StudyConfig as StudyConfig
+from .config import read_config as read_config
+from .decisions.leakage import LeakageCheck as LeakageCheck
+from .decisions.leakage import check_leakage as check_leakage
+from .factors.compute import compute_factors as compute_factors
+from .factors.factor import RecursiveFactor as RecursiveFactor
+from .factors.factor import WindowedFactor as WindowedFactor
+from .panel import Finding as Finding
+from .panel import Panel as Panel
+from .sources.fetching.fetch import FetchSummary as FetchSummary
+from .sources.fetching.fetch import fetch_universe as fetch_universe
+from .sources.reading.nav_file import read_index as read_index
+from .sources.reading.nav_file import read_nav as read_nav
+from .sources.reading.quality import inspect_quality as inspect_quality
+from .sources.synthetic import Universe as Universe
+from .sources.synthetic import synthetic_universe as synthetic_universe
+from .study.backtest import backtest as backtest
+from .study.saved_study import read_study as read_study
+from .study.selection import Selection as Selection
+from .study.selection import select as select
+from .study.study import Study as Study
+
+__all__ = [
+    "DataError",
+    "FetchSummary",
+    "Finding",
+    "LeakageCheck",
+    "Panel",
+    "RecursiveFactor",
+    "Selection",
+    "Study",
+    "StudyConfig",
+    "Universe",
+    "WindowedFactor",
+    "backtest",
+    "check_leakage",
+    "compute_factors",
+    "fetch_universe",
+    "inspect_quality",
+    "read_config",
+    "read_index",
+    "read_nav",
+    "read_study",
+    "select",
+    "synthetic_universe",
+]

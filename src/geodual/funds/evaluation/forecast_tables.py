@@ -1,0 +1,66 @@
+"""How well forecasts ranked the funds: Table 1, and returns by fifth of the forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from . import performance
+from .statistics import summarise_ic
+
+FIFTHS = (1, 2, 3, 4, 5)
+
+
+def portfolio_row(curve: pd.Series[float]) -> dict[str, Any]:
+    """Return the measures of one equity curve in Table 1; NaN if it has fewer than two days."""
+    measured = performance.describe(curve)
+    if len(curve) < 2:
+        measured = measured * np.nan
+    return {str(key): value for key, value in measured.items()}
+
+
+def forecast_row(ic: pd.Series[float]) -> dict[str, Any]:
+    """Return the measures of one series of information coefficients in Table 1."""
+    summary = asdict(summarise_ic(ic))
+    return {"ic_mean": summary.pop("mean"), "ic_std": summary.pop("std"), **summary}
+
+
+def mean_turnover(trades: pd.DataFrame, first: pd.Timestamp) -> float:
+    """Return the mean turnover of a rebalance, the first purchase left out."""
+    return float(trades.loc[trades["decided"] > first, "turnover"].mean())
+
+
+def returns_by_fifth(predictions: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return the mean realised return by fifth of the forecasts, metric × fifth (1 the worst).
+
+    Each day's funds are cut into fifths by forecast; the means of the days count alike.
+    """
+    known = predictions.dropna()
+    groups = known.groupby(["date", "metric"])["forecast"]
+    rank = (groups.rank(method="first") - 1.0) / groups.transform("size")
+    fifth = (rank * len(FIFTHS)).astype(int) + 1
+    by_day = known["realised"].groupby([known["metric"], known["date"], fifth.rename("fifth")]).mean()
+    table = by_day.groupby(["metric", "fifth"]).mean().unstack()
+    return table.reindex(list(metrics))
+
+
+def judge_fifths(by_period: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return returns by fifth of some periods in one table, and whether they rise.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by (period, metric): columns 1 … 5 (5 the best forecasts), `spread` (5 less 1) and `rising`
+        (whether no fifth earned less than the one below it).
+    """
+    if not by_period:
+        return pd.DataFrame(columns=[*map(str, FIFTHS), "spread", "rising"])
+    tables = {period: table.reindex(columns=FIFTHS) for period, table in by_period.items()}
+    table = pd.concat(tables, names=["period"])
+    rising = table.notna().all(axis=1) & (table.diff(axis=1).iloc[:, 1:] >= 0.0).all(axis=1)
+    spread = table[FIFTHS[-1]] - table[FIFTHS[0]]
+    return table.rename(columns=str).rename_axis(columns=None).assign(spread=spread, rising=rising)

@@ -1,0 +1,122 @@
+"""The tables of a study, made from its decisions: predictions, ICs, holdings, and reasons for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from geodual.arrays import Array
+
+from ..config import StudyConfig
+from ..decisions.decision import Decision
+from ..decisions.observations import Observations
+from .statistics import spearman_ic
+
+_REASONS = 5  # factors told for each pick
+
+
+def predictions_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
+    """Return one row a fund and decision: date, metric, fund, forecast, realised (NaN if not over yet)."""
+    realised = {day: observations.returns(t + 1) for t, day in enumerate(observations.days[:-1])}
+    nothing = pd.Series(dtype=float)
+    tables = [
+        pd.DataFrame(
+            {
+                "date": decision.day,
+                "metric": decision.metric,
+                "fund": decision.funds.to_numpy(),
+                "forecast": decision.forecast,
+                "realised": realised.get(decision.day, nothing).reindex(decision.funds).to_numpy(float),
+            }
+        )
+        for decision in decisions
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def ic_table(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Return the Spearman correlation of forecast and realised returns, rebalance day × metric."""
+    groups = predictions.groupby(["date", "metric"], sort=False)
+    values = {key: spearman_ic(group["forecast"], group["realised"]) for key, group in groups}
+    table = pd.Series(values).unstack()
+    table.index.name, table.columns.name = "date", "metric"
+    return table[list(dict.fromkeys(predictions["metric"]))]
+
+
+def holdings_table(
+    decisions: Sequence[Decision], predictions: pd.DataFrame, config: StudyConfig
+) -> pd.DataFrame:
+    """Return one row a holding: date, metric, fund, weight, forecast, realised."""
+    tables = []
+    for decision in decisions:
+        forecast = decision.forecast[decision.picks]
+        table = pd.DataFrame(
+            {
+                "date": decision.day,
+                "metric": decision.metric,
+                "fund": decision.funds.to_numpy()[decision.picks],
+                "weight": portfolio_weights(forecast, config.weights),
+                "forecast": forecast,
+            }
+        )
+        tables.append(table)
+    holdings = pd.concat(tables, ignore_index=True)
+    key = ["date", "metric", "fund"]
+    return holdings.merge(predictions[[*key, "realised"]], on=key, how="left", validate="one_to_one")
+
+
+def portfolio_weights(forecast: Array, rule: str) -> Array:
+    """Return equal weights, or weights in proportion to the forecasts that are positive."""
+    gains = np.maximum(forecast, 0.0)
+    if rule == "equal" or not gains.any():
+        return np.full(len(forecast), 1.0 / len(forecast))
+    return np.asarray(gains / gains.sum())
+
+
+def neighbours_table(decisions: Sequence[Decision]) -> pd.DataFrame:
+    """Return one row a pick and neighbour: date, metric, fund, neighbour, distance, earned."""
+    tables = []
+    for decision in decisions:
+        k = decision.neighbours.shape[1]
+        tables.append(
+            pd.DataFrame(
+                {
+                    "date": decision.day,
+                    "metric": decision.metric,
+                    "fund": np.repeat(decision.funds.to_numpy()[decision.picks], k),
+                    "neighbour": decision.neighbours.ravel(),
+                    "distance": decision.distances.ravel(),
+                    "earned": decision.returns.ravel(),
+                }
+            )
+        )
+    return pd.concat(tables, ignore_index=True)
+
+
+def reasons_table(decisions: Sequence[Decision], factor_names: Sequence[str]) -> pd.DataFrame:
+    """Return the factors that matter most for each pick: date, metric, fund, view, factor, share.
+
+    The view is "near" for what made its neighbours near, the factors in which they differ from it much less
+    than all funds do, and "apart" for what tells it from the middle of the universe; largest shares first.
+    """
+    names, rows = np.array(factor_names), []
+    for decision in decisions:
+        for i, fund in enumerate(decision.funds.to_numpy()[decision.picks]):
+            for view, shares in (("near", decision.near[i]), ("apart", decision.apart[i])):
+                if np.isfinite(shares).all():
+                    order = np.argsort(-shares, kind="stable")[:_REASONS]
+                    rows += [(decision.day, decision.metric, fund, view, names[j], shares[j]) for j in order]
+    return pd.DataFrame(rows, columns=["date", "metric", "fund", "view", "factor", "share"])
+
+
+def universe_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
+    """Return what each decision was made from: date, funds, coverage of the factors, label used."""
+    sections = dict(zip(observations.days, observations.sections, strict=True))
+    rows = {
+        decision.day: (len(decision.funds), sections[decision.day].coverage, decision.label)
+        for decision in decisions
+    }
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["funds", "coverage", "label"])
+    return table.rename_axis("date").reset_index()

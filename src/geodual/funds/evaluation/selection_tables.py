@@ -1,0 +1,25 @@
+"""What a selection found: the picks of a day, and the reasons for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionTables:
+    """The tables of a selection; `Selection` is this with a way to show it."""
+
+    as_of: pd.Timestamp
+    metric: str
+    picks: pd.DataFrame
+    neighbours: pd.DataFrame = field(repr=False)
+    reasons: pd.DataFrame = field(repr=False)
+    left_out: pd.DataFrame = field(repr=False)
+    factor_labels: Mapping[str, str] = field(repr=False)
+    notes: tuple[str, ...]
+    source: str
+    first_day: pd.Timestamp
+    pooled: bool

@@ -1,0 +1,129 @@
+"""`compute_factors`: all factors of all funds on some days, from NAVs up to each day only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from geodual.arrays import Array, Indices
+from geodual.errors import DataError
+
+from ..config import PAPER_FACTORS
+from ..panel import Panel
+from .factor import Factor, FactorSet, RecursiveFactor, WindowedFactor
+from .recursive import GaplessHistory
+from .registry import choose_factors
+from .windowed import Trail
+
+
+def compute_factors(
+    panel: Panel | pd.DataFrame,
+    dates: str | date | Iterable[object] | None = None,
+    factors: Any = PAPER_FACTORS,
+) -> pd.DataFrame:
+    """Compute factors over all their windows, for all funds on some days.
+
+    The factors of a day are made of its row and earlier ones; they are the same to the last bit whatever rows
+    follow, whichever other days are asked for and whichever other funds are in the table.
+
+    Parameters
+    ----------
+    panel : Panel or DataFrame
+        The NAVs, day × fund. A value that is not positive and finite counts as missing.
+    dates : iterable of dates, a date or "daily", optional
+        Rows of the table. By default the last row of each calendar quarter, also of a last quarter that is
+        not over; with "daily", every row.
+    factors : str, WindowedFactor, RecursiveFactor or iterable of them
+        "paper" for all of the paper, names of single ones such as "sharpe", places such as
+        ``package.module:factor``, and factors of your own (see `docs/add_a_factor.md`).
+
+    Returns
+    -------
+    DataFrame
+        Indexed by (date, fund), with columns such as `roc_10` … `stability_90`; NaN where a factor is not
+        defined. A fund's history starts at its first value.
+
+    See Also
+    --------
+    WindowedFactor, RecursiveFactor : Factors of your own.
+
+    Examples
+    --------
+    >>> from geodual.funds import compute_factors, synthetic_universe
+    >>> universe = synthetic_universe(5, "2014-01-02", "2014-12-31")
+    >>> table = compute_factors(universe.panel, dates="2014-12-31", factors=["roc", "sharpe"])
+    >>> table.shape, list(table.columns[:2])
+    ((5, 14), ['roc_10', 'roc_14'])
+    """
+    table = _check_table(panel)
+    rows = _find_rows(table.index, dates)
+    chosen = factors if isinstance(factors, FactorSet) else choose_factors(factors)
+    nav = table.to_numpy(float)
+    nav = np.where((nav > 0.0) & np.isfinite(nav), nav, np.nan)
+    values = np.empty((len(chosen.columns), len(rows), nav.shape[1]))
+    with np.errstate(all="ignore"):
+        _fill_windowed(values, nav, rows, chosen)
+        _fill_recursive(values, nav, rows, chosen)
+    return pd.DataFrame(
+        values.reshape(len(chosen.columns), -1).T,
+        index=pd.MultiIndex.from_product([table.index[rows], table.columns], names=["date", "fund"]),
+        columns=list(chosen.columns),
+        copy=False,
+    )
+
+
+def _columns(factors: FactorSet, kind: type[Factor]) -> list[tuple[int, Any, int]]:
+    """Return place, factor and window of the columns that belong to one kind of factor."""
+    columns = [(factor, w) for factor in factors.factors for w in factor.windows]
+    return [(at, factor, w) for at, (factor, w) in enumerate(columns) if isinstance(factor, kind)]
+
+
+def _fill_windowed(values: Array, nav: Array, rows: Indices, factors: FactorSet) -> None:
+    columns = _columns(factors, WindowedFactor)
+    depth = max((w for _, _, w in columns), default=0)
+    padded = np.concatenate([np.full((depth, nav.shape[1]), np.nan), nav])
+    for i, row in enumerate(rows):
+        trail = Trail(padded[row : row + depth + 1][::-1])
+        for at, factor, w in columns:
+            values[at, i] = factor.measure(trail, w)
+
+
+def _fill_recursive(values: Array, nav: Array, rows: Indices, factors: FactorSet) -> None:
+    history = GaplessHistory(nav, rows)
+    for at, factor, w in _columns(factors, RecursiveFactor):
+        values[at] = factor.measure(history, w)
+
+
+def _check_table(panel: Panel | pd.DataFrame) -> pd.DataFrame:
+    table = panel.nav if isinstance(panel, Panel) else panel
+    index = table.index
+    if not (isinstance(index, pd.DatetimeIndex) and index.is_monotonic_increasing and index.is_unique):
+        raise DataError(
+            "The rows of the NAV table must be days in order, under a DatetimeIndex, each once. "
+            "`read_nav` makes such a table."
+        )
+    return table
+
+
+def _find_rows(index: pd.Index, dates: str | date | Iterable[object] | None) -> Indices:
+    """Return the positions of the days asked for."""
+    days = pd.DatetimeIndex(index)
+    if dates is None:
+        return np.flatnonzero(~days.to_period("Q").duplicated(keep="last"))
+    if isinstance(dates, str) and dates == "daily":
+        return np.arange(len(days))
+    try:
+        asked = pd.DatetimeIndex([dates] if isinstance(dates, str | date) else list(dates))
+    except (TypeError, ValueError) as error:
+        raise DataError(f'`dates` must be days of the table, "daily" or None, got {dates!r}.') from error
+    rows = days.get_indexer(asked)
+    if (rows < 0).any():
+        day = asked[rows < 0][0]
+        earlier = days[days < day]
+        nearest = f"the nearest earlier one is {earlier[-1]:%Y-%m-%d}" if len(earlier) else "all are later"
+        raise DataError(f"`dates`: {day:%Y-%m-%d} is not a row of the NAV table; {nearest}.")
+    return np.asarray(rows)

@@ -1,0 +1,169 @@
+"""The plots of a study, in one style: Okabe and Ito's colours, the index in grey, no chart junk."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from geodual.metric.registry import FEATURED, metric_label, metric_names
+
+from ..atomic_file import write_atomically
+from ..evaluation.performance import rolling_drawdown
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
+INDEX_COLOUR = "#6B6B6B"
+_STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "svg.hashsalt": "geodual",
+    "figure.constrained_layout.use": True,
+}
+
+
+_CHINESE_FONTS = ("Noto Sans CJK SC", "Source Han Sans SC", "PingFang SC", "Microsoft YaHei", "SimHei")
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Draw in our style, names of funds and indices included: Chinese where a font has it, `$` as it is."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    fonts = ["DejaVu Sans", *(name for name in _CHINESE_FONTS if name in installed)]
+    with mpl.rc_context(_STYLE | {"font.sans-serif": fonts}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        yield
+
+
+def _plain(name: object) -> str:
+    """Return a name that matplotlib does not read as a formula."""
+    return str(name).replace("$", r"\$")
+
+
+def colour_map(names: Iterable[Hashable]) -> dict[str, str]:
+    """Return a colour for each curve.
+
+    The index is grey. A metric of the paper has the same colour in every study; other metrics take the
+    colours that are left.
+    """
+    metrics = [str(name) for name in names if name != "index"]
+    fixed = dict(zip(metric_names(in_paper=True), COLOURS, strict=False))
+    colours = {name: fixed[name] for name in metrics if name in fixed}
+    others = [name for name in metrics if name not in fixed]
+    free = [colour for colour in COLOURS if colour not in colours.values()] or COLOURS
+    colours |= {name: free[i % len(free)] for i, name in enumerate(others)}
+    return {name: colours[name] for name in metrics} | {"index": INDEX_COLOUR}
+
+
+def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> Figure:
+    """Draw Figure 1: accumulated returns above, one-year rolling maximum drawdowns below.
+
+    Parameters
+    ----------
+    equity : DataFrame
+        Day × metric and `index`, from 1 on.
+    index_name : str
+        What the index is.
+    test_start : str
+        First day of the test period; a line marks it where it lies within the days.
+    """
+    with _style():
+        figure = Figure(figsize=(8.0, 6.0))
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        drawdowns = pd.DataFrame({name: rolling_drawdown(equity[name]) for name in equity})
+        _draw_curves(above, equity - 1.0, index_name)
+        _draw_curves(below, drawdowns, index_name)
+        above.set_ylabel("accumulated return")
+        below.set_ylabel("one-year rolling\nmaximum drawdown")
+        for axes in (above, below):
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            if equity.index[0] < pd.Timestamp(test_start) <= equity.index[-1]:
+                axes.axvline(pd.Timestamp(test_start), color="black", linewidth=0.8, linestyle=":")
+        above.legend(ncols=4, loc="upper left", fontsize=8)
+        return figure
+
+
+def _draw_curves(axes: Axes, curves: pd.DataFrame, index_name: str) -> None:
+    colours = colour_map(curves)
+    for name, curve in curves.items():
+        is_index = name == "index"
+        axes.plot(
+            curves.index,
+            curve,
+            color=colours[str(name)],
+            linewidth=1.6 if name == FEATURED else 1.1,
+            linestyle="--" if is_index else "-",
+            label=_plain(index_name if is_index else metric_label(str(name))),
+        )
+
+
+def draw_annual_returns(returns: pd.DataFrame, index_name: str) -> Figure:
+    """Draw Figure 2: the returns of calendar years as grouped bars.
+
+    Parameters
+    ----------
+    returns : DataFrame
+        Year × metric and `index`.
+    index_name : str
+        What the index is.
+    """
+    with _style():
+        figure = Figure(figsize=(8.0, 3.6))
+        axes = figure.subplots()
+        colours, width = colour_map(returns), 0.84 / returns.shape[1]
+        places = np.arange(len(returns))
+        for i, (name, values) in enumerate(returns.items()):
+            offset = (i - 0.5 * (returns.shape[1] - 1)) * width
+            label = _plain(index_name if name == "index" else metric_label(str(name)))
+            axes.bar(places + offset, values, width, color=colours[str(name)], label=label)
+        axes.axhline(0.0, color="black", linewidth=0.8)
+        axes.set_xticks(places, [str(year) for year in returns.index])
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.set_ylabel("return of the year")
+        axes.grid(visible=False, axis="x")
+        axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.1))
+        return figure
+
+
+def draw_ic(ic: pd.DataFrame) -> Figure:
+    """Draw the information coefficients by rebalance day, and cumulated.
+
+    Parameters
+    ----------
+    ic : DataFrame
+        Rebalance day × metric.
+    """
+    with _style():
+        figure = Figure(figsize=(8.0, 5.0))
+        above, below = figure.subplots(2, 1, sharex=True)
+        for name, colour in colour_map(ic).items():
+            if name in ic:
+                label = _plain(metric_label(name))
+                above.plot(ic.index, ic[name], "o-", color=colour, markersize=3, linewidth=0.8, label=label)
+                below.plot(ic.index, ic[name].cumsum(), color=colour, linewidth=1.2)
+        above.axhline(0.0, color="black", linewidth=0.8)
+        above.set_ylabel("IC")
+        below.set_ylabel("cumulated IC")
+        above.legend(ncols=6, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+        return figure
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG and PNG, without the time of writing, so that equal figures are equal files."""
+    with _style():
+        for suffix, options in ((".svg", {"metadata": {"Date": None}}), (".png", {"dpi": 160})):
+            write_atomically(path.with_suffix(suffix), partial(figure.savefig, **options))

@@ -1,0 +1,56 @@
+"""A study in numbers, for programs."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sklearn
+
+import geodual
+
+from ..evaluation.study_tables import StudyTables
+
+
+def summarise(study: StudyTables) -> dict[str, Any]:
+    """Return a study in numbers, ready for JSON; what is not known is null."""
+    table = study.table()
+    by_period = {
+        period: {
+            name: {column: _plain(value) for column, value in table.loc[(period, name)].items()}
+            for name in (*study.config.metrics, "index")
+        }
+        for period in table.index.get_level_values("period").unique()
+    }
+    return {
+        "source": study.source,
+        "sha256": study.digest,
+        "days": [str(study.equity.index[0].date()), str(study.equity.index[-1].date())],
+        "rebalances": len(study.ic),
+        "index": study.index_name,
+        "table1": by_period,
+        "factor_labels": dict(study.factor_labels),
+        "chosen": study.chosen,
+        "notes": list(study.notes),
+        "seconds": round(study.seconds, 1),
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the software that results may depend on."""
+    return {
+        "geodual": geodual.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pandas": pd.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def _plain(value: Any) -> float | int | None:
+    if pd.isna(value):
+        return None
+    return int(value) if isinstance(value, int | np.integer) else float(value)

@@ -1,0 +1,88 @@
+"""The settings of `StudyConfig`, shown wherever they can be given: in signatures, docstrings and options."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, TypeVar
+
+from .config import StudyConfig
+
+_ENTRY = re.compile(r"^(\w+) : (.+)\n((?: {4}.*\n?)+)", flags=re.M)  # name : type, and its indented text
+_PLACE = re.compile(r"^( *)\*\*settings\n(?: +.*\n)+", flags=re.M)
+_WIDTH = 110  # columns of a docstring
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a study.
+
+    Attributes
+    ----------
+    name : str
+        What it is called everywhere.
+    kind : str
+        Its type, in words.
+    default : object
+        Its default.
+    text : str
+        What it means.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    text: str
+
+
+def list_settings() -> tuple[Setting, ...]:
+    """Return all settings; what they mean is read from the docstring of `StudyConfig`."""
+    entries = _ENTRY.findall(inspect.getdoc(StudyConfig) or "")
+    meaning = {name: (kind, " ".join(text.split())) for name, kind, text in entries}
+    unknown = ("object", "")  # docstrings may be stripped (python -OO)
+    return tuple(
+        Setting(
+            field.name,
+            meaning.get(field.name, unknown)[0],
+            field.default,
+            meaning.get(field.name, unknown)[1],
+        )
+        for field in fields(StudyConfig)
+    )
+
+
+def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Function], Function]:
+    """Return a decorator that shows the settings of a study in the signature and docstring of a function.
+
+    The function takes them as ``**settings``. Those that it names itself, or `without` names, are not shown.
+    """
+    return partial(_show_settings, without)
+
+
+def _show_settings(without: tuple[str, ...], function: Function) -> Function:
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    hidden = {*signature.parameters, *without}
+    shown = [setting for setting in list_settings() if setting.name not in hidden]
+    more = [
+        inspect.Parameter(setting.name, inspect.Parameter.KEYWORD_ONLY, default=setting.default)
+        for setting in shown
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+    if function.__doc__:
+        function.__doc__ = _PLACE.sub(lambda found: _entries(shown, found[1]), function.__doc__, count=1)
+    return function
+
+
+def _entries(settings: list[Setting], indent: str) -> str:
+    return "".join(f"{indent}{s.name} : {s.kind}\n{_wrapped(s.text, indent + '    ')}\n" for s in settings)
+
+
+def _wrapped(text: str, indent: str) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)

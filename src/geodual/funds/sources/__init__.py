@@ -1,0 +1,1 @@
+"""Where net asset values come from: files, the network, and a synthetic universe."""

@@ -1,0 +1,1 @@
+"""A study from end to end: backtest, selection, and the run folder."""

@@ -1,0 +1,61 @@
+"""The run folder: a study on disk, in files that any program can open."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pandas as pd
+
+from ..atomic_file import write_atomically
+from ..evaluation.study_tables import StudyTables
+from ..panel import Finding
+from ..report import write_report
+from ..report.plots import draw_annual_returns, draw_performance, save_figure
+from ..report.summary import summarise
+from ..run_layout import CONFIG, REPORT, SUMMARY
+
+TABLES = ("predictions", "ic", "holdings", "equity", "trades", "universe", "neighbours", "reasons")
+INDEXED = ("ic", "equity")  # tables with the day as index
+
+
+def save_study(study: StudyTables, folder: Path) -> Path:
+    """Write a study into a folder; `summary.json` comes last, so that its presence means all is there.
+
+    Parameters
+    ----------
+    study : StudyTables
+        What to write.
+    folder : Path
+        Made if it is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SUMMARY).unlink(missing_ok=True)
+    _write_text(folder / CONFIG, study.config.to_toml())
+    for name in TABLES:
+        _write_csv(folder / f"{name}.csv", getattr(study, name), keep_index=name in INDEXED)
+    _write_csv(folder / "table1.csv", study.table(), keep_index=True)
+    _write_csv(folder / "annual_returns.csv", study.annual_returns(), keep_index=True)
+    _write_csv(folder / "comparisons.csv", study.comparisons(), keep_index=True)
+    _write_csv(
+        folder / "findings.csv",
+        pd.DataFrame(study.findings, columns=[field.name for field in fields(Finding)]),
+        keep_index=False,
+    )
+    figure1 = draw_performance(study.equity, study.index_name, study.config.test_start)
+    save_figure(figure1, folder / "figure1")
+    save_figure(draw_annual_returns(study.annual_returns(), study.index_name), folder / "figure2")
+    write_report(study, folder / REPORT)
+    _write_text(folder / SUMMARY, json.dumps(summarise(study), indent=2, ensure_ascii=False) + "\n")
+    return folder
+
+
+def _write_csv(path: Path, table: pd.DataFrame, *, keep_index: bool) -> None:
+    write_atomically(
+        path, lambda place: table.to_csv(place, index=keep_index, date_format="%Y-%m-%d", lineterminator="\n")
+    )
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_atomically(path, lambda place: place.write_text(text, encoding="utf-8"))

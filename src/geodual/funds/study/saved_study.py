@@ -1,0 +1,171 @@
+"""A study read back from its run folder, and checked: files may have been edited since."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from geodual.errors import DataError
+
+from ..config import StudyConfig, read_config
+from ..panel import Finding
+from ..run_layout import CONFIG, SUMMARY
+from .study import Study
+
+_DAYS = ("date", "decided", "executed")
+_TEXTS = ("fund", "metric", "neighbour", "factor", "view", "label")
+_SUMMARY = {
+    "source": str,
+    "sha256": str,
+    "index": str,
+    "chosen": dict,
+    "notes": list,
+    "factor_labels": dict,
+    "seconds": int | float,
+}
+_COLUMNS = {
+    "predictions": ["date", "metric", "fund", "forecast", "realised"],
+    "holdings": ["date", "metric", "fund", "weight", "forecast", "realised"],
+    "trades": ["metric", "decided", "executed", "turnover", "cost", "n_held", "unfilled"],
+    "universe": ["date", "funds", "coverage", "label"],
+    "neighbours": ["date", "metric", "fund", "neighbour", "distance", "earned"],
+    "reasons": ["date", "metric", "fund", "view", "factor", "share"],
+}
+_KEY = ["date", "metric", "fund"]
+_PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
+
+
+def read_study(folder: str | Path) -> Study:
+    """Read a study back from the run folder that `Study.save` or ``geodual backtest`` wrote.
+
+    Files that were edited since are checked: what cannot be a study is refused.
+
+    Parameters
+    ----------
+    folder : path
+        The run folder.
+
+    Returns
+    -------
+    Study
+
+    See Also
+    --------
+    Study : What is read; its method `save` writes the folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from geodual.funds import backtest, read_study, synthetic_universe
+    >>> study = backtest(synthetic_universe(20, "2014-01-02", "2015-06-30").panel, metrics="euclidean")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = read_study(study.save(folder))
+    >>> again.ic.equals(study.ic)
+    True
+    """
+    folder = Path(folder)
+    try:
+        return _read(folder)
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{folder}: no finished run, {Path(error.filename).name} is missing. Give the folder that "
+            "`geodual backtest --out` wrote."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder}: the run cannot be read ({error}). Run the study again.") from None
+
+
+def _read(folder: Path) -> Study:
+    summary = _read_summary(folder / SUMMARY)
+    config = StudyConfig(**read_config(folder / CONFIG))
+    columns = {"ic": ["date", *config.metrics], "equity": ["date", *config.metrics, "index"], **_COLUMNS}
+    tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
+    _check_keys(tables, set(config.metrics))
+    if (tables["equity"].drop(columns="date") <= 0.0).any(axis=None):
+        raise ValueError("equity.csv: a value that is not positive")
+    for name in ("ic", "equity"):
+        tables[name] = _indexed(tables[name], name)
+    return Study(
+        config=config,
+        source=summary["source"],
+        digest=summary["sha256"],
+        findings=_read_findings(folder / "findings.csv"),
+        index_name=summary["index"],
+        **tables,  # type: ignore[arg-type]
+        factor_labels=summary["factor_labels"],
+        chosen=summary["chosen"],
+        notes=tuple(map(str, summary["notes"])),
+        seconds=summary["seconds"],
+    )
+
+
+def _read_summary(path: Path) -> dict[str, Any]:
+    summary: Any = json.loads(path.read_text("utf-8"))
+    for name, kind in _SUMMARY.items():
+        if not isinstance(summary, dict) or not isinstance(summary.get(name), kind):
+            raise ValueError(f"{path.name}: `{name}` is missing or not what was written")
+    return dict(summary)
+
+
+def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
+    """Return the columns of a table, each of its kind; only reasons may have no rows."""
+    table = pd.read_csv(path, dtype=dict.fromkeys(_TEXTS, str), keep_default_na=False, na_values=[""])
+    missing = [column for column in columns if column not in table]
+    if missing:
+        raise ValueError(f"{path.name}: no column `{missing[0]}`")
+    if table.empty and path.stem != "reasons":
+        raise ValueError(f"{path.name}: no rows")
+    days = {
+        column: pd.to_datetime(table[column], format="%Y-%m-%d", errors="coerce")
+        for column in columns
+        if column in _DAYS
+    }
+    table = table[columns].assign(**days)
+    for column in columns if len(table) else []:
+        _check_column(table[column], path)
+    return table
+
+
+def _check_column(values: pd.Series[Any], path: Path) -> None:
+    if values.name not in (*_DAYS, *_TEXTS) and not pd.api.types.is_numeric_dtype(values):
+        raise ValueError(f"{path.name}: text in the column `{values.name}`")
+    may_be_missing = values.name == "realised" or (path.stem == "ic" and values.name != "date")
+    if values.isin([np.inf, -np.inf]).any() or (values.isna().any() and not may_be_missing):
+        raise ValueError(f"{path.name}: a line without a value in the column `{values.name}`")
+
+
+def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
+    """Raise if tables do not speak of the same metrics, days and funds."""
+    for name, table in tables.items():
+        if "metric" in table and name != "reasons" and set(table["metric"]) != metrics:
+            raise ValueError(f"{name}.csv: its metrics are not those of config.toml")
+    days = set(tables["ic"]["date"])
+    for name, column in (("predictions", "date"), ("universe", "date"), ("trades", "decided")):
+        if not set(tables[name][column]) <= days:
+            raise ValueError(f"{name}.csv: a day is not in ic.csv")
+    keys = {name: pd.MultiIndex.from_frame(tables[name][_KEY]) for name in ("predictions", *_PARENTS)}
+    for name, parent in _PARENTS.items():
+        if not keys[name].isin(keys[parent]).all():
+            raise ValueError(f"{name}.csv: a fund is not in {parent}.csv")
+    for name, key in (("predictions", _KEY), ("holdings", _KEY), ("trades", ["metric", "decided"])):
+        if tables[name].duplicated(key).any():
+            raise ValueError(f"{name}.csv: a line is there twice")
+
+
+def _indexed(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    if not (table["date"].is_monotonic_increasing and table["date"].is_unique):
+        raise ValueError(f"{name}.csv: the days are not in order")
+    return table.set_index("date").rename_axis(columns="metric")
+
+
+def _read_findings(path: Path) -> tuple[Finding, ...]:
+    types = {"kind": str, "matters": bool, "fund": str, "date": str, "count": int, "message": str}
+    table = pd.read_csv(path, dtype=types, keep_default_na=False)
+    if list(table.columns) != [field.name for field in fields(Finding)]:
+        raise ValueError(f"{path.name}: the columns are not those that were written")
+    return tuple(Finding(*row) for row in table.itertuples(index=False, name=None))

@@ -1,0 +1,203 @@
+"""The tangent space at a point: coordinates for linear algebra, and the geometry seen from the point."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geodual.arrays import Array
+
+Point = Any
+"""An array, or a tuple of points on a `Product`."""
+Vector = Any
+"""An ambient vector: it has the structure of a point."""
+Coordinates = Any
+"""A tangent vector in a frame: it can be added, scaled and paired with `Frame.inner`."""
+
+
+HessianMap = Callable[[Vector, Coordinates], Coordinates]
+"""Takes ``(ehess, c)`` and returns the Riemannian Hessian applied to `c`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HalfSquaredDistance:
+    """½ d²(·, y) at a point: its value, gradient and Hessian in the coordinates of the frame there."""
+
+    value: float
+    gradient: Coordinates
+    hessian: Callable[[Coordinates], Coordinates]
+
+
+class Frame(ABC):
+    """Coordinates of the tangent space at a point, in which solvers do all their linear algebra.
+
+    A frame maps tangent vectors to coordinates c whose plain inner product is the Riemannian one (unless
+    `orthonormal` is false). It converts to ambient vectors only where a user's function is called. It also
+    computes geodesics, logarithms and distances from its point.
+
+    Get a frame from ``manifold.frame(x)``. Derive from this class to add a manifold; see
+    `docs/add_a_manifold.md`.
+
+    Attributes
+    ----------
+    point : Point
+        The point x.
+    orthonormal : bool
+        Whether coordinates are arrays with the plain inner product.
+    shape : tuple of int
+        Shape of the coordinates.
+    dim : int
+        Number of coordinates; at least the dimension of the manifold.
+    unit : float
+        Typical length at this point. Finite differences and first steps are chosen relative to it.
+
+    See Also
+    --------
+    Manifold : Returns frames, and offers the same operations on ambient vectors.
+
+    References
+    ----------
+    P.-A. Absil, R. Mahony, R. Sepulchre, *Optimization Algorithms on Matrix Manifolds*, Princeton University
+    Press, 2008.
+
+    Examples
+    --------
+    At W = diag(4, 9) the coordinates S of a tangent vector V = L S Lᵀ do not depend on the size of W:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import SPD
+    >>> frame = SPD(2).frame(np.diag([4.0, 9.0]))
+    >>> c = frame.log(np.diag([4.0 * np.e, 9.0]))
+    >>> np.round(c, 6).tolist(), round(frame.norm(c), 6)
+    ([[1.0, 0.0], [0.0, 0.0]], 1.0)
+    >>> np.round(frame.tangent(c), 6).tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
+
+    point: Point
+    orthonormal: bool = True
+    """Whether coordinates are arrays with the plain inner product."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the coordinates."""
+        return np.shape(self.point)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates; at least the dimension of the manifold."""
+        return math.prod(self.shape)
+
+    def remoteness(self, y: Point) -> float:
+        """Distance to `y` relative to the overflow distance; 0 if unlimited."""
+        return 0.0
+
+    @property
+    def unit(self) -> float:
+        """Typical length at this point; finite differences and first steps are chosen relative to it."""
+        return 1.0
+
+    @abstractmethod
+    def tangent(self, c: Coordinates) -> Vector:
+        """Return the tangent vector with coordinates `c`."""
+
+    @abstractmethod
+    def coordinates(self, u: Vector) -> Coordinates:
+        """Return the coordinates of the tangent vector `u`."""
+
+    @abstractmethod
+    def gradient(self, egrad: Vector) -> Coordinates:
+        """Convert a Euclidean gradient into the Riemannian gradient."""
+
+    @abstractmethod
+    def hessian_map(self, egrad: Vector) -> HessianMap:
+        """Return the map from Euclidean to Riemannian Hessian products, given the Euclidean gradient.
+
+        The map takes ``(ehess, c)``: the derivative of the Euclidean gradient along ``tangent(c)``, and `c`.
+        Terms that depend on the gradient alone are computed once for all products at this point.
+        """
+
+    def hessian(self, egrad: Vector, ehess: Vector, c: Coordinates) -> Coordinates:
+        """Return the Riemannian Hessian applied to `c`.
+
+        `egrad` is the Euclidean gradient and `ehess` its derivative along ``tangent(c)``.
+        """
+        return self.hessian_map(egrad)(ehess, c)
+
+    @abstractmethod
+    def exp(self, c: Coordinates) -> Point:
+        """Follow the geodesic with initial velocity `c` for unit time."""
+
+    @abstractmethod
+    def log(self, y: Point) -> Coordinates:
+        """Return the initial velocity of the shortest geodesic to `y`."""
+
+    @abstractmethod
+    def retract(self, c: Coordinates) -> Point:
+        """Approximate `exp` to second order at lower cost."""
+
+    @abstractmethod
+    def transport(self, y: Point, c: Coordinates) -> Vector:
+        """Carry `c` to the tangent space at `y` without changing inner products."""
+
+    def move(self, c: Coordinates) -> Point:
+        """Take a solver's step: `exp`, or a retraction where that serves better."""
+        return self.exp(c)
+
+    def inner(self, a: Coordinates, b: Coordinates) -> float:
+        """Return the Riemannian inner product of two tangent vectors in coordinates."""
+        return float(np.vdot(a, b))
+
+    def norm(self, c: Coordinates) -> float:
+        """Return the Riemannian norm of a tangent vector in coordinates."""
+        # Rounding may make the inner product of a tiny vector negative in a frame that is not orthonormal.
+        return math.sqrt(max(self.inner(c, c), 0.0))
+
+    def dist(self, y: Point) -> float:
+        """Return the distance to `y`."""
+        return self.norm(self.log(y))
+
+    def random(self, rng: np.random.Generator) -> Coordinates:
+        """Draw a tangent vector from the standard normal distribution."""
+        return rng.standard_normal(self.shape)
+
+    def half_squared_distance(self, y: Point) -> HalfSquaredDistance:
+        """Return ½ d²(·, y) at this point with its derivatives; the Hessian is exact to first order in d."""
+        v = self.log(y)
+        # The Hessian is the identity plus curvature terms of order d²; on a flat space it is the identity.
+        return HalfSquaredDistance(0.5 * self.inner(v, v), -v, lambda c: c)
+
+
+class AmbientFrame(Frame):
+    """A frame whose coordinates are the ambient vectors (submanifolds with the embedded metric)."""
+
+    def __init__(self, point: Array) -> None:
+        self.point = point
+
+    def tangent(self, c: Array) -> Array:
+        return c
+
+    def coordinates(self, u: Vector) -> Array:
+        return np.asarray(u, dtype=float)
+
+    def random(self, rng: np.random.Generator) -> Array:
+        # Under the embedded metric `gradient` projects orthogonally onto the tangent space. Projecting twice
+        # removes the rounding error of a draw that was almost normal to it.
+        return np.asarray(self.gradient(self.gradient(rng.standard_normal(self.shape))))
+
+
+def radial_hessian(v: Array, tangential: float) -> Callable[[Array], Array]:
+    """Return the operator that is 1 along `v` and `tangential` across it.
+
+    It is the Hessian of ½ d² on a space of constant curvature, where v is the logarithm.
+    """
+    length = math.sqrt(np.vdot(v, v))
+    if length == 0.0:
+        return lambda c: c
+    direction = v / length
+    return lambda c: tangential * c + ((1.0 - tangential) * np.vdot(direction, c)) * direction

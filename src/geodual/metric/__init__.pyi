@@ -1,0 +1,25 @@
+from .fixed import EuclideanMetric as EuclideanMetric
+from .fixed import MahalanobisMetric as MahalanobisMetric
+from .gmml import GMML as GMML
+from .itml import ITML as ITML
+from .lmnn import LMNN as LMNN
+from .pair_rpdml import PairRPDML as PairRPDML
+from .registry import make_metric as make_metric
+from .registry import metric_names as metric_names
+from .registry import register_metric as register_metric
+from .rpdml import RPDML as RPDML
+from .rpdml_cv import RPDMLCV as RPDMLCV
+
+__all__ = [
+    "GMML",
+    "ITML",
+    "LMNN",
+    "RPDML",
+    "RPDMLCV",
+    "EuclideanMetric",
+    "MahalanobisMetric",
+    "PairRPDML",
+    "make_metric",
+    "metric_names",
+    "register_metric",
+]

@@ -1,0 +1,53 @@
+"""How a learner keeps and reports a certified solution: attributes, printed lines, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from .certificate import CertifiedIteration, CertifiedMetric, Convergence
+
+_ADVICE = {
+    "max_iterations": "raise `max_iter` or `tol`",
+    "diverged": "the updates left the positive definite matrices, so give a smaller `step`",
+    "stalled": "rounding errors allow no better result, so standardise the features or raise `tol`",
+}
+
+
+def keep_solution(learner: Any, found: CertifiedMetric, n_iter: int, n_pairs: int) -> None:
+    """Set the fitted attributes of a learner that hold the matrix and its certificate."""
+    learner.W_ = found.W
+    learner.objective_, learner.dual_objective_ = found.primal, found.dual
+    learner.duality_gap_ = found.gap
+    learner.history_ = Convergence(found.history)
+    learner.n_iter_ = max(n_iter, 1)  # scikit-learn asks for at least 1
+    learner.n_pairs_ = n_pairs
+
+
+def iteration_printer(learner: Any, verbose: int) -> Callable[[CertifiedIteration], None]:
+    """Return a function that prints an iteration if `verbose` is positive, and does nothing otherwise."""
+    name = type(learner).__name__
+
+    def report(row: CertifiedIteration) -> None:
+        if verbose:
+            print(  # noqa: T201 - what `verbose` asks for
+                f"{name}: primal {row.primal:.8e}, dual {row.dual:.8e}, gap {row.gap:.1e}, "
+                f"{row.passes} passes, {row.seconds:.3f} s"
+            )
+
+    return report
+
+
+def warn_unless_converged(learner: Any, found: CertifiedMetric) -> None:
+    """Warn if the gap is above the tolerance, and say what to do."""
+    if not found.converged:
+        advice = _ADVICE.get(found.status, _ADVICE["stalled"])
+        warnings.warn(
+            f"{type(learner).__name__} stopped at a relative duality gap of {found.gap:.2g} after "
+            f"{found.n_iter} iterations; {advice}.",
+            ConvergenceWarning,
+            stacklevel=4,  # the caller of `fit`
+        )

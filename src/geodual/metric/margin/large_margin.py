@@ -1,0 +1,183 @@
+"""The objective of LMNN, which pulls targets and pushes impostors away: value, gradient, lower bound."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh
+from scipy.sparse import csr_array
+from sklearn.neighbors import NearestNeighbors
+
+from geodual.arrays import Array, Indices
+
+from .near_pairs import NearPairs, PairBlock
+
+_NO_MARGIN = -1.0  # for a missing target: no squared distance is below it, so there is no impostor
+
+
+class MarginPass(NamedTuple):
+    """The result of one pass over targets and impostors.
+
+    Attributes
+    ----------
+    objective : float
+        p(L).
+    smoothed : float
+        p_δ(L) ≥ p(L).
+    smoothing_gap : float
+        Upper bound on p(L) minus the optimum, if L minimises p_δ.
+    multipliers : float
+        Σ λ, the sum of the slopes of all smoothed hinges.
+    product : array of shape (n_samples, n_columns)
+        Lap V. The edge weights of the Laplacian are the derivatives of p_δ with respect to squared distances.
+    """
+
+    objective: float
+    smoothed: float
+    smoothing_gap: float
+    multipliers: float
+    product: Array
+
+
+class LargeMargin:
+    r"""The objective p(L) of LMNN over samples i, targets j and impostors l, and a smooth upper bound p_δ.
+
+    .. math:: p(L) = r \sum_{ij} d_{ij} + (1 - r) \sum_{ijl} [1 + d_{ij} - d_{il}]_+ ,
+              \qquad d_{ij} = \|L (x_i - x_j)\|^2
+
+    In p_δ the hinge is replaced by a parabola for arguments within ±δ/2 of zero. It is above the hinge by at
+    most δ/8, and falls with δ.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Samples, sorted by class.
+    labels : array of int
+        Classes in increasing order.
+    targets : array of shape (n_samples, n_neighbors)
+        Row numbers of the target neighbours of each sample; its own number where there is none.
+    regularization : float
+        The weight r of the pull.
+    """
+
+    def __init__(self, X: Array, labels: Indices, targets: Indices, regularization: float) -> None:
+        self.X = X
+        self.near_pairs = NearPairs(labels)
+        self._targets = targets
+        self._missing = targets == np.arange(len(X))[:, None]
+        self._pull = regularization
+        self._push = 1.0 - regularization
+
+    def value_and_gradient(self, L: Array, width: float) -> tuple[MarginPass, Array]:
+        """Return the pass at L with δ = `width` < 2, and the gradient of p_δ."""
+        Y = self.X @ L.T
+        result = self._pass(Y, width, Y)
+        return result, 2.0 * (result.product.T @ self.X)
+
+    def certify(self, L: Array, width: float) -> tuple[MarginPass, float]:
+        r"""Return the pass at L, and a lower bound on p for any L from the slopes of the hinges at this L.
+
+        The dual of the convex program in M = LᵀL is to maximise Σ λ over 0 ≤ λ ≤ 1 − r such that
+        G(λ) = r Σ v_ij v_ijᵀ + Σ λ_ijl (v_ij v_ijᵀ − v_il v_ilᵀ) is positive semidefinite. At the minimum of
+        p_δ its slopes λ satisfy this, with p(L) − Σ λ = Σ (1 − r) [h]₊ − λ h over the slacks h. Elsewhere λ
+        is multiplied by a factor that makes G positive semidefinite.
+        """
+        result = self._pass(self.X @ L.T, width, self.X)
+        G = self.X.T @ result.product
+        P = self.X.T @ self._target_laplacian(np.full(self._targets.shape, self._pull), self.X)
+        try:
+            smallest = eigh(G, P, eigvals_only=True, subset_by_index=(0, 0))[0]
+        except LinAlgError:  # P is singular: no pull acts in some direction, and 0 is the only safe bound
+            return result, 0.0
+        # G(sλ) = P + s (G − P) is positive semidefinite for s ≤ 1/(1 − smallest).
+        return result, self._push * result.multipliers / (1.0 - min(float(smallest), 0.0))
+
+    def _pass(self, Y: Array, width: float, V: Array) -> MarginPass:
+        distances = self.target_distances(Y)
+        margin = np.where(self._missing, _NO_MARGIN, 1.0 + distances)
+        pushes = _Pushes(margin, width, V)
+        # Only pairs nearer than the largest margin of a sample, plus the smoothing, can contribute.
+        for block in self.near_pairs.blocks(Y, np.maximum(margin.max(axis=1) + 0.5 * width, 0.0)):
+            pushes.add(block)
+        pull = self._pull * float(distances.sum())
+        product = self._target_laplacian(self._pull + self._push * pushes.target_slope, V)
+        product -= self._push * pushes.impostor_product()
+        return MarginPass(
+            pull + self._push * pushes.hinge,
+            pull + self._push * pushes.smoothed,
+            self._push * pushes.gap,
+            float(pushes.target_slope.sum()),
+            product,
+        )
+
+    def target_distances(self, Y: Array) -> Array:
+        """Return the squared distances of each sample to its targets; zero where there is none."""
+        # Column by column, so that the differences to all targets are never in memory at once.
+        distances = np.empty(self._targets.shape)
+        for column, targets in zip(distances.T, self._targets.T, strict=True):
+            difference = Y.take(targets, axis=0)
+            difference -= Y
+            np.einsum("ij,ij->i", difference, difference, out=column)
+        return distances
+
+    def _target_laplacian(self, weights: Array, V: Array) -> Array:
+        # A sparse matrix with k entries per row; a missing target is a loop, which cancels.
+        n, k = weights.shape
+        starts = np.arange(0, n * k + 1, k)
+        graph = csr_array((weights.ravel(), self._targets.ravel(), starts), shape=(n, n))
+        degree = weights.sum(axis=1) + np.bincount(self._targets.ravel(), weights.ravel(), n)
+        return np.asarray(degree[:, None] * V - graph @ V - graph.T @ V)
+
+
+class _Pushes:
+    """Sums of the hinges over all triples of a sample, a target and an impostor."""
+
+    def __init__(self, margin: Array, width: float, V: Array) -> None:
+        self.hinge = self.smoothed = self.gap = 0.0
+        self.target_slope = np.zeros(margin.shape)
+        self._margins = np.ascontiguousarray(margin.T)
+        self._width = width
+        self._V = V
+        self._degree = np.zeros(len(V))
+        self._neighbour_sum = np.zeros(V.shape)
+
+    def add(self, block: PairBlock) -> None:
+        """Add the triples in which one sample of a near pair is an impostor of the other."""
+        n = len(self._V)
+        slope = np.zeros(len(block.first))  # total slope per pair, over all targets and both directions
+        for column, margin in enumerate(self._margins):
+            for sample in (block.first, block.second):
+                slack = margin.take(sample) - block.squared_distance
+                # Slope λ of the smoothed hinge; its value is δ λ²/2, plus the slack beyond the parabola.
+                lam = np.clip(slack / self._width + 0.5, 0.0, 1.0)
+                hinge = float(np.maximum(slack, 0.0).sum())
+                self.hinge += hinge
+                self.smoothed += 0.5 * self._width * float(lam @ lam)
+                self.smoothed += float(np.maximum(slack - 0.5 * self._width, 0.0).sum())
+                self.gap += hinge - float(lam @ slack)
+                self.target_slope[:, column] += np.bincount(sample, lam, n)
+                slope += lam
+        # `first` is sorted, so these are the row pointers of a sparse matrix without further sorting.
+        starts = np.concatenate([[0], np.cumsum(np.bincount(block.first, minlength=n))])
+        graph = csr_array((slope, block.second, starts), shape=(n, n))
+        self._neighbour_sum += graph @ self._V
+        self._neighbour_sum += graph.T @ self._V
+        self._degree += np.bincount(block.first, slope, n) + np.bincount(block.second, slope, n)
+
+    def impostor_product(self) -> Array:
+        """Return Lap V, where the edge weights of the Laplacian are the slopes of the pairs."""
+        return np.asarray(self._degree[:, None] * self._V - self._neighbour_sum)
+
+
+def target_neighbours(X: Array, labels: Indices, n_neighbors: int) -> Indices:
+    """Return the nearest neighbours of each sample in its class; its own number if there are too few."""
+    n_columns = min(n_neighbors, int(np.bincount(labels).max()) - 1)
+    targets = np.tile(np.arange(len(X))[:, None], n_columns)
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        k = min(n_neighbors, len(members) - 1)
+        if k > 0:
+            nearest = NearestNeighbors(n_neighbors=k).fit(X[members]).kneighbors(return_distance=False)
+            targets[members, :k] = members[nearest]
+    return targets

@@ -1,0 +1,166 @@
+"""The loss of a pair as a function of its squared distance; RPDML and ITML differ only in this."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from geodual.arrays import Array
+
+_BURG_END = 1e-9  # below this d/b, the loss of dissimilar pairs is a straight line
+
+
+class LossTerms(NamedTuple):
+    """The loss of some pairs: sum of the values, slopes, curvatures, and sum of the conjugates."""
+
+    value: float
+    slope: Array
+    curvature: Array
+    conjugate: float
+
+
+class PairLoss(ABC):
+    """A convex, differentiable function φ ≥ 0 of the squared distance d of a pair.
+
+    Similar and dissimilar pairs have a function each. With all pairs, φ(0) must be 0 for similar pairs.
+    Subclasses implement four functions of arrays; `docs/add_a_pair_loss.md` is a guide.
+    """
+
+    @abstractmethod
+    def value(self, d: Array, similar: bool) -> Array:
+        """Return φ(d), of the shape of `d`."""
+
+    @abstractmethod
+    def slope(self, d: Array, similar: bool) -> Array:
+        """Return φ′(d). It must not change its sign within a kind of pairs."""
+
+    @abstractmethod
+    def curvature(self, d: Array, similar: bool) -> Array:
+        """Return φ″(d), or any one-sided value where φ′ has a kink."""
+
+    @abstractmethod
+    def conjugate(self, a: Array, similar: bool) -> Array:
+        """Return φ*(a) = sup over d of a d − φ(d); `a` is always a slope φ′(d)."""
+
+    def terms(self, d: Array, similar: bool, weight: Array | None = None) -> LossTerms:
+        """Evaluate everything at once; `weight` multiplies the loss of each pair, `d` may be overwritten."""
+        slope = self.slope(d, similar)
+        # The conjugate is needed at the slope only: this is the multiplier that the dual takes.
+        value, curvature, conjugate = (
+            self.value(d, similar),
+            self.curvature(d, similar),
+            self.conjugate(slope, similar),
+        )
+        if weight is None:
+            return LossTerms(float(value.sum()), slope, curvature, float(conjugate.sum()))
+        return LossTerms(
+            float(np.vdot(weight, value)),
+            weight * slope,
+            weight * curvature,
+            float(np.vdot(weight, conjugate)),
+        )
+
+
+@dataclass(frozen=True)
+class SquaredHinge(PairLoss):
+    """The loss of RPDML, ½ [s (d − b)]₊² / ρ, which remains when slacks and multipliers are eliminated.
+
+    Attributes
+    ----------
+    upper, lower : float
+        The bounds b: u for similar pairs (s = +1), l for dissimilar pairs (s = −1).
+    upper_scale, lower_scale : float
+        ρ = C₂ + b²/C₁ for similar and for dissimilar pairs.
+    """
+
+    upper: float
+    lower: float
+    upper_scale: float
+    lower_scale: float
+
+    @classmethod
+    def weighted(cls, u: float, l: float, C1: float, C2: float) -> SquaredHinge:  # noqa: E741 - the paper's letter
+        """Return the loss for the bounds u and l, the weight C₁ of the slacks and C₂ of the multipliers."""
+        return cls(u, l, C2 + u**2 / C1, C2 + l**2 / C1)
+
+    def _excess(self, d: Array, similar: bool) -> Array:
+        return np.asarray(np.maximum(d - self.upper if similar else self.lower - d, 0.0))
+
+    def _scale(self, similar: bool) -> float:
+        return self.upper_scale if similar else self.lower_scale
+
+    def value(self, d: Array, similar: bool) -> Array:
+        return np.asarray(0.5 * self._excess(d, similar) ** 2 / self._scale(similar))
+
+    def slope(self, d: Array, similar: bool) -> Array:
+        sign = 1.0 if similar else -1.0
+        return np.asarray(sign * self._excess(d, similar) / self._scale(similar))
+
+    def curvature(self, d: Array, similar: bool) -> Array:
+        return np.asarray((self._excess(d, similar) > 0.0) / self._scale(similar))
+
+    def conjugate(self, a: Array, similar: bool) -> Array:
+        bound = self.upper if similar else self.lower
+        return np.asarray(a * bound + 0.5 * self._scale(similar) * a**2)
+
+    def terms(self, d: Array, similar: bool, weight: Array | None = None) -> LossTerms:
+        # In place and without the four methods: apart from matrix products, this takes most of a pass.
+        bound, inverse = (self.upper if similar else self.lower), 1.0 / self._scale(similar)
+        d -= bound
+        (np.maximum if similar else np.minimum)(d, 0.0, out=d)  # now s [s (d − b)]₊ = ρ φ′
+        curvature = (d != 0.0) * inverse
+        slope = d * inverse if weight is None else weight * d * inverse
+        square = 0.5 * float(np.vdot(slope, d))
+        if weight is not None:
+            curvature *= weight
+        return LossTerms(square, slope, curvature, bound * float(slope.sum()) + square)
+
+
+@dataclass(frozen=True)
+class OneSidedBurg(PairLoss):
+    """The loss of ITML, γ (d/b − log(d/b) − 1) if the bound is violated and 0 otherwise.
+
+    It remains when the slacks are eliminated. For dissimilar pairs it would be infinite at d = 0, and no
+    metric can separate equal samples. Below 1e-9 b it therefore continues as a straight line.
+
+    Attributes
+    ----------
+    upper, lower : float
+        The bounds b of similar and of dissimilar pairs.
+    gamma : float
+        Weight of the loss. The γ of ITML is twice this, because its divergence has no factor ½.
+    """
+
+    upper: float
+    lower: float
+    gamma: float
+
+    def _ratio(self, d: Array, similar: bool) -> Array:
+        """Return d/b, clipped to the range in which the bound is violated and the loss is curved."""
+        if similar:
+            return np.asarray(np.maximum(d / self.upper, 1.0))
+        return np.asarray(np.clip(d / self.lower, _BURG_END, 1.0))
+
+    def value(self, d: Array, similar: bool) -> Array:
+        ratio = self._ratio(d, similar)
+        bound = self.upper if similar else self.lower
+        # The tangent at the end of the curved range; zero inside the range.
+        straight = (1.0 - 1.0 / ratio) * (d / bound - ratio)
+        return np.asarray(self.gamma * (ratio - np.log(ratio) - 1.0 + straight))
+
+    def slope(self, d: Array, similar: bool) -> Array:
+        bound = self.upper if similar else self.lower
+        return np.asarray(self.gamma / bound * (1.0 - 1.0 / self._ratio(d, similar)))
+
+    def curvature(self, d: Array, similar: bool) -> Array:
+        bound = self.upper if similar else self.lower
+        ratio = self._ratio(d, similar)
+        # Where the ratio is clipped, the loss is straight: zero, or the tangent.
+        return np.asarray(self.gamma / bound**2 * ((ratio != 1.0) & (ratio != _BURG_END)) / ratio**2)
+
+    def conjugate(self, a: Array, similar: bool) -> Array:
+        bound = self.upper if similar else self.lower
+        return np.asarray(-self.gamma * np.log1p(-a * bound / self.gamma))

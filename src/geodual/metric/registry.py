@@ -1,0 +1,238 @@
+"""The registry of metrics by name: how to make each metric, what to tune, and its label.
+
+Learners are imported only when one is made, so that the command can list the names without delay.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from geodual.errors import DataError
+from geodual.places import is_place, load_place, name_at
+
+
+@dataclass(frozen=True)
+class NamedMetric:
+    """An entry of the registry.
+
+    Attributes
+    ----------
+    name : str
+        The name that users type.
+    target : class, callable, transformer or str
+        A scikit-learn transformer class, a function that returns a transformer, a transformer, or the place
+        of one of these, ``"package.module:Class"``.
+    label : str
+        Label in tables and charts.
+    parameters : mapping
+        Arguments for the class or function.
+    grid : tuple of mapping
+        Parameter sets for tuning. The first is the default, which wins ties.
+    in_paper : bool
+        Whether the paper compares this metric.
+    """
+
+    name: str
+    target: str | Callable[..., Any] | Any
+    label: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    grid: tuple[Mapping[str, Any], ...] = ()
+    in_paper: bool = False
+
+    def make(self, random_state: int = 0) -> Any:
+        """Return the unfitted transformer; it gets the seed if it has a parameter `random_state`."""
+        target = load_place(self.target, "metric") if isinstance(self.target, str) else self.target
+        if not callable(target):  # a transformer: copy it, so that fits do not change the registry
+            made = importlib.import_module("sklearn.base").clone(target, safe=False)
+        else:
+            # `parameters` come last, so that a seed given there wins.
+            seed = {"random_state": random_state} if _takes(target, "random_state") else {}
+            made = target(**seed | dict(self.parameters))
+        if not (hasattr(made, "fit") and hasattr(made, "transform")):
+            raise DataError(
+                f"The metric {self.name!r} must be a scikit-learn transformer, got {type(made).__name__}; it "
+                "needs the methods `fit` and `transform`."
+            )
+        return made
+
+
+_METRICS: dict[str, NamedMetric] = {}
+
+FEATURED = "rpdml"  # the metric of the paper: used if none is named, and drawn with a thicker line
+BASELINE = "euclidean"  # the plain distance, which learnt metrics have to beat
+
+
+def register_metric(
+    name: str,
+    target: str | Callable[..., Any] | Any,
+    *,
+    label: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    grid: Iterable[Mapping[str, Any]] = (),
+) -> None:
+    """Register your own metric under a name, for use in studies, tuning, reports and charts.
+
+    The command needs no registration: ``--metrics euclidean,package.module:Class`` uses a class directly.
+
+    Parameters
+    ----------
+    name : str
+        The name, as in ``backtest(panel, metrics=["euclidean", name])``. An existing metric of this name is
+        replaced. It must not contain a colon or comma, nor be "index".
+    target : class, callable, transformer or str
+        A scikit-learn transformer class, a function that returns a transformer, a transformer, or the place
+        of one of these, ``"package.module:Class"``. A class or function with a parameter `random_state` gets
+        the seed of the study.
+    label : str, optional
+        Label in tables and charts; by default the name.
+    parameters : mapping, optional
+        Arguments for the class or function; by default none.
+    grid : iterable of mapping
+        Parameter sets that ``tune=True`` may choose from, the default first. If empty, the metric is not
+        tuned.
+
+    See Also
+    --------
+    make_metric : Make a metric by its name.
+    metric_names : List the registered names.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from geodual.metric import make_metric, register_metric
+    >>> register_metric("pca", PCA, label="PCA", parameters={"n_components": 2})
+    >>> make_metric("pca")
+    PCA(n_components=2, random_state=0)
+    """
+    # A colon marks a place, a comma separates names on the command line, and "index" is a column of tables.
+    if not isinstance(name, str) or not name or ":" in name or "," in name or name == "index":
+        raise DataError(f"`name` must be a text without colon or comma, and not 'index', got {name!r}.")
+    _METRICS[name] = NamedMetric(name, target, label or name, dict(parameters or {}), tuple(grid))
+
+
+def find_metric(name: str) -> NamedMetric:
+    """Return the registered metric of this name, or the one at the place ``package.module:Class``."""
+    if name in _METRICS:
+        return _METRICS[name]
+    if is_place(name):
+        return NamedMetric(name, name, label=name_at(name))
+    raise DataError(
+        f"`metrics`: unknown metric {name!r}; known are {', '.join(_METRICS)}. Give your own metric as "
+        "package.module:Class."
+    )
+
+
+def make_metric(name: str, random_state: int = 0) -> Any:
+    """Make a metric by its name, with the parameters that the fund study uses.
+
+    Parameters
+    ----------
+    name : str
+        A name from `metric_names`, or the place of a scikit-learn transformer, as in
+        ``"package.module:Class"``.
+    random_state : int
+        Seed, for metrics that have a parameter `random_state`.
+
+    Returns
+    -------
+    transformer
+        An unfitted scikit-learn transformer.
+
+    See Also
+    --------
+    metric_names : List the registered names.
+    register_metric : Register your own metric.
+
+    Examples
+    --------
+    >>> from geodual.metric import make_metric
+    >>> make_metric("gmml")
+    GMML(reg=0.1)
+    >>> make_metric("sklearn.decomposition:PCA")
+    PCA(random_state=0)
+    """
+    return find_metric(name).make(random_state)
+
+
+def metric_names(*, in_paper: bool = False) -> tuple[str, ...]:
+    """Return the names of the registered metrics.
+
+    Parameters
+    ----------
+    in_paper : bool
+        Whether to list only the six metrics that the paper compares.
+
+    Returns
+    -------
+    tuple of str
+        Names in the order of registration.
+
+    See Also
+    --------
+    make_metric : Make a metric by its name.
+    register_metric : Register your own metric.
+
+    Examples
+    --------
+    >>> from geodual.metric import metric_names
+    >>> metric_names(in_paper=True)
+    ('euclidean', 'mahalanobis', 'lmnn', 'itml', 'gmml', 'rpdml')
+    """
+    return tuple(name for name, metric in _METRICS.items() if metric.in_paper or not in_paper)
+
+
+def metric_label(name: str) -> str:
+    """Return the label of a metric in tables and charts; the name itself if it is not registered."""
+    return find_metric(name).label if name in _METRICS or is_place(name) else name
+
+
+def _takes(target: Callable[..., Any], parameter: str) -> bool:
+    try:
+        return parameter in inspect.signature(target).parameters
+    except (TypeError, ValueError):  # some built-in callables have no signature
+        return False
+
+
+for _metric in (
+    NamedMetric("euclidean", "geodual.metric.fixed:EuclideanMetric", "Euclidean", in_paper=True),
+    NamedMetric("mahalanobis", "geodual.metric.fixed:MahalanobisMetric", "Mahalanobis", in_paper=True),
+    NamedMetric(
+        "lmnn",
+        "geodual.metric.lmnn:LMNN",
+        "LMNN",
+        grid=tuple({"regularization": value} for value in (0.5, 0.1, 0.9)),
+        in_paper=True,
+    ),
+    NamedMetric(
+        "itml",
+        "geodual.metric.itml:ITML",
+        "ITML",
+        parameters={"gamma": 1e-3},
+        grid=tuple({"gamma": value} for value in (1e-3, 1e-4, 1e-2)),
+        in_paper=True,
+    ),
+    NamedMetric(
+        "gmml",
+        "geodual.metric.gmml:GMML",
+        "GMML",
+        parameters={"reg": 0.1},
+        grid=tuple({"t": value} for value in (0.5, 0.25, 0.75)),
+        in_paper=True,
+    ),
+    NamedMetric(
+        "rpdml",
+        "geodual.metric.rpdml:RPDML",
+        "RPDML",
+        grid=(
+            *({"C": value, "pairs": "all"} for value in (100.0, 1.0, 1000.0)),
+            *({"C": value, "pairs": "local"} for value in (100.0, 1000.0)),
+        ),
+        in_paper=True,
+    ),
+    NamedMetric("rpdmlcv", "geodual.metric.rpdml_cv:RPDMLCV", "RPDML, cross-validated"),
+):
+    _METRICS[_metric.name] = _metric

@@ -1,0 +1,106 @@
+"""What a study says about its data: idle days, skipped decisions, an index with holes, survivors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodual.funds import Panel, backtest, synthetic_universe
+
+TABLES = ("predictions", "ic", "holdings", "equity", "trades", "neighbours", "reasons", "universe")
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """Thirty funds that all live over the whole of three years with holidays, and an index."""
+    universe = synthetic_universe(45, "2012-01-04", "2014-12-31", seed=8)
+    nav = universe.panel.nav.dropna(axis=1).iloc[:, :30]
+    kept = ~nav.index.isin(nav.index[20::30])
+    return nav[kept], universe.index[kept]
+
+
+@pytest.fixture(scope="module")
+def plain(whole):
+    return backtest(whole[0], metrics="euclidean")
+
+
+def remarks_with(study, text):
+    return [remark for remark in study.notes if text in remark]
+
+
+@pytest.mark.parametrize("make", [pd.bdate_range, pd.date_range])
+def test_rows_without_values_do_not_change_a_study(whole, plain, make):
+    nav = whole[0]
+    padded = nav.reindex(make(nav.index[0], nav.index[-1])).rename_axis("date")
+    study = backtest(padded, metrics="euclidean")
+    for table in TABLES:
+        pd.testing.assert_frame_equal(
+            getattr(study, table), getattr(plain, table), check_freq=False, check_exact=True
+        )
+    assert study.notes == plain.notes
+
+
+def test_rows_that_are_no_trading_days_are_remarked(whole):
+    nav = whole[0]
+    padded = nav.reindex(pd.date_range(nav.index[0], nav.index[-1], name="date"))
+    filled = backtest(padded.ffill(), metrics="euclidean")
+    assert remarks_with(filled, "rows are Saturdays or Sundays")
+    assert remarks_with(filled, "rows on which no fund moves")
+    two = padded.copy()
+    two.iloc[:, :2] = two.iloc[:, :2].ffill()
+    sparse = backtest(two, metrics="euclidean", k=3)
+    assert remarks_with(sparse, "rows on which most of the living funds have no value")
+    (coverage,) = remarks_with(sparse, "fewer than 90 % of the factors were known")
+    assert f"{100 * sparse.universe['coverage'].min():.0f} % at the least" in coverage
+
+
+def test_a_clean_study_remarks_survivors_and_nothing_else(plain):
+    told = [remark for remark in plain.notes if "median was used as label" not in remark]
+    assert len(told) == 1
+    assert told[0].startswith("Every fund lives to the last day")
+
+
+def test_a_fund_that_closes_takes_the_remark_away(whole):
+    nav = whole[0].copy()
+    nav.iloc[600:, 0] = np.nan
+    assert not remarks_with(backtest(nav, metrics="euclidean"), "lives to the last day")
+
+
+def test_skipped_rebalance_days_are_remarked(whole, plain):
+    nav = whole[0].copy()
+    day, following = plain.ic.index[2:4]
+    nav.loc[day] = np.nan
+    study = backtest(Panel(nav), metrics="euclidean")
+    assert plain.ic.index.difference(study.ic.index).tolist() == [day, following]
+    (remark,) = remarks_with(study, "No decision on 2 of the rebalance days")
+    assert f"{day.date()}: 0 funds to choose from, it takes 11" in remark
+    assert f"{following.date()}: 0 funds to learn from, it takes 11" in remark
+
+
+def test_decisions_that_end_early_are_remarked(whole, plain):
+    nav = whole[0].copy()
+    days = plain.ic.index
+    nav.loc[days[-3] :, nav.columns[5:]] = np.nan
+    study = backtest(Panel(nav), metrics="euclidean")
+    assert study.ic.index[-1] == days[-4]
+    (remark,) = remarks_with(study, "No decision on 3 of the rebalance days")
+    listed = ", ".join(str(day.date()) for day in days[-3:])
+    assert f"({listed}: 5 funds to choose from, it takes 11)" in remark
+
+
+def test_a_first_decision_that_comes_late_is_remarked(whole, plain):
+    nav = whole[0].copy()
+    nav.loc[plain.ic.index[0]] = np.nan
+    study = backtest(Panel(nav), metrics="euclidean")
+    assert study.ic.index[0] == plain.ic.index[2]
+    assert remarks_with(study, "No decision on 2 of the rebalance days")
+
+
+@pytest.mark.parametrize(("step", "is_remarked"), [(5, True), (10, True), (25, False)])
+def test_an_index_with_holes_is_remarked(whole, plain, step, is_remarked):
+    nav, levels = whole
+    days = plain.equity.index
+    holes = days[1:-1][::step] if step > 5 else days[1:-1].difference(days[::5])
+    study = backtest(nav, levels.drop(holes), metrics="euclidean")
+    expected = f"The index has no level on {len(holes)} of {len(days)} days"
+    assert len(remarks_with(study, expected)) == is_remarked
+    assert len(remarks_with(study, "The index has no level")) == is_remarked
