@@ -5,6 +5,7 @@ written to a folder outside the package. A plain ```` ```python ```` block is co
 """
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,3 +32,19 @@ def run_guide(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
     for block in uses:
         exec(compile(block, name, "exec"), names)
     return names
+
+
+def run_command(folder: Path, *arguments: str) -> str:
+    """Run the command in a folder, in a process of its own, and return what it prints."""
+    code = (
+        "from geodual.cli import main; main()"  # as the installed command does: the folder is not on the path
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
