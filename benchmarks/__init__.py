@@ -1,1 +1,1 @@
-"""Benchmark problems with known answers, and side-by-side comparisons with pymanopt."""
+"""Benchmarks: problems with known answers, and comparisons of speed and accuracy with other libraries."""

@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m benchmarks [section …]``, all of them by default."""
+"""Run the benchmarks: ``python -m benchmarks [section …]``; without a section, all of them."""
 
 from __future__ import annotations
 

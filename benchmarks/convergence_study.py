@@ -1,7 +1,7 @@
-"""How fast Algorithm 1 and the default method converge: ``python -m benchmarks.convergence_study``.
+"""Compare how fast Algorithm 1 and the default method converge: ``python -m benchmarks.convergence_study``.
 
-Three problems on Hadamard manifolds, where the theory of the paper holds. Their optima are known exactly, so
-that the cost of every iterate can be compared with f* and with the bound of Theorem 1.
+The three problems are on Hadamard manifolds, where the theory of the paper holds. Their optima are known
+exactly, so the cost of every iterate can be compared with f* and with the bound of Theorem 1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_ITER = 1000
 
 @dataclass(frozen=True)
 class Method:
-    """A solver with its options, and how it is drawn."""
+    """A solver with its options, and its label and colour in the figure."""
 
     label: str
     name: str
@@ -55,16 +55,16 @@ METHODS = (ALGORITHM_1, ALGORITHM_1_REGULARISED, DEFAULT)
 
 @dataclass(frozen=True)
 class Trace:
-    """A solve as the figure needs it.
+    """A solve, with all that the figure needs.
 
     Attributes
     ----------
     method : Method
-        What was run.
+        The solver.
     result : Result
-        What it gave.
+        Its result.
     seconds : float
-        What it took.
+        Its time.
     constraint_bound : float
         G of Theorem 1: the largest |h| over the iterates.
     """
@@ -75,7 +75,7 @@ class Trace:
     constraint_bound: float
 
     def column(self, field: str) -> np.ndarray:
-        """Return one column of the history, the start included."""
+        """Return one column of the history, including the start."""
         return np.array([getattr(row, field) for row in self.result.history])
 
     @property
@@ -85,7 +85,7 @@ class Trace:
 
 
 def run(case: BenchmarkProblem, method: Method) -> Trace:
-    """Solve a problem from its feasible start and keep what the figure needs."""
+    """Solve a problem from its feasible start and return what the figure needs."""
     largest = [float(np.abs(case.inequalities[0](case.feasible_start)).max())]
 
     def watch(iterate: Any) -> None:
@@ -99,7 +99,7 @@ def run(case: BenchmarkProblem, method: Method) -> Trace:
 
 
 def table(case: BenchmarkProblem, traces: list[Trace]) -> str:
-    """Return one row a method: work, time, the parts of the KKT residual, and the error of the cost."""
+    """Return a table with one row per method: work, time, KKT residual by parts, and error of the cost."""
     header = (
         "",
         "status",
@@ -128,7 +128,7 @@ def table(case: BenchmarkProblem, traces: list[Trace]) -> str:
 
 
 def draw(studies: list[tuple[BenchmarkProblem, list[Trace]]]) -> Figure:
-    """Draw one column a problem: KKT residuals above, cost against the bound of Theorem 1 below."""
+    """Draw one column per problem: KKT residuals above, cost against the bound of Theorem 1 below."""
     style = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11}
     with plt.rc_context(style):
         figure, axes = plt.subplots(
@@ -155,6 +155,7 @@ def draw(studies: list[tuple[BenchmarkProblem, list[Trace]]]) -> Figure:
 
 def _draw_residuals(ax: Axes, traces: list[Trace]) -> None:
     for trace in traces:
+        # The start has no products; 1 keeps it on the logarithmic axis.
         work = np.maximum(np.cumsum(trace.column("hessian_products")), 1)
         marker = "o" if trace.method is DEFAULT else None
         ax.loglog(work, trace.residuals, color=trace.method.colour, label=trace.method.label, marker=marker)
@@ -165,6 +166,7 @@ def _draw_residuals(ax: Axes, traces: list[Trace]) -> None:
 
 def _draw_gaps(ax: Axes, case: BenchmarkProblem, traces: list[Trace]) -> None:
     algorithm = [trace for trace in traces if trace.method is not DEFAULT]
+    # The first line is wide, so that it shows where the second covers it.
     for trace, width in zip(algorithm, (3.0, 1.4), strict=True):
         gaps = trace.column("cost")[1:] - case.cost
         steps = np.arange(1, len(gaps) + 1)

@@ -1,4 +1,4 @@
-"""The 70 factors at quarter ends side by side with TA-Lib and empyrical, called fund by fund."""
+"""Time the 70 factors at quarter ends against TA-Lib and empyrical, called fund by fund."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from .timing import best_seconds, format_seconds, format_table
 N_FUNDS, N_DAYS, SAMPLE = 697, 1701, 40
 Values = NDArray[Any]
 
-ROLLED: dict[str, Callable[[Values], Values]] = {  # take many windows at once
+ROLLED: dict[str, Callable[[Values], Values]] = {  # these take many windows at once
     "mdd": empyrical.max_drawdown,
     "stddev": empyrical.annual_volatility,
     "sharpe": empyrical.sharpe_ratio,
     "sortino": empyrical.sortino_ratio,
 }
-SINGLE: dict[str, Callable[[Values], float]] = {  # take one window
+SINGLE: dict[str, Callable[[Values], float]] = {  # these take one window
     "calmar": empyrical.calmar_ratio,
     "stability": empyrical.stability_of_timeseries,
 }
 
 
 def factor_table() -> str:
-    """Compute the factors of all funds, the peers' of a sample of them, and return the table.
+    """Time our factors of all funds and the peers' factors of a sample, and return the table.
 
-    The peers do no more than is asked for: TA-Lib runs once over a fund for each window, empyrical sees the
-    windows that end at quarter ends only, all in one call where it can.
+    The peers do only the work that is needed: TA-Lib runs once per fund and window, and empyrical sees only
+    the windows that end at quarter ends, all in one call where it can.
     """
     nav = synthetic_nav()
     rows = nav.index.get_indexer(compute_factors(nav.iloc[:, :1]).index.unique("date"))
@@ -60,7 +60,7 @@ def synthetic_nav() -> pd.DataFrame:
 
 
 def peer_factors(nav: pd.DataFrame, rows: Values) -> Values:
-    """Return what TA-Lib and empyrical make of each fund, in the order of our columns: (rows, funds, 70)."""
+    """Return the factors by TA-Lib and empyrical in the order of our columns, of shape (rows, funds, 70)."""
     columns = [
         [_peer_factor(kind, series, w, rows) for kind in FACTORS for w in WINDOWS]
         for series in nav.to_numpy().T.copy()
@@ -69,7 +69,7 @@ def peer_factors(nav: pd.DataFrame, rows: Values) -> Values:
 
 
 def _peer_factor(kind: str, nav: Values, w: int, rows: Values) -> Values:
-    """Return a factor of one fund at some rows; those without w earlier ones are left out."""
+    """Return a factor of one fund at the given rows; NaN for rows with too short a history."""
     match kind:
         case "roc":
             return talib.ROCP(nav, w)[rows]

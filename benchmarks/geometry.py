@@ -1,4 +1,4 @@
-"""Exponential, logarithm and distance of positive definite matrices, side by side with pymanopt."""
+"""Time exponential, logarithm and distance of positive definite matrices against pymanopt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def geometry_table(sizes: tuple[int, ...] = SIZES, seed: int = 0) -> str:
     """Time exp, log and dist of SPD(n) and return the table; ratios above 1 mean that ours is faster."""
     rows = [row for n in sizes for row in _compare(n, np.random.default_rng(seed))]
     header = ("operation", "geodual", "pymanopt", "ratio", "difference")
-    return "Geometry of SPD(n): seconds a call\n" + format_table(header, rows)
+    return "Geometry of SPD(n): time per call\n" + format_table(header, rows)
 
 
 def _compare(n: int, rng: np.random.Generator) -> list[tuple[str, ...]]:

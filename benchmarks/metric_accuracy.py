@@ -1,4 +1,4 @@
-"""Accuracy of k-NN under every metric, cross-validated on the same folds, with standard errors and ranks."""
+"""Measure the accuracy of k-NN under every metric on the same folds, with standard errors and ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .timing import format_seconds, format_table
 
 FOLDS = 5
 N_NEIGHBORS = 5
-TOL = 1e-4  # relative gap of the certified learners, looser than their default to save time
+TOL = 1e-4  # relative duality gap of the certified learners; looser than their default, to save time
 
 Array = NDArray[np.float64]
 DataSet = tuple[Array, NDArray[np.intp]]
@@ -49,7 +49,7 @@ def accuracy_sets() -> dict[str, DataSet]:
 
 
 def accuracy_methods() -> dict[str, Any]:
-    """Return the metric learners by name, with the settings that they have on all data sets."""
+    """Return the metric learners by name; their settings are the same on all data sets."""
     return {
         "Euclidean": EuclideanMetric(),
         "Mahalanobis": MahalanobisMetric(),
@@ -87,7 +87,7 @@ def accuracy_table(
         for row, (name, method) in enumerate(methods.items()):
             try:
                 scores[row, column], spent, chosen = _cross_validated(method, X, y)
-            except Exception as error:  # one that fails must not hide the others
+            except Exception as error:  # one failure must not hide the other results
                 report(f"  {set_name}: {name} failed: {type(error).__name__}: {error}")
                 continue
             seconds[row] += spent
@@ -97,7 +97,7 @@ def accuracy_table(
 
 
 def _cross_validated(method: Any, X: Array, y: NDArray[np.intp]) -> tuple[Array, float, str]:
-    """Return the accuracy on each fold, the seconds of all fits, and what the method chose, if it did."""
+    """Return the accuracy on each fold, the seconds of all fits, and the parameters chosen, if any."""
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y)
     scores, chosen, spent = [], [], 0.0
     for train, test in folds:

@@ -1,4 +1,4 @@
-"""What fitting a metric costs: RPDML by its bare matrix products and by NCA, ITML by metric-learn's."""
+"""Measure the cost of fits: RPDML against its bare matrix products and NCA, ITML against metric-learn's."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ from .timing import best_seconds, fitted_exponent, format_seconds, format_table
 
 TOL = 1e-6
 ROUNDS = 3
-LONGEST = 60.0  # seconds: a size that is expected to take longer is left out
+LONGEST = 60.0  # seconds; sizes that are expected to take longer are skipped
 SAMPLES = (500, 1000, 2000, 4000, 8000)
 FEATURES = (10, 50, 100, 200, 500)
 PAIRS = (1_000, 10_000, 100_000, 1_000_000)
-ITML_GAMMA = 0.01  # on all pairs: about the total weight of metric-learn's default, 1, on its constraints
+# On all pairs this has about the same total weight as metric-learn's default, 1, on its constraints.
+ITML_GAMMA = 0.01
 CONSTRAINTS = 1000
 
 Array = NDArray[np.float64]
 
 
 def synthetic_set() -> tuple[Array, NDArray[np.intp]]:
-    """Return the 697 × 70 set on which metric learners are timed, standardised."""
+    """Return the standardised 697 × 70 set on which metric learners are timed."""
     X, y = make_classification(697, 70, n_informative=15, n_redundant=20, class_sep=0.7, random_state=0)
     return StandardScaler().fit_transform(X), y
 
@@ -73,7 +74,7 @@ def metric_fit_table(
         rows.append(
             [f"C = {learner.C:,.0f}", format_seconds(seconds), str(passes), gap, *ratios, f"{peak:.1f}"]
         )
-    header = ["RPDML", "time", "passes", "gap", "by products", "by NCA", "peak MB"]
+    header = ["RPDML", "time", "passes", "gap", "÷ products", "÷ NCA", "peak MB"]
     return (
         f"{X.shape[0]} × {X.shape[1]}, all {learners[0].n_pairs_:,} pairs, to a relative gap of {TOL:g}; "
         f"best of {ROUNDS}. The bare matrix products of a pass take {format_seconds(product)},\n"
@@ -83,7 +84,7 @@ def metric_fit_table(
 
 
 def itml_table(report: Callable[[str], object] = print) -> str:
-    """Fit ITML to all pairs and metric-learn's to 1,000 constraints, and return the times as a table.
+    """Fit our ITML to all pairs and metric-learn's to 2 × 1,000 constraints; return the times as a table.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def metric_scaling_table(longest: float = LONGEST, report: Callable[[str], objec
     Parameters
     ----------
     longest : float
-        Seconds; sizes that the sizes before them predict to take longer are left out.
+        Seconds; sizes that would take longer, extrapolating from the smaller ones, are skipped.
     report : callable
         Receives a progress line for each fit.
     """
@@ -148,7 +149,7 @@ def _series_table(
     rows = []
     for size in sizes:
         if len(done) > 1 and _predicted(done, times, size) > longest:
-            report(f"  {name}: {size:,} left out, would take over {longest:g} s")
+            report(f"  {name}: {size:,} skipped, it would take over {longest:g} s")
             break
         report(f"  {name}: {size:,} …")
         learner, X, y = case(size)
@@ -161,7 +162,7 @@ def _series_table(
             [f"{size:,}", format_seconds(seconds), str(passes), per_pass, f"{learner.duality_gap_:.0e}"]
         )
     exponent = fitted_exponent(done, times)
-    table = format_table([name.split(",")[0], "time", "passes", "a pass", "gap"], rows)
+    table = format_table([name.split(",")[0], "time", "passes", "per pass", "gap"], rows)
     return f"RPDML(C=100) over {name}: time ∝ size^{exponent:.2f}\n\n{table}"
 
 
@@ -181,7 +182,7 @@ def _classes(n_samples: int, n_features: int) -> tuple[Array, NDArray[np.intp]]:
 
 
 def _bare_products(X: Array, y: NDArray[np.intp]) -> Callable[[], None]:
-    """Return what makes the two matrix products of every tile of a pass: distances, and their adjoint."""
+    """Return a function that does only the two matrix products per tile: distances and their adjoint."""
     Z = X[np.argsort(y, kind="stable")]
     tiles = [(tile.rows, tile.columns) for tile in AllPairs(np.sort(y))._tiles]
     weights = [np.ones((len(Z[rows]), len(Z[columns]))) for rows, columns in tiles]
@@ -195,7 +196,7 @@ def _bare_products(X: Array, y: NDArray[np.intp]) -> Callable[[], None]:
 
 
 def _best(function: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """Return the least seconds of a call; one that takes long is made once."""
+    """Return the shortest time of several calls; a slow function is called fewer times."""
     times: list[float] = []
     while len(times) < rounds and sum(times) < LONGEST / 4:
         started = time.perf_counter()
@@ -217,7 +218,7 @@ def _peak_megabytes(function: Callable[[], object]) -> float:
 
 @contextmanager
 def _working_metric_learn() -> Iterator[Any]:
-    """Give metric-learn 0.7 with `force_all_finite` translated to what scikit-learn calls it now."""
+    """Yield metric-learn 0.7, with its argument `force_all_finite` renamed as current scikit-learn needs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         import metric_learn

@@ -1,4 +1,4 @@
-"""LMNN side by side with metric-learn's, which runs through the shim of the tests."""
+"""Compare our LMNN with metric-learn's, which runs through the shim of the tests."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Data = tuple[NDArray[Any], NDArray[Any]]
 
 
 def synthetic_data() -> Data:
-    """Return the 697 × 70 samples of two classes that this layer is measured by, standardised."""
+    """Return the standardised 697 × 70 set of two classes on which metric learners are timed."""
     X, y = make_classification(697, 70, n_informative=15, n_redundant=20, class_sep=0.7, random_state=0)
     return StandardScaler().fit_transform(X), y
 
 
 def digits_data() -> Data:
-    """Return the 1,797 digits, standardised."""
+    """Return the standardised 1,797 digits."""
     X, y = load_digits(return_X_y=True)
     return StandardScaler().fit_transform(X), y
 
@@ -41,10 +41,11 @@ LMNN_CASES: dict[str, Callable[[], Data]] = {
 def lmnn_table(n_neighbors: int = 3) -> str:
     """Fit both once on each data set and return the table; ratios above 1 mean that ours is faster.
 
-    Both objectives are computed by the same code; the bound is ours, below which no metric can get.
+    The same code computes both objectives. The bound is our lower bound on the objective of any metric.
     """
     with working_metric_learn() as metric_learn:
-        for learner in (LMNN(), metric_learn.LMNN(max_iter=60)):  # load what the first fit loads
+        # A first fit, which is not timed, loads the libraries.
+        for learner in (LMNN(), metric_learn.LMNN(max_iter=60)):
             learner.fit(*load_iris(return_X_y=True))
         rows = [
             _compare_lmnn(name, load(), n_neighbors, metric_learn.LMNN) for name, load in LMNN_CASES.items()
@@ -60,7 +61,7 @@ def lmnn_table(n_neighbors: int = 3) -> str:
         "iterations",
         "its iterations",
     )
-    title = f"LMNN with {n_neighbors} targets and default settings: seconds a fit\n"
+    title = f"LMNN with {n_neighbors} targets and default settings: time per fit\n"
     return title + format_table(header, rows)
 
 
@@ -87,7 +88,7 @@ def _timed_fit(learner: Any, data: Data) -> tuple[Any, float]:
 
 
 def lmnn_objective(data: Data, L: NDArray[Any], n_neighbors: int) -> float:
-    """Return the objective of LMNN with equal weights of pull and push."""
+    """Return the objective of LMNN with equal weights for pull and push."""
     X, y = data
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]

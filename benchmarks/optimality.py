@@ -1,4 +1,4 @@
-"""How far a point and its multipliers are from optimal: one measure for all solvers compared."""
+"""The KKT residual by which all compared solvers are measured."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Residual:
 
     @property
     def worst(self) -> float:
-        """The largest of the three parts, infinite if one is not a number."""
+        """The largest of the three parts; infinite if one is not finite."""
         parts = (self.stationarity, self.feasibility, self.complementarity)
         return max(parts) if np.isfinite(parts).all() else np.inf
 
 
 def kkt_residual(case: BenchmarkProblem, x: Any, lam: Array, y: Array) -> Residual:
-    """Measure how far a point and its multipliers are from a KKT point, in absolute terms.
+    """Measure how far a point and its multipliers are from the KKT conditions, in absolute terms.
 
     Parameters
     ----------
@@ -43,7 +43,8 @@ def kkt_residual(case: BenchmarkProblem, x: Any, lam: Array, y: Array) -> Residu
     Returns
     -------
     Residual
-        The Riemannian norm of the Lagrangian's gradient, the worst violation, and the worst |λₖ hₖ| or −λₖ.
+        The Riemannian norm of the Lagrangian's gradient, the largest violation, and the largest |λₖ hₖ| or
+        −λₖ.
     """
     constraints = ConstraintVector(case.problem, x)
     h, g = np.split(constraints.value(x), [constraints.n_inequalities])

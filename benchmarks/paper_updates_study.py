@@ -1,4 +1,4 @@
-"""How far the updates of Section IV get: their objective above the certified optimum, over iterations."""
+"""Compare the updates of Section IV with the optimum: ``python -m benchmarks.paper_updates_study``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VARIANTS: tuple[tuple[str, str, float, str], ...] = (
 
 
 def main(n_iter: int = 3000) -> None:
-    """Run all variants on iris, print where they end, and save a figure."""
+    """Run all variants on iris, print their final errors, and save a figure."""
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     options: dict[str, Any] = {"C": 100.0, "pairs": N_PAIRS, "random_state": 0}
@@ -38,6 +38,7 @@ def main(n_iter: int = 3000) -> None:
             RPDML(**options, solver="paper", errata=errata, max_iter=n_iter), scale, X, y, optimum
         )
         print(f"{label}: {len(excess)} iterations, ends {excess[-1]:.2g} above the optimum")
+        # A run that ends early has left the cone; mark its last iterate.
         mark = [len(excess) - 1] if len(excess) < n_iter else []
         ax.loglog(
             np.arange(1, len(excess) + 1),

@@ -2,17 +2,18 @@
 
 The method is that of Liu and Boumal (2019), with two settings:
 
-- `PUBLISHED`, the parameters of their code: first penalty 1, growth 1/0.3 when the violation falls by less
-  than a factor of 0.8, inner tolerance from 1e-3 to 1e-6 over 30 iterations;
-- `TUNED`, the best of ten settings that we tried on the benchmark problems as they stand: ALGENCAN's first
-  penalty (Birgin and Martínez 2014), 10 max(1, |f|) / max(1, ½‖violation‖²), tenfold growth when the
-  violation falls less than fourfold, inner tolerance from 0.1 down tenfold each time.
+- `PUBLISHED` has the parameters of their code. The first penalty is 1. It grows by a factor of 1/0.3 unless
+  the violation falls below 0.8 times the last one. The inner tolerance goes from 1e-3 to 1e-6 over 30
+  iterations.
+- `TUNED` is the best of ten settings that we tried on these benchmark problems. The first penalty is that of
+  ALGENCAN (Birgin and Martínez 2014), 10 max(1, |f|) / max(1, ½‖violation‖²). It grows tenfold unless the
+  violation falls fourfold. The inner tolerance starts at 0.1 and falls tenfold each time.
 
-In both, multipliers start at zero and are not capped (their cap of 20 would fail), inner solves start at the
-last point, and the stop is the KKT residual itself. The inner solver gets the same hand-written gradients and
-Hessian products as ours, with the gradient at a point computed once (pymanopt asks for it again with every
-Hessian product), the second-order polar retraction on Stiefel, and the vectorised oblique manifold in place
-of a product of spheres.
+In both, multipliers start at zero and are not capped, because the cap of 20 in their code would fail. Inner
+solves start at the last point. The method stops by the KKT residual itself. The inner solver gets the same
+hand-written gradients and Hessian products as ours. The gradient at a point is computed once, although
+pymanopt asks for it again with every Hessian product. Stiefel manifolds have the second-order polar
+retraction, and the vectorised oblique manifold replaces a product of spheres.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from .problems.case import Array, LastPoint
 
 @dataclass(frozen=True)
 class Settings:
-    """What steers the outer iteration; a first penalty of None means ALGENCAN's."""
+    """Parameters of the outer iteration; a first penalty of None means ALGENCAN's."""
 
     first_penalty: float | None
     penalty_growth: float
@@ -54,7 +55,7 @@ TUNED = Settings(None, 10.0, 0.25, 0.1, 0.1)
 
 @dataclass(frozen=True)
 class PeerResult:
-    """What the peer found: the point, its multipliers and residual, and what they cost."""
+    """The result of the peer: the point, its multipliers and residual, and the time and iterations taken."""
 
     x: Any
     multipliers: Array
@@ -67,7 +68,7 @@ class PeerResult:
 
 @dataclass(frozen=True)
 class _Chart:
-    """A pymanopt manifold, and how its points become ours and back."""
+    """A pymanopt manifold, with functions that convert our points to its points and back."""
 
     manifold: Any
     to_peer: Callable[[Any], Array] = lambda x: x
@@ -76,7 +77,7 @@ class _Chart:
 
 @dataclass(frozen=True)
 class _State:
-    """Point and multipliers, with what steers the next inner solve."""
+    """Point and multipliers, with the penalty and tolerance of the next inner solve."""
 
     x: Any
     multipliers: Array
@@ -122,7 +123,7 @@ class _AugmentedLagrangian:
 
 
 def has_peer(case: BenchmarkProblem) -> bool:
-    """Tell whether pymanopt has the manifold; it lacks the hyperboloid."""
+    """Return whether pymanopt has the manifold of the problem; it has no hyperboloid."""
     return _chart(case.manifold) is not None
 
 
@@ -178,11 +179,11 @@ def _advance(
     tol: float,
     deadline: float,
 ) -> _State:
-    """Minimise the augmented Lagrangian, update the multipliers, and steer penalty and tolerance."""
+    """Minimise the augmented Lagrangian, then update multipliers, penalty and tolerance."""
     function = _AugmentedLagrangian(constraints, state.multipliers, state.penalty)
     x, steps = _minimise(function, chart, state.x, state.inner_tol, deadline - time.perf_counter())
     multipliers = function.estimates(x)
-    # This is the violation of feasibility and complementarity together.
+    # The change of a multiplier, divided by ρ, is the violation of feasibility and complementarity together.
     violation = float(np.abs(multipliers - state.multipliers).max(initial=0.0)) / state.penalty
     missed = violation > max(settings.enough_progress * state.violation, 0.1 * tol)
     return _State(

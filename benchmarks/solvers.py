@@ -1,4 +1,4 @@
-"""Time to a KKT residual of 1e-6: the default method, Algorithm 1 of the paper, and the pymanopt peer."""
+"""Time the default method, the pymanopt peer and Algorithm 1 of the paper to a KKT residual of 1e-6."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HELD_OUT_SEEDS = (101, 102, 103, 104, 105)  # no setting of ours or of the peer 
 
 @dataclass(frozen=True)
 class Run:
-    """One solve: its time, the KKT residual by the common measure, and the number of outer iterations."""
+    """One solve: its time, its KKT residual as `kkt_residual` measures it, and its outer iterations."""
 
     seconds: float
     residual: float
@@ -35,7 +35,7 @@ class Run:
 
     @property
     def reached(self) -> bool:
-        """Whether the residual is what was asked for."""
+        """Whether the residual is within the tolerance."""
         return self.residual <= TOL
 
     def __str__(self) -> str:
@@ -50,9 +50,9 @@ def solver_table(
     Parameters
     ----------
     cases : list of BenchmarkProblem, optional
-        What to solve; all benchmark problems by default.
+        The problems; all benchmark problems by default.
     budget : float
-        Seconds that Algorithm 1 gets for each start.
+        Time limit of Algorithm 1 for each start, in seconds.
     report : callable
         Receives a progress line for each problem.
     """
@@ -68,7 +68,7 @@ def solver_table(
             rows.append((case.name, start, str(default), *(columns or ["no hyperboloid", ""]), printed))
     header = ("problem", "start", "geodual", "pymanopt, published", "pymanopt, tuned", "Algorithm 1")
     return (
-        f"Time to a KKT residual of {TOL:g}; — (residual reached) where it was missed; (× ours)\n"
+        f"Time to a KKT residual of {TOL:g}; — (final residual) if not reached; (time divided by ours)\n"
         f"{format_table(header, rows)}\n"
         f"{_summary(np.array(ratios))}\n"
         f"Algorithm 1: α = 0, η = 1/√(t+1), within {budget:g} s"
@@ -76,7 +76,7 @@ def solver_table(
 
 
 def held_out_table(seeds: tuple[int, ...] = HELD_OUT_SEEDS) -> str:
-    """Compare with the peer on SPD problems drawn from seeds that no setting was chosen on."""
+    """Compare with the peer on SPD problems from held-out seeds, on which no setting was chosen."""
     rows, ratios = [], []
     for seed in seeds:
         cases = [case for case in benchmark_problems(seed) if isinstance(case.manifold, SPD)]
@@ -88,14 +88,14 @@ def held_out_table(seeds: tuple[int, ...] = HELD_OUT_SEEDS) -> str:
         ratios.extend((1.0, *pair) for pair in found)
     header = ("seed", "× published", "× tuned", "ours reached", "published reached", "tuned reached")
     return (
-        f"Time of pymanopt by ours on SPD problems of other seeds, to a KKT residual of {TOL:g}\n"
+        f"Time of pymanopt divided by ours on SPD problems of held-out seeds, to a KKT residual of {TOL:g}\n"
         f"{format_table(header, rows)}\n"
         f"{_summary(np.array(ratios), ('SPD',))}"
     )
 
 
 def ratio(peer: Run, default: Run) -> float:
-    """Return the peer's time by ours; NaN unless both reached the tolerance."""
+    """Return the peer's time divided by ours; NaN unless both reached the tolerance."""
     return peer.seconds / default.seconds if peer.reached and default.reached else np.nan
 
 
@@ -113,14 +113,14 @@ def _summary(ratios: NDArray[np.floating[Any]], labels: tuple[str, ...] = ("SPD"
             values = values[np.isfinite(values)]
             mean = float(np.exp(np.log(values).mean()))
             lines.append(
-                f"pymanopt, {settings} settings, by ours on {label} problems: geometric mean {mean:.1f}, "
-                f"from {values.min():.1f} to {values.max():.1f}"
+                f"pymanopt, {settings} settings, divided by ours on {label} problems: "
+                f"geometric mean {mean:.1f}, from {values.min():.1f} to {values.max():.1f}"
             )
     return "\n".join(lines)
 
 
 def scaling_table(sizes: tuple[int, ...] = SIZES, rounds: int = ROUNDS) -> str:
-    """Time one Hessian product of the default method as the matrices double, all overheads included."""
+    """Time the default method per Hessian product, all overheads included, for growing matrices."""
     rows, seconds = [], []
     for n in sizes:
         case = determinant_under_trace(n)
@@ -170,7 +170,7 @@ def run_algorithm_1(case: BenchmarkProblem, x0: Any, budget: float) -> Run:
 
 
 def _side_by_side(case: BenchmarkProblem, x0: Any) -> list[Run]:
-    """Solve in turns with the default method and the peers; return the fastest run of each."""
+    """Solve with the default method and the peers in turn; return the fastest run of each."""
     solvers: list[Callable[[BenchmarkProblem, Any], Run]] = [run_default]
     if has_peer(case):
         solvers += [partial(run_peer, settings=settings) for settings in (PUBLISHED, TUNED)]

@@ -1,4 +1,4 @@
-"""Timing that libraries can be compared by: the best of several runs, taken in turn; and its tables."""
+"""Fair timing of libraries against each other (the best of several runs, in turn), and tables."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from threadpoolctl import threadpool_info
 def best_seconds(
     functions: Sequence[Callable[[], object]], rounds: int = 7, budget: float = 0.02
 ) -> list[float]:
-    """Return the best time of a call for each function.
+    """Return the shortest time per call of each function.
 
-    The functions take turns, so that all see the same machine.
+    The functions take turns, so that all of them see the same load of the machine.
 
     Parameters
     ----------
     functions : sequence of callables
-        What to time, each called without arguments.
+        The functions to time; they are called without arguments.
     rounds : int
-        Number of turns of each.
+        Number of turns of each function.
     budget : float
-        Seconds of repeated calls in each turn.
+        Length of a turn, in seconds: short functions are called repeatedly.
     """
     counts = [max(1, round(budget / max(_seconds(f, 1), 1e-7))) for f in functions]
     turns = [[_seconds(f, n) / n for f, n in zip(functions, counts, strict=True)] for _ in range(rounds)]
@@ -34,7 +34,7 @@ def best_seconds(
 
 
 def describe_machine() -> str:
-    """Return one line with the versions and the machine behind a table."""
+    """Return a line with the versions of the libraries and the machine."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("geodual", "numpy", "scipy", "pymanopt"))
     blas = {
         f"{lib['internal_api']} {lib['version']}" for lib in threadpool_info() if lib["user_api"] == "blas"
@@ -46,7 +46,7 @@ def describe_machine() -> str:
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with aligned columns, the first to the left and the others to the right."""
+    """Return a table as text, with the first column aligned left and the others right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = [
         "  ".join(
@@ -58,7 +58,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a time in the unit that suits it."""
+    """Return a time as text in s, ms or µs."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -66,7 +66,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def fitted_exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """Return p of the fit seconds ≈ c · sizeᵖ by least squares in logarithms."""
+    """Return p of seconds ≈ c · sizeᵖ, fitted by least squares of the logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 

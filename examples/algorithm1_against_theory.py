@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper next to the bound of its Theorem 1, on the hyperbolic plane."""
+"""Compare Algorithm 1 of the paper with the bound of its Theorem 1, on the hyperbolic plane."""
 
 import numpy as np
 
@@ -9,7 +9,8 @@ manifold = Hyperbolic(2)
 home, shop = manifold.lift([0.0, 0.0]), manifold.lift([2.0, 1.0])
 radius = 1.0
 
-# cosh d(x, y) = −⟨x, y⟩ (Minkowski) is convex along geodesics: get near the shop, stay near home.
+# Get as near to the shop as possible, but stay within a radius of home. Distances enter as
+# cosh d(x, y) = −⟨x, y⟩ (Minkowski), which is convex along geodesics.
 metric = np.diag([-1.0, 1.0, 1.0])
 problem = Problem(
     manifold,
@@ -21,13 +22,13 @@ problem = Problem(
 )
 
 best = minimize(problem, home)
-violations = []
+violations = []  # h of every iterate; Theorem 1 needs its largest size, G
 printed = minimize(
     problem,
     home,
     method="primal-dual",
     max_iter=300,
-    tol=1e-12,
+    tol=1e-12,  # out of reach, so that all iterations run
     callback=lambda state: violations.append(-state.x @ metric @ home - np.cosh(radius)),
 )
 

@@ -1,4 +1,4 @@
-"""Derivatives by jax, several constraints, a product of manifolds."""
+"""Let jax compute the derivatives: several constraints on a product of manifolds."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +9,7 @@ from geodual.optimize import Problem, minimize
 problem = Problem.from_jax(
     Product(Sphere(3), Euclidean(2)),
     cost=lambda x: x[0] @ jnp.array([1.0, 2.0, 3.0]) + x[1] @ x[1],
-    inequalities=[lambda x: -x[0], lambda x: 1.0 - x[1][0]],  # each may be a vector
+    inequalities=[lambda x: -x[0], lambda x: 1.0 - x[1][0]],  # each may return a vector
     equalities=lambda x: x[0][2] - 0.5,
 )
 result = minimize(problem, (np.full(3, 3**-0.5), np.zeros(2)), verbose=1)

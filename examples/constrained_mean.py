@@ -1,4 +1,4 @@
-"""The Riemannian mean of covariance matrices under a trace bound, derivatives by jax."""
+"""Compute the Riemannian mean of covariance matrices under a trace bound, with derivatives by jax."""
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +13,12 @@ covariances = np.array([manifold.random_point(rng) for _ in range(8)])
 
 
 def spread(x):
-    """Half the mean squared distance to the data; its derivatives hold at repeated eigenvalues too."""
+    """Half the mean squared distance to the data; its derivatives are right at repeated eigenvalues too."""
     return jnp.mean(jax.vmap(lambda y: spd_half_squared_distance(x, y))(covariances))
 
 
 free = minimize(Problem.from_jax(manifold, spread), np.eye(6))
-bound = 0.7 * np.trace(free.x)
+bound = 0.7 * np.trace(free.x)  # below the trace of the free mean, so that the bound is active
 problem = Problem.from_jax(manifold, spread, inequalities=lambda x: jnp.trace(x) - bound)
 result = minimize(problem, np.eye(6))
 

@@ -1,4 +1,4 @@
-"""The positive definite matrix of largest determinant with a bounded trace, derivatives by hand."""
+"""Find the positive definite matrix of largest determinant under a trace bound, with derivatives by hand."""
 
 import numpy as np
 
@@ -18,6 +18,7 @@ problem = Problem(
         hessian_product=lambda x, w, u: 0 * u,
     ),
 )
+# A wrong derivative is the most common mistake, so check before solving.
 print(check_gradient(problem, np.diag([1.0, 2.0, 3.0, 4.0])))
 
 result = minimize(problem, x0=np.diag([1.0, 2.0, 3.0, 9.0]), verbose=1)  # an infeasible start

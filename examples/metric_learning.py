@@ -1,4 +1,4 @@
-"""A learnt metric in a scikit-learn pipeline, with the proof that it is optimal."""
+"""Use a learnt metric in a scikit-learn pipeline, with a proof that it is optimal."""
 
 from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score

@@ -1,4 +1,4 @@
-"""The manifolds under test: points on them, near and far, and how much of rounding they let through."""
+"""The manifolds under test, with random points, near and far, and tolerances for rounding."""
 
 from __future__ import annotations
 
@@ -14,17 +14,30 @@ from hypothesis import strategies as st
 from geodual.manifolds import SPD, Euclidean, Hyperbolic, Manifold, Product, Sphere, Stiefel
 
 ROUNDING = 1e-13
-"""Relative error allowed to a well-conditioned operation, some hundred units of rounding."""
+"""Allowed relative error of a well-conditioned operation: some hundred times the machine precision."""
 
 
 @dataclass(frozen=True)
 class Case:
     """A manifold with a way to draw points.
 
-    `spread` is between 0, tame, and 1, as far out or ill-conditioned as the manifold must bear.
-    `amplification` says by how much the geometry at given points magnifies rounding errors,
-    `ambient_amplification` the same for the orthogonal projection, `reach` how long the tangent vectors are:
-    shorter than the injectivity radius where there is one.
+    Attributes
+    ----------
+    manifold : Manifold
+        The manifold under test.
+    point : callable
+        ``point(rng, spread)`` draws a point. `spread` is between 0 (well-conditioned) and 1 (as far out or
+        ill-conditioned as the manifold must support).
+    amplification : callable
+        Factor by which the geometry at the given points magnifies rounding errors.
+    ambient_amplification : callable
+        The same factor for the orthogonal projection.
+    reach : float
+        Largest length of tangent vectors, below the injectivity radius if there is one.
+    parallel : bool
+        Whether `transport` is parallel transport.
+    exact_distance_hessian : bool
+        Whether the Hessian of the half squared distance is exact.
     """
 
     manifold: Manifold
@@ -42,13 +55,13 @@ class Case:
         return ROUNDING * self.amplification(*points)
 
     def coordinates(self, x: Any, rng: np.random.Generator, longest: float | None = None) -> Any:
-        """Draw the coordinates of a tangent vector at `x`, not longer than `reach`."""
+        """Draw the coordinates of a tangent vector at `x`, at most as long as `longest` (default `reach`)."""
         frame = self.manifold.frame(x)
         length = rng.uniform(0.0, self.reach if longest is None else longest)
         return length * frame.coordinates(self.manifold.random_tangent(x, rng))
 
     def points(self, rng: np.random.Generator, spread: float, count: int) -> list[Any]:
-        """Draw points that have unique shortest geodesics between them."""
+        """Draw points with unique shortest geodesics between them."""
         if self.manifold.hadamard:
             return [self.point(rng, spread) for _ in range(count)]
         x = self.point(rng, spread)
@@ -57,7 +70,7 @@ class Case:
 
 
 def for_all(cases: list[Case]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test that takes `case`, `rng` and `spread` on all cases and many draws."""
+    """Run a test that takes `case`, `rng` and `spread` on all cases, with many draws per case."""
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         generators = st.integers(0, 2**32 - 1).map(np.random.default_rng)
@@ -68,7 +81,7 @@ def for_all(cases: list[Case]) -> Callable[[Callable[..., None]], Callable[..., 
 
 
 def flat(v: Any) -> np.ndarray:
-    """Put the entries of a point or an ambient vector, nested or not, into one array."""
+    """Return the entries of a point or ambient vector, nested or not, as one array."""
     return np.concatenate([flat(part) for part in v]) if isinstance(v, (tuple, list)) else np.ravel(v)
 
 
@@ -83,7 +96,7 @@ def shaped_as(pattern: Any, entries: np.ndarray) -> Any:
 def spd_with_condition(rng: np.random.Generator, n: int, condition: float) -> np.ndarray:
     """Draw a positive definite matrix whose eigenvalues lie between condition^±½."""
     exponents = rng.uniform(-0.5, 0.5, n)
-    exponents[[0, -1]] = -0.5, 0.5
+    exponents[[0, -1]] = -0.5, 0.5  # the condition is reached exactly
     half = np.linalg.qr(rng.standard_normal((n, n)))[0] * condition ** (0.5 * exponents)
     return half @ half.T
 
@@ -126,9 +139,10 @@ def hyperbolic_case(n: int) -> Case:
 
 
 def compact_case(manifold: Sphere | Stiefel) -> Case:
-    """Return a case whose injectivity radius is π (for Stiefel: Zimmermann and Stoye 2024).
+    """Return a case with injectivity radius π (for Stiefel see Zimmermann and Stoye 2024).
 
-    Shooting for the logarithm on Stiefel manifolds of few columns becomes slow close to that radius.
+    The reach on Stiefel manifolds is shorter, because their logarithm, a shooting method, is slow close to
+    this radius if there are few columns.
     """
     is_sphere = isinstance(manifold, Sphere)
     return Case(

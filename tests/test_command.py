@@ -231,7 +231,9 @@ def test_learn_saves_a_metric_for_features_in_their_own_units(geodual, tmp_path)
     code, _, err = geodual("learn", "table.csv", "--target", "kind", "-o", "m.npz")
     assert code == 2
     assert "line 2, column 'name'" in err
-    assert geodual("learn", "table.csv", "--target", "none", "-o", "m.npz")[0] == 2
+    code, _, err = geodual("learn", "table.csv", "--target", "none", "-o", "m.npz")
+    assert code == 2
+    assert "exactly one column 'none'. Choose among 'noise', 'useful'" in err
 
 
 def test_report_needs_a_finished_run(geodual, tmp_path) -> None:
@@ -264,7 +266,7 @@ def test_an_interrupted_run_goes_on(geodual, nav_file, tmp_path, monkeypatch) ->
     monkeypatch.setattr(Checkpoints, "save", save)
     code, _, err = geodual(*arguments)
     assert code == 130
-    assert "Give the same command again" in err
+    assert "Run the same command again" in err
     assert len(list((tmp_path / "run" / ".finished").rglob("*.npz"))) == 3
     first = saved.copy()
     assert geodual(*arguments)[0] == 0

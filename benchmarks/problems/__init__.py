@@ -1,7 +1,7 @@
-"""The benchmark problems: nine families, with optima known by construction wherever that is possible.
+"""The benchmark problems, with optima known by construction where possible.
 
-Each builder takes sizes as the formula in its docstring names them (n rows, m constraints, k columns) and a
-`seed` for all that is drawn, and returns a `BenchmarkProblem` with exact first and second derivatives.
+Each builder returns a `BenchmarkProblem` with exact first and second derivatives. It takes sizes, named as in
+the formula of its docstring (n rows, m constraints, k columns), and a `seed` for the random data.
 """
 
 from .case import BenchmarkProblem, Cost
@@ -58,5 +58,5 @@ def benchmark_problems(seed: int = 0) -> list[BenchmarkProblem]:
 
 
 def hard_problems() -> list[BenchmarkProblem]:
-    """Return the problems without a solution; `status` says why there is none."""
+    """Return the problems without a solution; their `status` says why there is none."""
     return [infeasible_on_spd(), infeasible_on_sphere(), unbounded_on_spd(), unbounded_on_euclidean()]

@@ -1,4 +1,4 @@
-"""What a benchmark problem is: a cost, constraints, two starts, and the answer where it is known."""
+"""The class of benchmark problems: a cost, constraints, two starts, and the answer where it is known."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ class Cost:
 
 @dataclass(frozen=True)
 class BenchmarkProblem:
-    """A constrained problem with two starts and what is known of its answer.
+    """A constrained problem with two starts and, where known, its answer.
 
     Attributes
     ----------
     name : str
         Short name for tables.
     manifold : Manifold
-        Where the problem lives.
+        The manifold of the variable.
     objective : Cost
         The cost and its derivatives.
     inequalities, equalities : tuple of Constraint
         h(x) ≤ 0 and g(x) = 0.
     feasible_start, infeasible_start : point or None
-        Starts inside and outside the feasible set, where there are such points.
+        Starts inside and outside the feasible set; None if there is no such point.
     x, cost : point, float or None
-        A global optimum and its value, exact by construction; None where they are unknown.
+        A global optimum and its value, exact by construction; None if unknown.
     multipliers, equality_multipliers : array or None
-        Multipliers that certify `x`, one entry a constraint.
+        Multipliers that certify `x`, one entry per constraint.
     unique_multipliers : bool
-        Whether no other multipliers do.
+        Whether these are the only multipliers that certify `x`.
     convex : bool
         Whether every KKT point is a global optimum (by convexity along geodesics or in the ordinary sense).
     status : str
-        What an honest solver reports.
+        The status that an honest solver reports.
     """
 
     name: str
@@ -79,7 +79,7 @@ class BenchmarkProblem:
 
     @cached_property
     def problem(self) -> Problem:
-        """The same as a `geodual.optimize.Problem`."""
+        """The same problem as a `geodual.optimize.Problem`."""
         return Problem(
             self.manifold,
             self.objective.value,
@@ -91,12 +91,12 @@ class BenchmarkProblem:
 
     @property
     def starts(self) -> dict[str, Any]:
-        """The starts there are, by the names "feasible" and "infeasible"."""
+        """The existing starts, by the names "feasible" and "infeasible"."""
         both = {"feasible": self.feasible_start, "infeasible": self.infeasible_start}
         return {name: x for name, x in both.items() if x is not None}
 
     def scaled(self, weight: float) -> BenchmarkProblem:
-        """Return the problem with its cost multiplied by `weight` > 0, and the known answer with it."""
+        """Return the problem, and its known answer, for the cost multiplied by `weight` > 0."""
         return replace(
             self,
             name=f"{self.name} × {weight:g}",
@@ -108,14 +108,14 @@ class BenchmarkProblem:
 
 
 class LastPoint:
-    """Compute something expensive once a point: value, gradient and Hessian products at x share it.
+    """Compute something expensive once per point, for value, gradient and Hessian products to share.
 
-    Points are told apart by identity, which is safe because solvers never change one in place.
+    Points are compared by identity. This is safe, because solvers never change a point in place.
 
     Parameters
     ----------
     compute : callable
-        What to compute from a point.
+        Function of a point; its last value is kept.
     """
 
     def __init__(self, compute: Callable[[Any], Any]) -> None:
@@ -145,9 +145,9 @@ def linear_constraint(
     adjoint : callable
         Its adjoint, from vectors of length m to ambient vectors.
     bound : array of shape (m,) or float
-        What to subtract.
+        The vector or number to subtract.
     gradients : callable, optional
-        As in `Constraint`.
+        ``gradients(x, indices)`` returns the gradients of the constraints in `indices`.
     """
     return Constraint(
         lambda x: product(x) - bound,

@@ -1,4 +1,4 @@
-"""Problems without a solution: a solver must say so, and say which kind."""
+"""Problems without a solution: a solver must report whether they are infeasible or unbounded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .positive_definite import log_det_cost, trace_constraint
 
 
 def infeasible_on_spd(n: int = 5) -> BenchmarkProblem:
-    """Ask for tr x ≤ 1 and logdet x ≥ 0 at once, though logdet x ≤ −n log n under the first."""
+    """Require both tr x ≤ 1 and logdet x ≥ 0, although the first implies logdet x ≤ −n log n."""
     volume = log_det_cost(np.zeros((n, n)))
     return BenchmarkProblem(
         "infeasible, SPD",
@@ -33,7 +33,7 @@ def infeasible_on_spd(n: int = 5) -> BenchmarkProblem:
 
 
 def infeasible_on_sphere(n: int = 5) -> BenchmarkProblem:
-    """Ask for x₁ ≥ 0.9 and x₂ ≥ 0.9 of a unit vector."""
+    """Require x₁ ≥ 0.9 and x₂ ≥ 0.9 of a unit vector."""
     corner = linear_constraint(lambda x: -x[:2], lambda w: np.concatenate([-w, np.zeros(n - 2)]), -0.9)
     start = np.full(n, 1.0 / np.sqrt(n))
     return BenchmarkProblem(
@@ -48,7 +48,7 @@ def infeasible_on_sphere(n: int = 5) -> BenchmarkProblem:
 
 
 def unbounded_on_spd(n: int = 5) -> BenchmarkProblem:
-    """Maximise the determinant while bounding one diagonal entry only."""
+    """Maximise the determinant with a bound on only one diagonal entry."""
     corner = np.zeros((n, n))
     corner[0, 0] = 1.0
     return BenchmarkProblem(

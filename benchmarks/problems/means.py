@@ -20,8 +20,8 @@ def karcher_mean_under_trace(
 ) -> BenchmarkProblem:
     """Average matrices under a trace bound: min ½ Σ d²(x, Yᵢ) s.t. tr(x) ≤ c on SPD(n).
 
-    The optimum x is drawn first. There the gradients are −Σ log_x Yᵢ and x², so that matrices
-    Yᵢ = exp_x(vᵢ + (λ/N) x²) with Σ vᵢ = 0 make it the optimum with multiplier λ and c = tr(x).
+    The optimum x is drawn first. The gradients of cost and trace at x are −Σ log_x Yᵢ and x². So the
+    matrices Yᵢ = exp_x(vᵢ + (λ/N) x²) with Σ vᵢ = 0 make x the optimum, with multiplier λ and c = tr(x).
     """
     rng = np.random.default_rng(seed)
     manifold = SPD(n)
@@ -50,7 +50,7 @@ def hyperbolic_mean_in_ball(
     """Average points inside a geodesic ball: min ½ Σ d²(x, yᵢ) s.t. ½(d²(x, p) − r²) ≤ 0 on Hyperbolic(n).
 
     Centre p and optimum x, at distance r, are drawn first. The points yᵢ = exp_x(vᵢ − (λ/N) log_x p) with
-    Σ vᵢ = 0 make it the optimum with multiplier λ; their unconstrained mean lies outside the ball.
+    Σ vᵢ = 0 make x the optimum with multiplier λ. Their unconstrained mean lies outside the ball.
     """
     rng = np.random.default_rng(seed)
     manifold = Hyperbolic(n)
@@ -82,11 +82,11 @@ def hyperbolic_mean_in_ball(
 
 
 def spd_distances_cost(Y: Array) -> Cost:
-    """Return ½ Σ d²(x, Yᵢ) on SPD, finite with its derivatives at repeated eigenvalues too.
+    """Return ½ Σ d²(x, Yᵢ) on SPD, with derivatives that are finite at repeated eigenvalues too.
 
-    In the frame x = LLᵀ the eigenvalues exp θ and eigenvectors Q of L⁻¹YᵢL⁻ᵀ give the value ½‖θ‖², the
-    gradient −QθQᵀ and the Hessian S → Q(W∘QᵀSQ)Qᵀ with W_ab = z coth z at z = (θ_a − θ_b)/2. The
-    Euclidean ones follow by undoing f(L(I + S + S²/2)Lᵀ).
+    Let x = LLᵀ, and let exp θ and Q be the eigenvalues and eigenvectors of L⁻¹YᵢL⁻ᵀ. In the frame of L the
+    value is ½‖θ‖², the gradient −QθQᵀ, and the Hessian S → Q(W∘QᵀSQ)Qᵀ with W_ab = z coth z at
+    z = (θ_a − θ_b)/2. Undoing f(L(I + S + S²/2)Lᵀ) gives the Euclidean derivatives.
     """
 
     def spectra(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -118,7 +118,7 @@ def spd_distances_cost(Y: Array) -> Cost:
 
 
 def hyperbolic_distances_cost(y: Array) -> Cost:
-    """Return Σ φ(−⟨x, yᵢ⟩) with the Minkowski product and φ = ½ arccosh², which is ½ Σ d²(x, yᵢ)."""
+    """Return ½ Σ d²(x, yᵢ) = Σ φ(−⟨x, yᵢ⟩), with the Minkowski product and φ = ½ arccosh²."""
     dual = y * np.concatenate([[1.0], -np.ones(y.shape[1] - 1)])
     phi = LastPoint(lambda x: _half_squared_arccosh(dual @ x))
 
@@ -141,9 +141,9 @@ _SERIES_CURVATURE = np.polyder(_SERIES, 2)
 
 
 def _half_squared_arccosh(p: Array) -> tuple[Array, Array, Array]:
-    """Return φ = ½ arccosh²(p) and its two derivatives, by their series near p = 1."""
+    """Return φ = ½ arccosh²(p) and its first two derivatives, by series near p = 1."""
     near = p < 1.1
-    far = np.where(near, 2.0, p)
+    far = np.where(near, 2.0, p)  # 2 is a placeholder at which the formulas are finite
     angle, square = np.arccosh(far), far**2 - 1.0
     slope = angle / np.sqrt(square)
     value, curvature = 0.5 * angle**2, (1.0 - far * slope) / square

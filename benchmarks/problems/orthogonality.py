@@ -1,4 +1,4 @@
-"""Problems on spheres and orthonormal frames: curved the other way, and not convex."""
+"""Problems on spheres and orthonormal frames, which are not Hadamard manifolds; none is convex."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ def nonnegative_projection(n: int = 20, k: int = 4, seed: int = 0) -> BenchmarkP
     """Project onto non-negative orthonormal frames: min −2 tr(XᵀC) s.t. X ≥ 0 on Stiefel(n, k).
 
     C = X̂D − Λ/2 with X̂ ≥ 0 orthonormal, D > 0 diagonal and Λ > 0 where X̂ is zero. For every feasible X,
-    tr(XᵀC) ≤ Σ d_j x_jᵀx̂_j ≤ tr D = tr(X̂ᵀC), so X̂ is the global optimum. X̂D is normal to the manifold, hence
-    Λ are multipliers; Λ + X̂S with S ≥ 0 symmetric of zero diagonal are others, as for every such problem.
+    tr(XᵀC) ≤ Σ d_j x_jᵀx̂_j ≤ tr D = tr(X̂ᵀC), so X̂ is the global optimum. X̂D is normal to the manifold, so
+    Λ are multipliers. As in every such problem they are not unique: Λ + X̂S are others, for symmetric
+    S ≥ 0 with zero diagonal.
     """
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % k
@@ -64,7 +65,7 @@ def nonnegative_projection(n: int = 20, k: int = 4, seed: int = 0) -> BenchmarkP
 def balanced_cut(n: int = 12, seed: int = 0) -> BenchmarkProblem:
     """Relax the minimum balanced cut of a graph: min ¼ Σ w_ij ‖x_i − x_j‖²/2 s.t. Σ x_i = 0, x_i on spheres.
 
-    With the graph Laplacian the cost is ¼ tr(XᵀLX), where the n unit vectors x_i are the rows of X.
+    With the graph Laplacian L the cost is ¼ tr(XᵀLX), where the n unit vectors x_i are the rows of X.
     """
     rng = np.random.default_rng(seed)
     weights = np.triu(rng.uniform(0.0, 1.0, (n, n)) * (rng.uniform(size=(n, n)) < 0.5), 1)
@@ -95,8 +96,9 @@ def balanced_cut(n: int = 12, seed: int = 0) -> BenchmarkProblem:
 def k_means(n: int = 12, k: int = 3, separation: float = 4.0, seed: int = 0) -> BenchmarkProblem:
     """Cluster: min −tr(XᵀKX) s.t. X ≥ 0, XXᵀ1 = 1 on Stiefel(n, k), K the Gram matrix (Carson et al. 2017).
 
-    The feasible points are the clusterings, with columns 1/√(cluster size) on the members. Clusters are
-    drawn far apart, so the optimum is theirs. Every clustering is a KKT point: `_clustering_multipliers`.
+    The feasible points are the clusterings: column j is 1/√(cluster size) on the members of cluster j. The
+    clusters are drawn far apart, so they are the optimum. Every clustering is a KKT point, with multipliers
+    from `_clustering_multipliers`.
     """
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % k
@@ -105,7 +107,7 @@ def k_means(n: int = 12, k: int = 3, separation: float = 4.0, seed: int = 0) -> 
     K = (points @ points.T) / n
     x = _frame_on_labels(labels, np.ones(n))
     mislabelled = labels.copy()
-    mislabelled[:2] = labels[1::-1]
+    mislabelled[:2] = labels[1::-1]  # swap two points: feasible, but not optimal
     lam, y = _clustering_multipliers(K, x)
     return BenchmarkProblem(
         "k-means",
@@ -125,12 +127,12 @@ def k_means(n: int = 12, k: int = 3, separation: float = 4.0, seed: int = 0) -> 
 
 
 def nonnegativity(shape: tuple[int, ...]) -> Constraint:
-    """Return −x, one constraint an entry."""
+    """Return −x, one constraint per entry."""
     return linear_constraint(lambda x: -x.ravel(), lambda w: -w.reshape(shape), 0.0)
 
 
 def _membership_constraint(n: int) -> Constraint:
-    """Return XXᵀ1 − 1: every point belongs to one cluster."""
+    """Return XXᵀ1 − 1, which is zero if every point belongs to one cluster."""
     ones = np.ones(n)
 
     def symmetric_product(w: Array, x: Array) -> Array:
@@ -147,8 +149,8 @@ def _membership_constraint(n: int) -> Constraint:
 def _clustering_multipliers(K: Array, x: Array) -> tuple[Array, Array]:
     """Return λ ≥ 0 and y that certify a clustering x: −2Kx − λ + y1ᵀx + 1yᵀx + xS = 0 with S symmetric.
 
-    With yᵀx = 0 the entries on the support give S_jj and y; off the support, x_ai S_ij > 0 for a in
-    cluster i, so that S_ij large enough makes λ positive.
+    With yᵀx = 0 the entries on the support of x give S_jj and y. Off the support, x_ai S_ij > 0 for a in
+    cluster i, so a large enough S_ij makes λ positive.
     """
     support = x > 0.0
     root_sizes = x.sum(axis=0)

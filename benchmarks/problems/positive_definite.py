@@ -1,4 +1,4 @@
-"""Problems on positive definite matrices whose cost is a log-determinant and a trace."""
+"""Problems on positive definite matrices whose cost is a trace minus a log-determinant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .case import Array, BenchmarkProblem, Cost, LastPoint, linear_constraint
 def determinant_under_trace(n: int = 10, c: float = 5.0, seed: int = 0) -> BenchmarkProblem:
     """Maximise the determinant under a trace bound: min −logdet x s.t. tr(Ax) ≤ c.
 
-    The gradient of the Lagrangian is λA − x⁻¹ and the constraint is active, so x = (c/n)A⁻¹ and λ = n/c.
+    The constraint is active and the gradient of the Lagrangian is λA − x⁻¹. So x = (c/n)A⁻¹ and λ = n/c.
     """
     A = SPD(n).random_point(np.random.default_rng(seed))
     x = (c / n) * np.linalg.inv(A)
@@ -36,7 +36,7 @@ def determinant_under_trace(n: int = 10, c: float = 5.0, seed: int = 0) -> Bench
 def duplicated_constraint(n: int = 10, c: float = 5.0, seed: int = 0) -> BenchmarkProblem:
     """Return `determinant_under_trace` with its constraint written twice.
 
-    The gradients of active constraints are dependent: all λ ≥ 0 with λ₁ + λ₂ = n/c are multipliers.
+    The gradients of the active constraints are dependent, so all λ ≥ 0 with λ₁ + λ₂ = n/c are multipliers.
     """
     case = determinant_under_trace(n, c, seed)
     return replace(
@@ -52,7 +52,7 @@ def rank_one_constraints(n: int = 10, m: int = 30, active: int = 10, seed: int =
     """Stay near a prior under distance bounds, as in metric learning: min ½ D(x, W₀) s.t. aₖᵀ x aₖ ≤ bₖ.
 
     D is the LogDet divergence tr(xW₀⁻¹) − logdet(xW₀⁻¹) − n. Multipliers λ are drawn first, positive on
-    the `active` first constraints; they give x = (W₀⁻¹ + 2 Σ λₖ aₖaₖᵀ)⁻¹, and x gives the bounds.
+    the first `active` constraints. They give x = (W₀⁻¹ + 2 Σ λₖ aₖaₖᵀ)⁻¹, and x gives the bounds.
     """
     rng = np.random.default_rng(seed)
     W0 = SPD(n).random_point(rng)
@@ -75,7 +75,7 @@ def rank_one_constraints(n: int = 10, m: int = 30, active: int = 10, seed: int =
 
 
 def far_start(n: int = 10, m: int = 30, distance: float = 1e4, seed: int = 0) -> BenchmarkProblem:
-    """Return `rank_one_constraints` with starts `distance` times too large and too small."""
+    """Return `rank_one_constraints` with starts that are too small or too large by a factor of `distance`."""
     case = rank_one_constraints(n, m, seed=seed)
     return replace(
         case,
@@ -88,8 +88,8 @@ def far_start(n: int = 10, m: int = 30, distance: float = 1e4, seed: int = 0) ->
 def sparse_precision(n: int = 10, zeros: int = 20, seed: int = 0) -> BenchmarkProblem:
     """Estimate a precision matrix with known zeros: min tr(Sx) − logdet x s.t. x_ij = 0 on a set.
 
-    The sparse x is drawn first. The gradient of the Lagrangian is S − x⁻¹ + Σ y_ij (E_ij + E_ji)/2, so S is
-    x⁻¹ less the last sum, for small y that are drawn too.
+    The sparse x and small multipliers y are drawn first. The gradient of the Lagrangian is
+    S − x⁻¹ + Σ y_ij (E_ij + E_ji)/2, so S is x⁻¹ minus the last sum.
     """
     rng = np.random.default_rng(seed)
     pairs = rng.permutation(np.column_stack(np.triu_indices(n, 1)))
@@ -98,9 +98,11 @@ def sparse_precision(n: int = 10, zeros: int = 20, seed: int = 0) -> BenchmarkPr
     x = np.zeros((n, n))
     x[free[:, 0], free[:, 1]] = rng.uniform(-0.5, 0.5, len(free))
     x += x.T
+    # Diagonally dominant, so positive definite.
     x += np.diag(np.abs(x).sum(axis=0) + rng.uniform(0.2, 1.0, n))
     inverse = np.linalg.inv(x)
     normal = entries.jacobian_product(x, y)
+    # Small enough for S to stay positive definite.
     y *= 0.5 * np.linalg.eigvalsh(inverse)[0] / np.linalg.norm(normal, 2)
     S = inverse - entries.jacobian_product(x, y)
     objective = log_det_cost(S)
@@ -118,7 +120,7 @@ def sparse_precision(n: int = 10, zeros: int = 20, seed: int = 0) -> BenchmarkPr
 
 
 def log_det_cost(S: Array, weight: float = 1.0, offset: float = 0.0) -> Cost:
-    """Return weight · (tr(Sx) − logdet x) + offset, which is +∞ where x is numerically singular."""
+    """Return weight · (tr(Sx) − logdet x) + offset; it is +∞ if x is numerically singular."""
     factorised = LastPoint(_log_det_and_inverse)
 
     def value(x: Array) -> float:
@@ -150,7 +152,7 @@ def rank_one_constraint(a: Array, b: Array) -> Constraint:
 
 
 def fixed_entries_constraint(n: int, rows: Array, columns: Array, values: Array) -> Constraint:
-    """Return (x_ij + x_ji)/2 − s_ij for pairs i ≠ j of rows and columns."""
+    """Return (x_ij + x_ji)/2 − s_ij for the given pairs i ≠ j of rows and columns."""
 
     def adjoint(w: Array) -> Array:
         result = np.zeros((n, n))

@@ -1,4 +1,4 @@
-"""``python -m geodual``: the command."""
+"""Run the command with ``python -m geodual``."""
 
 from geodual.cli import main
 

@@ -1,8 +1,10 @@
-"""What is raised for input that cannot be used."""
+"""The exception for input that cannot be used."""
 
 
 class DataError(ValueError):
-    """Bad input: the message says what is wrong, where, and what to do.
+    """Raised for bad input: the message says what is wrong, where, and what to do.
+
+    It is a `ValueError`, so code that catches `ValueError` catches it too.
 
     Examples
     --------
@@ -11,5 +13,5 @@ class DataError(ValueError):
     ...     StudyConfig(k=0)
     ... except DataError as error:
     ...     print(error)
-    `k` must be a whole number of at least 1, got 0.
+    `k` must be a whole number of at least 1, got 0; leave it out for the default, 10.
     """

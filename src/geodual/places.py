@@ -1,4 +1,4 @@
-"""Things of a user's own, found by their place: ``package.module:name``."""
+"""Load a user's own objects by their place: ``package.module:name``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 from .errors import DataError
 
+# Two dotted names around one colon; `[^\W\d]` is a letter or underscore of any script.
 _PLACE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
 def is_place(text: object) -> bool:
-    """Tell whether a text is written like the place of something: ``package.module:name``."""
+    """Tell whether a text has the form of a place: ``package.module:name``."""
     return isinstance(text, str) and bool(_PLACE.fullmatch(text))
 
 
@@ -22,11 +23,11 @@ def name_at(place: str) -> str:
 
 
 def load_place(place: str, what: str) -> Any:
-    """Import what stands at a place; an error calls it `what`, such as "metric"."""
+    """Import the object at a place; error messages call it `what`, such as "metric"."""
     module, _, names = place.partition(":")
     try:
         found = importlib.import_module(module)
-        for name in names.split("."):
+        for name in names.split("."):  # a name may be nested, as in `Class.attribute`
             found = getattr(found, name)
     except ImportError as error:
         raise DataError(

@@ -1,4 +1,4 @@
-"""The factor of docs/add_a_factor.md, from its own text: in Python, and in the command from another folder."""
+"""The factor of docs/add_a_factor.md, from its own text: in Python, and in the command from elsewhere."""
 
 import re
 

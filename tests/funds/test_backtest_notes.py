@@ -44,13 +44,13 @@ def test_rows_that_are_no_trading_days_are_remarked(whole):
     padded = nav.reindex(pd.date_range(nav.index[0], nav.index[-1], name="date"))
     filled = backtest(padded.ffill(), metrics="euclidean")
     assert remarks_with(filled, "rows are Saturdays or Sundays")
-    assert remarks_with(filled, "rows on which no fund moves")
+    assert remarks_with(filled, "rows no fund moves")
     two = padded.copy()
     two.iloc[:, :2] = two.iloc[:, :2].ffill()
     sparse = backtest(two, metrics="euclidean", k=3)
-    assert remarks_with(sparse, "rows on which most of the living funds have no value")
+    assert remarks_with(sparse, "rows most of the funds that exist have no value")
     (coverage,) = remarks_with(sparse, "fewer than 90 % of the factors were known")
-    assert f"{100 * sparse.universe['coverage'].min():.0f} % at the least" in coverage
+    assert f"{100 * sparse.universe['coverage'].min():.0f} %. Missing factors count as average" in coverage
 
 
 def test_a_clean_study_remarks_survivors_and_nothing_else(plain):
@@ -71,9 +71,9 @@ def test_skipped_rebalance_days_are_remarked(whole, plain):
     nav.loc[day] = np.nan
     study = backtest(Panel(nav), metrics="euclidean")
     assert plain.ic.index.difference(study.ic.index).tolist() == [day, following]
-    (remark,) = remarks_with(study, "No decision on 2 of the rebalance days")
-    assert f"{day.date()}: 0 funds to choose from, it takes 11" in remark
-    assert f"{following.date()}: 0 funds to learn from, it takes 11" in remark
+    (remark,) = remarks_with(study, "No decision was made on 2 rebalance days")
+    assert f"{day.date()}: 0 funds to choose from, 11 needed" in remark
+    assert f"{following.date()}: 0 funds to learn from, 11 needed" in remark
 
 
 def test_decisions_that_end_early_are_remarked(whole, plain):
@@ -82,9 +82,9 @@ def test_decisions_that_end_early_are_remarked(whole, plain):
     nav.loc[days[-3] :, nav.columns[5:]] = np.nan
     study = backtest(Panel(nav), metrics="euclidean")
     assert study.ic.index[-1] == days[-4]
-    (remark,) = remarks_with(study, "No decision on 3 of the rebalance days")
+    (remark,) = remarks_with(study, "No decision was made on 3 rebalance days")
     listed = ", ".join(str(day.date()) for day in days[-3:])
-    assert f"({listed}: 5 funds to choose from, it takes 11)" in remark
+    assert f"({listed}: 5 funds to choose from, 11 needed)" in remark
 
 
 def test_a_first_decision_that_comes_late_is_remarked(whole, plain):
@@ -92,7 +92,7 @@ def test_a_first_decision_that_comes_late_is_remarked(whole, plain):
     nav.loc[plain.ic.index[0]] = np.nan
     study = backtest(Panel(nav), metrics="euclidean")
     assert study.ic.index[0] == plain.ic.index[2]
-    assert remarks_with(study, "No decision on 2 of the rebalance days")
+    assert remarks_with(study, "No decision was made on 2 rebalance days")
 
 
 @pytest.mark.parametrize(("step", "is_remarked"), [(5, True), (10, True), (25, False)])

@@ -62,7 +62,7 @@ def test_the_defaults_are_the_papers():
     ],
 )
 def test_a_bad_setting_is_named_in_one_line(name, value):
-    with pytest.raises(DataError, match=f"^`{name}` must .*got ") as error:
+    with pytest.raises(DataError, match=f"^`{name}` must .*got .*; [a-z][^;]+\\.$") as error:
         StudyConfig(**{name: value})
     assert "\n" not in str(error.value)
 
@@ -127,7 +127,7 @@ def test_a_file_may_name_some_settings_only(tmp_path):
     ("text", "message"),
     [
         ("K = 5\n", "unknown setting `K`; known are metrics, factors, k, top"),
-        ("[study]\nk = 5\n", "unknown setting `study`"),
+        ("[study]\nk = 5\n", "Check the spelling."),
         ("k : 5\n", "not a TOML file"),
         ("k = 5\nk = 6\n", "not a TOML file"),
         (b"k = 5 # \xff\n", "not a TOML file"),

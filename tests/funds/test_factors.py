@@ -240,9 +240,9 @@ def test_days_are_asked_for_in_many_ways() -> None:
 @pytest.mark.parametrize(
     ("dates", "message"),
     [
-        (["2014-02-03", "2014-02-08"], "2014-02-08 is not a row.*earlier one is 2014-02-07"),
-        ("2013-12-31", "2013-12-31 is not a row.*all are later"),
-        ("weekly", "must be days of the table"),
+        (["2014-02-03", "2014-02-08"], "2014-02-08 is not a row.*use the nearest earlier row, 2014-02-07"),
+        ("2013-12-31", "2013-12-31 is not a row.*use a later day"),
+        ("weekly", "must be days of the table.*write a day as"),
         (7, "must be days of the table"),
     ],
 )
@@ -254,7 +254,7 @@ def test_days_that_are_not_in_the_table(dates: object, message: str) -> None:
 def test_a_table_without_days_in_order_is_refused() -> None:
     nav = random_nav(60, [1e-2], seed=0)
     for bad in (nav[::-1], nav.reset_index(drop=True), pd.concat([nav, nav.iloc[-1:]])):
-        with pytest.raises(DataError, match="DatetimeIndex"):
+        with pytest.raises(DataError, match=r"DatetimeIndex.*`read_nav`"):
             compute_factors(bad)
 
 
@@ -285,13 +285,13 @@ def test_factors_are_chosen_by_name_by_set_and_as_objects() -> None:
 @pytest.mark.parametrize(
     ("factors", "told"),
     [
-        ("nope", "'nope' is no factor; known are paper, roc"),
-        ([], "at least one, got none"),
-        (["paper", "roc"], "'roc' twice"),
-        (5, "must be names or factors, got 5"),
+        ("nope", "'nope' is not a factor; known are paper, roc"),
+        ([], "at least one, got none; name each once"),
+        (["paper", "roc"], "'roc' twice; name each once"),
+        (5, "must be names or factors, got 5; write"),
         ("no_such_module:factor", "cannot be imported"),
-        ("math:nope", "math has no 'nope'"),
-        ("math:pi", "'math:pi' is no factor"),
+        ("math:nope", "math has no 'nope'; check the spelling"),
+        ("math:pi", "'math:pi' is not a factor"),
     ],
 )
 def test_what_is_no_factor_is_refused_in_one_line(factors, told: str) -> None:

@@ -188,15 +188,15 @@ def test_the_counts_add_up(tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": "2016-01-01"}, "`start` must be a day not after `end`"),
-        ({"start": "soon"}, "`start` and `end` must be dates"),
-        ({"pause": -1.0}, "`pause` must be at least 0, got -1.0"),
+        ({"start": "2016-01-01"}, "`start` must not be after `end`.*swap them"),
+        ({"start": "soon"}, "`start` and `end` must be dates.*write them as 2012-01-01"),
+        ({"pause": -1.0}, "`pause` must be at least 0, got -1.0; leave it out for the default"),
         ({"retries": -1}, "`retries` must be at least 0"),
         ({"minimum_size": float("nan")}, "`minimum_size` must be at least 0"),
         ({"limit": 0}, "`limit` must be at least 1"),
-        ({"kinds": ["期货型"]}, "None of 6 funds listed is of the kinds 期货型"),
+        ({"kinds": ["期货型"]}, "None of the 6 listed funds is of the kinds 期货型; change `kinds`"),
         ({"start": "2010-01-01", "end": "2010-12-31"}, "No fund had a NAV from 2010-01-01 to 2010-12-31"),
-        ({"minimum_size": 1e12}, "No fund had a NAV"),
+        ({"minimum_size": 1e12}, "No fund had a NAV.*failed.csv, or change .*`minimum_size`"),
     ],
 )
 def test_bad_requests_are_refused_with_one_clear_line(tmp_path: Path, options: dict, message: str):
@@ -214,7 +214,7 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path):
 def test_no_list_no_run(tmp_path: Path):
     market = make_market()
     market.failures["fund_name_em"] = inf
-    with pytest.raises(DataError, match=r"fund_name_em.*ConnectionError"):
+    with pytest.raises(DataError, match=r"fund_name_em.*ConnectionError.*Check the connection and run again"):
         fetch(tmp_path, market, retries=1)
 
 

@@ -83,7 +83,7 @@ def test_scores_over_all_days_are_caught(panel: Panel) -> None:
 
 
 def test_a_check_of_nothing_does_not_pass(panel: Panel) -> None:
-    with pytest.raises(DataError, match="n_days"):
+    with pytest.raises(DataError, match=r"`n_days` must be at least 1.*leave it out"):
         check_leakage(panel, "euclidean", n_days=0)
     with pytest.raises(DataError, match="too early for a decision"):
         check_leakage(Panel(panel.nav.iloc[:150]), "euclidean")

@@ -36,7 +36,7 @@ def day(row: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_clean_table_has_one_remark_that_does_not_matter(seed: int) -> None:
+def test_a_clean_table_has_one_finding_that_does_not_matter(seed: int) -> None:
     (finding,) = inspect_quality(clean_table(seed))
     assert (finding.kind, finding.matters, finding.count) == ("survivorship", False, N_FUNDS)
 

@@ -181,7 +181,7 @@ def test_an_empty_fund_is_dropped_and_remarked() -> None:
 
 
 @pytest.mark.parametrize("make", [pd.bdate_range, pd.date_range])
-def test_days_without_a_value_are_left_out_and_remarked(make: Callable[..., pd.DatetimeIndex]) -> None:
+def test_days_without_a_value_are_left_out_and_found(make: Callable[..., pd.DatetimeIndex]) -> None:
     holidays = NAV.drop(NAV.index[[3, 7]])
     days = make(NAV.index[0], NAV.index[-1])
     panel = read_nav(holidays.reindex(days).rename_axis("date"))
@@ -194,7 +194,7 @@ def test_days_without_a_value_are_left_out_and_remarked(make: Callable[..., pd.D
 def test_one_day_with_values_is_too_few() -> None:
     blank = NAV.iloc[:3].copy()
     blank.iloc[[0, 2]] = np.nan
-    with pytest.raises(DataError, match=f"one day only, {NAV.index[1]:%Y-%m-%d}"):
+    with pytest.raises(DataError, match=f"only one day, {NAV.index[1]:%Y-%m-%d}"):
         read_nav(blank)
 
 
@@ -207,7 +207,7 @@ def test_funds_numbered_like_days_are_funds() -> None:
     assert list(read_nav(NAV.set_axis(names, axis=1)).nav.columns) == names
 
 
-def test_the_adjusted_nav_is_preferred_and_the_choice_remarked() -> None:
+def test_the_adjusted_nav_is_preferred_and_the_unused_one_found() -> None:
     long = stacked().rename(columns={"nav": "累计净值"}).assign(单位净值=1.0, 日增长率=-0.5)
     panel = read_nav(long)
     assert panel.digest == Panel(NAV).digest

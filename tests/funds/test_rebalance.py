@@ -71,5 +71,7 @@ def test_the_name_of_the_days_is_kept():
 
 
 def test_an_unknown_frequency_is_refused():
-    with pytest.raises(DataError, match="`frequency` must be one of monthly, quarterly, yearly"):
+    with pytest.raises(
+        DataError, match=r"`frequency` must be one of monthly, quarterly, yearly.*choose one of these"
+    ):
         rebalance_days(weekdays("2016-01-04", "2016-12-30"), "weekly")

@@ -220,20 +220,20 @@ def test_headline_of_a_clear_lead(study):
     assert (headline.period, headline.best) == ("test", "rpdml")
     assert "RPDML did best, with a mean IC of 0.300 over 8 quarters" in headline.sentence
     assert (
-        "0.100 above GMML (the next best) and 0.200 above Euclidean (the plain distance)" in headline.sentence
+        "This is 0.100 above GMML (next best) and 0.200 above Euclidean (plain distance)" in headline.sentence
     )
-    assert "which is more than noise (p" in headline.sentence
+    assert ": more than chance alone would produce (p" in headline.sentence
 
 
 def test_headline_of_a_baseline_that_wins_within_noise(study):
     headline = headline_of(with_ic(study, euclidean=0.21 + WAVE, gmml=0.1 - 9 * WAVE, rpdml=0.2 - 9 * WAVE))
     assert headline.best == "euclidean"
-    assert "0.010 above RPDML (the next best), which is no more than noise could give" in headline.sentence
+    assert "0.010 above RPDML (next best): within what chance alone would produce (p" in headline.sentence
 
 
 def test_headline_names_the_one_lead_that_is_clear(study):
     headline = headline_of(with_ic(study, euclidean=0.1 + WAVE, gmml=0.299 - WAVE, rpdml=0.3 + 0.5 * WAVE))
-    assert "of which only the lead over Euclidean is more than noise" in headline.sentence
+    assert "only the lead over Euclidean is more than chance alone would produce" in headline.sentence
 
 
 def test_headline_without_a_test_period(study):
@@ -250,8 +250,8 @@ def test_headline_of_two_quarters_claims_nothing(study):
     late = study.ic.copy()
     late.iloc[:-2] = np.nan
     headline = headline_of(replace(study, ic=late))
-    assert "too short a record to tell from noise" in headline.sentence
-    assert "2 quarters are few: p-values and intervals are optimistic." in headline.notes
+    assert "the record is too short to tell this from chance" in headline.sentence
+    assert "With only 2 quarters, p-values and intervals are too optimistic." in headline.notes
 
 
 def test_headline_warns_of_funds_that_all_survived(study):
@@ -264,7 +264,7 @@ def test_headline_warns_of_funds_that_all_survived(study):
 
 def test_a_study_with_nothing_realised_is_rendered(study):
     unknown = replace(study, ic=study.ic * np.nan, predictions=study.predictions.assign(realised=np.nan))
-    assert "No quarter with a forecast is over yet" in headline_of(unknown).sentence
+    assert "No quarter with a forecast has ended yet" in headline_of(unknown).sentence
     assert 'id="picks"' in render_report(unknown)
 
 

@@ -53,19 +53,23 @@ TABLE_EDITS = {
     "a column renamed": ("equity", lambda t: t.rename(columns={"gmml": "GMML"}), "no column `gmml`"),
     "a reason renamed": ("reasons", lambda t: t.rename(columns={"share": "part"}), "no column `share`"),
     "text": ("equity", lambda t: change(t, 9, "gmml", "n/a"), "text in the column `gmml`"),
-    "no number": ("neighbours", lambda t: change(t, 3, "distance", ""), "without a value in .* `distance`"),
-    "infinity": ("holdings", lambda t: change(t, 3, "realised", "inf"), "without a value in .* `realised`"),
-    "no day": ("trades", lambda t: change(t, 1, "executed", ""), "without a value in .* `executed`"),
-    "a strange day": ("ic", lambda t: change(t, 0, "date", "soon"), "without a value in .* `date`"),
+    "no number": ("neighbours", lambda t: change(t, 3, "distance", ""), "no finite value in .* `distance`"),
+    "infinity": ("holdings", lambda t: change(t, 3, "realised", "inf"), "no finite value in .* `realised`"),
+    "no day": ("trades", lambda t: change(t, 1, "executed", ""), "no finite value in .* `executed`"),
+    "a strange day": ("ic", lambda t: change(t, 0, "date", "soon"), "no finite value in .* `date`"),
     "the header only": ("holdings", lambda t: t.iloc[:0], "no rows"),
-    "another metric": ("trades", lambda t: change(t, 0, "metric", "rpdml"), "metrics are not those"),
+    "another metric": ("trades", lambda t: change(t, 0, "metric", "rpdml"), "metrics differ from those"),
     "another fund": ("holdings", lambda t: change(t, 0, "fund", "X"), "a fund is not in predictions.csv"),
     "no longer held": ("holdings", lambda t: t.iloc[1:], "a fund is not in holdings.csv"),
     "another day": ("universe", lambda t: change(t, 0, "date", "2011-01-04"), "a day is not in ic.csv"),
-    "a line twice": ("trades", lambda t: pd.concat([t, t]), "there twice"),
+    "a line twice": ("trades", lambda t: pd.concat([t, t]), "a row occurs twice"),
     "upside down": ("equity", lambda t: t.iloc[::-1], "not in order"),
     "below zero": ("equity", lambda t: change(t, 9, "index", "-1.0"), "not positive"),
-    "a finding less": ("findings", lambda t: t.drop(columns="count"), "findings.csv: the columns"),
+    "a finding less": (
+        "findings",
+        lambda t: t.drop(columns="count"),
+        "findings.csv: its columns were changed",
+    ),
 }
 
 
@@ -115,7 +119,7 @@ def test_columns_in_another_order_and_more_of_them_do_no_harm(folder, saved):
 
 def test_a_missing_file_is_named(folder):
     (folder / "trades.csv").unlink()
-    with pytest.raises(DataError, match=r"no finished run, trades\.csv is missing"):
+    with pytest.raises(DataError, match=r"not a finished run, trades\.csv is missing"):
         read_study(folder)
 
 

@@ -106,7 +106,7 @@ def test_intervals_are_of_each_rank_where_decisions_are_many():
         assert found.picks[column].tolist() == pytest.approx(np.quantile(past, q, axis=0).tolist())
     assert not found.pooled
     assert not any("all ranks" in remark for remark in found.notes)
-    assert "A tenth of past picks of the same rank earned less" in render_selection(found)
+    assert "10 % of past picks of the same rank earned less" in render_selection(found)
 
 
 def test_too_few_decisions_have_no_intervals(nav):
@@ -157,14 +157,15 @@ def test_off_rebalance_days_end_a_period_of_full_length(nav):
     forecast, _ = slow_decision(nav, pd.Timestamp("2014-05-15"), pd.Timestamp("2014-08-15"))
     assert found.picks["fund"].tolist() == list(forecast)[:TOP]
     assert found.picks["forecast"].tolist() == pytest.approx(list(forecast.values())[:TOP])
-    assert found.notes[0] == ("2014-08-15 is not a quarterly rebalance day: the last period ends on it.")
+    expected = "2014-08-15 is not a quarterly rebalance day; the last holding interval is taken to end on it."
+    assert found.notes[0] == expected
 
 
 @pytest.mark.parametrize("as_of", ["2030-01-01", pd.Timestamp("2015-01-01", tz="UTC")])
 def test_a_day_after_the_data_is_remarked(nav, chosen, as_of):
     found = select(nav, as_of, metric="euclidean", top=TOP)
     asked = pd.Timestamp(as_of).date()
-    expected = f"The data have no row on {asked}: the last before it, 2014-12-31, is used."
+    expected = f"The data have no row on {asked}; 2014-12-31, the last before it, is used."
     assert found.notes == (expected, *chosen.notes)
     pd.testing.assert_frame_equal(found.picks, chosen.picks)
 
@@ -183,9 +184,17 @@ def test_a_last_row_with_holes_is_remarked(nav, chosen):
     assert any(remark.startswith(count) and "2014-12-31" in remark for remark in found.notes)
 
 
-@pytest.mark.parametrize("as_of", ["never", "1999-01-01", pd.NaT, []])
-def test_days_that_cannot_be_are_refused(nav, as_of):
-    with pytest.raises(DataError, match="`as_of`"):
+@pytest.mark.parametrize(
+    ("as_of", "remedy"),
+    [
+        ("never", "a date such as 2016-12-30"),
+        ("1999-01-01", "Choose a later day"),
+        (pd.NaT, "Choose a later day"),
+        ([], "a date such as 2016-12-30"),
+    ],
+)
+def test_days_that_cannot_be_are_refused(nav, as_of, remedy):
+    with pytest.raises(DataError, match=f"`as_of` must .*{remedy}"):
         select(nav, as_of, metric="euclidean")
 
 
@@ -194,7 +203,7 @@ def test_the_page_names_the_data_and_what_shares_mean(nav):
     page = render_selection(found)
     assert "<li>my &lt;funds&gt;.csv</li>" in page
     assert "<li>2012-01-04 to 2014-12-31</li>" in page
-    assert "A tenth of past picks earned less" in page
+    assert "10 % of past picks earned less" in page
     assert "same rank" not in page
     for words in ("What made its neighbours near", "What sets it apart from the universe", "negative share"):
         assert words in page

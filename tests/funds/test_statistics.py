@@ -39,7 +39,7 @@ def test_ic_is_missing_where_there_is_nothing_to_rank(x, y):
 
 
 def test_ic_needs_equal_lengths():
-    with pytest.raises(ValueError, match="must be of one length"):
+    with pytest.raises(ValueError, match="must have the same length"):
         spearman_ic([1.0, 2.0, 3.0], [1.0])
 
 

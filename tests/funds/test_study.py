@@ -1,5 +1,6 @@
 """The tables of a study against what its predictions, holdings and equity say by hand."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from geodual.funds import DataError, backtest
+from geodual.funds.evaluation import statistics
 
 METRICS = ["euclidean", "gmml", "rpdml"]
 PERIODS = {
@@ -127,6 +129,46 @@ def test_comparisons_are_paired_by_quarter(study, period):
         assert row["low"] <= row["difference"] <= row["high"]
         assert row["p"] <= row["p_holm"] <= min(3.0 * row["p"], 1.0)
         assert row["n"] == len(gaps)
+
+
+@pytest.fixture
+def bootstraps(monkeypatch):
+    """The series that were bootstrapped, one by one: this is what makes Table 1 and the comparisons slow."""
+    series, original = [], statistics.stationary_bootstrap_interval
+
+    def count(values, **options):
+        series.append(values)
+        return original(values, **options)
+
+    monkeypatch.setattr(statistics, "stationary_bootstrap_interval", count)
+    return series
+
+
+def test_table_1_and_the_comparisons_are_computed_once(study, bootstraps, tmp_path):
+    fresh = replace(study)  # without what the study has computed already
+    fresh.save(tmp_path / "run")
+    pairs = len(METRICS) * (len(METRICS) - 1) // 2
+    expected = len(METRICS) * len(PERIODS) + pairs * len(PERIODS)
+    assert len(bootstraps) == expected
+    fresh.table()
+    fresh.summary()
+    fresh.report(tmp_path / "report.html")
+    fresh._repr_html_()
+    for period in PERIODS:
+        fresh.comparisons(period)
+    assert len(bootstraps) == expected
+
+
+def test_what_a_reader_does_to_a_table_does_not_change_the_study(study):
+    fresh = replace(study)
+    table, pairs = fresh.table(), fresh.comparisons("test")
+    table.loc[:, "ic_mean"] = 7.0
+    del table["n"]
+    pairs.iloc[:, :] = 7.0
+    pd.testing.assert_frame_equal(fresh.table(), study.table(), check_exact=True)
+    pd.testing.assert_frame_equal(fresh.comparisons("test"), study.comparisons("test"), check_exact=True)
+    shown = fresh.summary()["table1"]["test"]["gmml"]["ic_mean"]
+    assert shown == study.table().at[("test", "gmml"), "ic_mean"] != 7.0
 
 
 @pytest.mark.parametrize("period", PERIODS)

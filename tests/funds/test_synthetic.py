@@ -150,11 +150,12 @@ def test_executing_a_day_later_does_not_lose_the_signal():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_funds": 0}, "`n_funds` must be positive"),
+        ({"n_funds": 0}, "`n_funds` must be positive.*use numbers such as 100"),
         ({"signal": -1.0}, "`signal` not negative"),
         ({"signal": float("nan")}, "`signal` not negative"),
         ({"start": "2015-01-05", "end": "2014-01-01"}, "choose `start` before `end`"),
-        ({"start": "2015-10-01", "end": "2015-10-07"}, "No trading days"),
+        ({"start": "2015-10-01", "end": "2015-10-07"}, "fewer than two trading days"),
+        ({"start": "soon"}, "must be dates, got soon.*write them as 2012-01-04"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):

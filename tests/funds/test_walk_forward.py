@@ -246,7 +246,7 @@ def test_it_takes_ten_funds_and_more_than_there_are_neighbours(universe, n_funds
     if n_funds >= enough:
         assert len(backtest(Panel(nav), metrics="euclidean", k=k).ic) == 8
     else:
-        told = f"at most {n_funds} funds have 120 values on a rebalance day, and a study takes {enough}"
+        told = f"at most {n_funds} funds have 120 values on a rebalance day, and a study needs {enough}"
         with pytest.raises(DataError, match=told):
             backtest(Panel(nav), metrics="euclidean", k=k)
 
@@ -254,7 +254,7 @@ def test_it_takes_ten_funds_and_more_than_there_are_neighbours(universe, n_funds
 def test_too_many_neighbours_are_told_by_name_with_the_largest_number_that_works(universe):
     nav = universe.panel.nav.dropna(axis=1)
     n = nav.shape[1]
-    told = f"`k` = 70 neighbours take 71. Lower `k` to {n - 1} or give more funds"
+    told = f"`k` = 70 neighbours need 71. Lower `k` to {n - 1} or give more funds"
     with pytest.raises(DataError, match=f"at most {n} funds have 120 values on a rebalance day, and {told}"):
         backtest(Panel(nav), metrics="euclidean", k=70)
     assert len(backtest(Panel(nav), metrics="euclidean", k=n - 1).ic)
@@ -262,7 +262,9 @@ def test_too_many_neighbours_are_told_by_name_with_the_largest_number_that_works
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
 def test_a_number_of_processes_that_is_none_is_refused(universe, n_jobs):
-    with pytest.raises(DataError, match="`n_jobs` must be a whole number other than 0, got"):
+    with pytest.raises(
+        DataError, match=r"`n_jobs` must be a whole number other than 0, got .*; use 1 for one process"
+    ):
         backtest(universe.panel, metrics="euclidean", n_jobs=n_jobs)
 
 

@@ -1,4 +1,4 @@
-"""Equal points, zero vectors and repeated eigenvalues, where formulas divide by zero."""
+"""Equal points, zero vectors and repeated eigenvalues, where naive formulas divide by zero."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the sign of the curvature and the symmetries of a space say about distances."""
+"""Laws of distances that follow from the sign of the curvature and from symmetries."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Weak duality: no dual value exceeds any primal value, wherever they are taken."""
+"""Weak duality: no dual value exceeds any primal value, at whatever points they are taken."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Gradients and Hessians against differences along geodesics."""
+"""Gradients and Hessians against finite differences along geodesics."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from tests.manifold_cases import CASES, flat, for_all, shaped_as
 
 EXACT_HESSIAN_CASES = [case for case in CASES if case.exact_distance_hessian]
 TAME = 0.3
-"""Share of the spread at which the functions below do not hide their differences in rounding."""
+"""Largest spread of the points, so that rounding does not hide the differences of the functions below."""
 ACCURACY = 1e-8
-"""Relative error of the differences of fourth order below."""
+"""Relative error of the fourth-order differences below."""
 
 
 def first_difference(f, h=1e-3):
@@ -20,7 +20,7 @@ def second_difference(f, h=1e-2):
 
 
 class AmbientQuadratic:
-    """f(x) = ⟨a, x⟩ + ½ ⟨x, Bx⟩ on the entries of x, scaled to be of order one at a given point."""
+    """f(x) = ⟨a, x⟩ + ½ ⟨x, Bx⟩ on the entries of x, scaled to order one at a given point."""
 
     def __init__(self, x, rng):
         size = flat(x).size
@@ -40,7 +40,7 @@ class AmbientQuadratic:
 
 
 def setting(case, rng, spread):
-    """Return a point, a function and two tangent vectors of unit length in the coordinates of the frame."""
+    """Return a point, a function, and the coordinates of two unit tangent vectors."""
     x = case.point(rng, TAME * spread)
     frame = case.manifold.frame(x)
     a, b = (frame.coordinates(case.manifold.random_tangent(x, rng)) for _ in range(2))
@@ -52,7 +52,7 @@ def riemannian_hessian(frame, f, c):
 
 
 def scale(f, frame):
-    """Return a bound of the order of f and its derivatives near a point."""
+    """Return the order of magnitude of f and its derivatives near a point."""
     egrad, x = flat(f.gradient(frame.point)), np.linalg.norm(flat(frame.point))
     return 1.0 + np.linalg.norm(egrad) * x + np.linalg.norm(f.quadratic) * x**2
 
@@ -119,6 +119,6 @@ def test_hessian_of_half_squared_distance(case, rng, spread):
 
 
 def distant_pair(case, rng, spread):
-    """Draw two points far enough from the cut locus for differences of d²."""
+    """Draw two points, each far enough from the cut locus of the other for differences of d²."""
     x = case.point(rng, TAME * spread)
     return x, case.manifold.frame(x).exp(case.coordinates(x, rng, 0.8 * case.reach))

@@ -1,4 +1,4 @@
-"""No decision looks ahead: what comes after a day, or does not come, leaves its decisions bit-identical."""
+"""No decision looks ahead: changing or cutting later data leaves decisions bit-identical."""
 
 from functools import cache
 
@@ -34,12 +34,12 @@ GARBAGE = {
 
 @cache
 def whole_study(case):
-    """The study of all rows."""
+    """Return the study of all rows."""
     return backtest(Panel(NAV), metrics=METRICS, **SETTINGS[case])
 
 
 def assert_same_decisions(study, whole, until, realised_until):
-    """All that was decided up to a day is the same, and what was realised up to another."""
+    """Assert equal decisions up to `until`, and equal realised returns before `realised_until`."""
     for table in ("predictions", "holdings", "neighbours", "reasons"):
         found, expected = (getattr(s, table) for s in (study, whole))
         found, expected = (frame[frame["date"] <= until] for frame in (found, expected))
@@ -52,7 +52,7 @@ def assert_same_decisions(study, whole, until, realised_until):
 
 
 def start_of_last_period(study, until):
-    """The last decision up to a day: its outcome need not be known on that day."""
+    """Return the last decision day up to `until`, whose outcome may still be unknown on that day."""
     return study.ic.index[study.ic.index <= until][-1]
 
 
@@ -97,7 +97,7 @@ def test_garbage_after_a_day_leaves_decisions_up_to_it_as_they_were(kind, row, c
 
 
 def test_the_laws_would_catch_a_label_that_comes_too_late():
-    """A training set one quarter late, as a bug would make it, changes when the future does."""
+    """A training set one quarter late, as a bug might take, changes when the future changes."""
     days = rebalance_days(NAV.index)
     t = 4
     garbage = NAV.copy()

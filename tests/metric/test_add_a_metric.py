@@ -1,4 +1,4 @@
-"""The metric of docs/add_a_metric.md, from its own text: in Python, and in the command from another folder."""
+"""The metric of docs/add_a_metric.md, from its own text: in Python, and in the command from elsewhere."""
 
 import json
 import re

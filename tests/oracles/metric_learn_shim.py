@@ -1,4 +1,4 @@
-"""metric-learn 0.7 made to run: it passes `force_all_finite`, which scikit-learn renamed, to validation."""
+"""Make metric-learn 0.7 run: it passes scikit-learn `force_all_finite`, which has been renamed."""
 
 import functools
 import warnings
@@ -16,7 +16,7 @@ with warnings.catch_warnings():  # it imports names that scikit-learn is about t
 
 @contextmanager
 def working_metric_learn() -> Iterator[ModuleType]:
-    """Give the package with its calls of scikit-learn's validation translated, for the time of a block."""
+    """Yield metric-learn; within the block, its calls of scikit-learn's validation are translated."""
     patches = {name: _translated(getattr(metric_learn._util, name)) for name in ("check_array", "check_X_y")}
     with patch.multiple(metric_learn._util, **patches):
         yield metric_learn

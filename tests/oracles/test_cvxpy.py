@@ -1,4 +1,4 @@
-"""Convex programs in the ordinary sense, where cvxpy gives optimum and multipliers."""
+"""Ordinary convex programs, for which cvxpy gives the optimum and the multipliers."""
 
 import cvxpy as cp
 import numpy as np
@@ -42,7 +42,7 @@ def test_quadratic_program_with_inequalities_and_equalities(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_logdet_program_with_rank_one_constraints(seed: int) -> None:
-    """The shape of metric learning: min tr(W W₀⁻¹) − logdet W s.t. aᵢᵀWaᵢ ≤ bᵢ."""
+    """A program like that of metric learning: min tr(W W₀⁻¹) − logdet W s.t. aᵢᵀWaᵢ ≤ bᵢ."""
     rng = np.random.default_rng(seed)
     n, m = 5, 12
     inverse_prior = SPD(n).random_point(rng)
@@ -66,6 +66,6 @@ def test_logdet_program_with_rank_one_constraints(seed: int) -> None:
     result = minimize(problem, np.eye(n))
     assert result.success, result.message
     assert result.cost == pytest.approx(oracle.value, rel=1e-6)
-    # The oracle's W and multipliers are as exact as the square root of its gap.
+    # The error of the oracle's W and multipliers is of the order of the square root of its gap.
     np.testing.assert_allclose(result.x, W.value, atol=1e-5)
     np.testing.assert_allclose(result.multipliers, [c.dual_value for c in h], atol=1e-5)

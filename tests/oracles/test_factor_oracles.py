@@ -1,4 +1,4 @@
-"""The 70 factors against TA-Lib and empyrical, fund by fund on each fund's own series."""
+"""The 70 factors against TA-Lib and empyrical, fund by fund."""
 
 import os
 from collections.abc import Callable
@@ -25,12 +25,12 @@ RECURSIVE = ("ema", "rsi", "macd")
 
 
 def universe() -> pd.DataFrame:
-    """Stock and bond funds at three scales, births, closures, a short history, flat stretches; no gap."""
+    """Funds of all sorts: stocks and bonds, several scales, births, a closure, flat stretches; no gaps."""
     rng = np.random.default_rng(20120104)
     volatility = np.array([1e-2, 2e-2, 1e-4, 3e-5, 1e-2, 1e-4, 1e-2, 1e-2, 1e-2, 1e-2])
     scale = np.array([1.0, 1.5, 1.0, 100.0, 1e6, 1e6, 1e-6, 1.0, 1.0, 1.0])
     nav = scale * np.exp(np.cumsum(rng.normal(0.05, 1.0, (DAYS, 10)) * volatility, axis=0))
-    nav[:37, 7] = np.nan  # a late birth
+    nav[:37, 7] = np.nan  # starts late
     nav[:130, 8] = np.nan  # a short history
     nav[60:105, 9] = nav[59, 9]  # stale for a time
     nav[150:, 9] = np.nan  # closed
@@ -42,18 +42,18 @@ DAILY = compute_factors(NAV, "daily")
 
 
 def rolled(measure: Callable[[np.ndarray], float], values: np.ndarray, w: int) -> np.ndarray:
-    """Apply a measure to each window of w values."""
+    """Return the measure of each window of w values."""
     windows = np.lib.stride_tricks.sliding_window_view(values, w) if len(values) >= w else []
     return np.array([measure(window) for window in windows])
 
 
 def defined_stability(returns: np.ndarray) -> float:
-    """empyrical's, but missing instead of 0 for a flat series."""
+    """empyrical's stability, but NaN instead of 0 for a flat series."""
     return empyrical.stability_of_timeseries(returns) if returns[1:].any() else np.nan
 
 
 def peer(kind: str, nav: np.ndarray, w: int) -> np.ndarray:
-    """What TA-Lib or empyrical makes of one series; missing in the rows before the first value."""
+    """Return the factor by TA-Lib or empyrical for one series; NaN before its first value."""
     returns = np.diff(nav) / nav[:-1]
     match kind:
         case "roc":
@@ -65,7 +65,7 @@ def peer(kind: str, nav: np.ndarray, w: int) -> np.ndarray:
         case "macd":
             fast, signal = MACD_PERIODS[w]
             found = talib.MACD(nav, fast, w, signal)[2] / nav
-        case "stability":  # of w NAVs: the first return only sets the level
+        case "stability":  # of w NAVs: the first return of a window only sets the level
             found = rolled(defined_stability, np.append(0.0, returns), w)
         case "calmar":
             found = rolled(empyrical.calmar_ratio, returns, w)
@@ -79,7 +79,7 @@ def ours(table: pd.DataFrame, kind: str, w: int, fund: str) -> np.ndarray:
     return table.xs(fund, level="fund")[f"{kind}_{w}"].to_numpy()
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the peers, on flat stretches
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the peers warn on flat stretches
 @pytest.mark.parametrize("w", WINDOWS)
 @pytest.mark.parametrize("kind", FACTORS)
 def test_every_factor_is_that_of_its_peer(kind: str, w: int) -> None:
@@ -87,14 +87,14 @@ def test_every_factor_is_that_of_its_peer(kind: str, w: int) -> None:
         alive = NAV[fund].notna().to_numpy()
         expected = np.full(DAYS, np.nan)
         expected[alive] = peer(kind, NAV[fund].to_numpy()[alive], w)
-        # empyrical compounds returns, which costs it digits of the tiny drawdowns of a bond fund.
+        # empyrical compounds returns and so loses digits of the tiny drawdowns of bond funds.
         atol = 1e-9 if kind == "calmar" else 1e-12
         np.testing.assert_allclose(ours(DAILY, kind, w, fund), expected, 1e-9, atol, err_msg=f"fund {fund}")
 
 
 @pytest.mark.parametrize("kind", RECURSIVE)
 def test_missing_days_are_skipped_by_the_recursive_factors(kind: str) -> None:
-    """TA-Lib, given the series without the missing days, has the same values on the others."""
+    """TA-Lib, given the series without the missing days, has the same values on the other days."""
     holes = np.random.default_rng(5).random(NAV.shape) < 0.1
     gappy = NAV.mask(holes)
     table = compute_factors(gappy, "daily")

@@ -1,4 +1,4 @@
-"""The ledger against bt, without costs: bt sizes purchases before it has paid for the sales."""
+"""The ledger against bt; without costs, because bt sizes purchases before it pays the cost of sales."""
 
 import bt
 import numpy as np

@@ -1,4 +1,4 @@
-"""cvxpy solves LMNN's semidefinite program in W; our objective and bound must enclose its optimum."""
+"""LMNN against its semidefinite program, solved by cvxpy: objective and bound enclose the optimum."""
 
 import cvxpy as cp
 import numpy as np

@@ -1,4 +1,4 @@
-"""The certified program against cvxpy on RPDML, and against cyclic Bregman projections on ITML."""
+"""The certified program: RPDML against cvxpy, and ITML against cyclic Bregman projections."""
 
 import cvxpy as cp
 import numpy as np
@@ -19,7 +19,7 @@ def pair_data(X, y):
     return X[i] - X[j], np.where(y[i] == y[j], 1.0, -1.0)
 
 
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # by the 1e-11 we ask for, not by our 1e-5
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # for the requested 1e-11; we need 1e-5
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("C", "alpha"), [(10.0, 0.0), (300.0, 0.0), (100.0, 0.5)])
 def test_rpdml_agrees_with_cvxpy(seed: int, C: float, alpha: float) -> None:
@@ -31,7 +31,8 @@ def test_rpdml_agrees_with_cvxpy(seed: int, C: float, alpha: float) -> None:
     b, C1, inverse = np.where(s > 0, *learner.bounds_), C / len(s), np.linalg.inv(prior)
     W = cp.Variable((4, 4), symmetric=True)
     rho = alpha + b**2 / C1
-    t = cp.Variable(len(s), nonneg=True)  # ξ and the slack of C₂, in units in which both weigh the same
+    # One slack for ξ and that of C₂, in units in which both have the same weight.
+    t = cp.Variable(len(s), nonneg=True)
     h = cp.multiply(s / np.sqrt(rho), cp.sum(cp.multiply(V @ W, V), axis=1) - b) <= t
     divergence = cp.trace(inverse @ W) - cp.log_det(W) - 4 + np.linalg.slogdet(prior)[1]
     oracle = cp.Problem(cp.Minimize(0.5 * divergence + 0.5 * cp.sum_squares(t)), [h])
@@ -39,7 +40,7 @@ def test_rpdml_agrees_with_cvxpy(seed: int, C: float, alpha: float) -> None:
     assert learner.objective_ == pytest.approx(oracle.value, rel=1e-6)
     found = learner.get_mahalanobis_matrix()
     lam = np.maximum(s * (np.einsum("ki,ij,kj->k", V, found, V) - b), 0.0) / rho
-    # The oracle's W and multipliers are as exact as the square root of its error in the objective.
+    # The error of the oracle's W and multipliers is of the order of the square root of its objective's error.
     np.testing.assert_allclose(found, W.value, atol=3e-4 * np.abs(found).max())
     np.testing.assert_allclose(lam, h.dual_value / np.sqrt(rho), atol=3e-4 * lam.max())
     # The KKT conditions, to more digits: W = P(λ)⁻¹ with λ = [s (d − b)]₊/ρ.
@@ -49,7 +50,7 @@ def test_rpdml_agrees_with_cvxpy(seed: int, C: float, alpha: float) -> None:
 
 
 def cyclic_bregman(V, s, bounds, gamma, W, sweeps=20_000, tol=1e-13):
-    """Davis et al. 2007, Algorithm 1, to convergence: project on each pair in turn, with correction."""
+    """Run Algorithm 1 of Davis et al. 2007 to convergence: project on each pair in turn, with correction."""
     W = W.copy()
     lam, xi = np.zeros(len(s)), np.where(s > 0, *bounds)
     for _ in range(sweeps):

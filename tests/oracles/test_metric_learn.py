@@ -1,4 +1,4 @@
-"""metric-learn as an oracle: the same objective, and never a better optimum."""
+"""LMNN against metric-learn: the objective is the same, and our optimum is never worse."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def sorted_standardised(load):
 @pytest.fixture(params=[load_iris, load_wine], ids=["iris", "wine"])
 def samples(request):
     X, y = sorted_standardised(request.param)
-    # Equal distances leave open which neighbours are targets.
+    # Noise breaks ties: with equal distances the choice of target neighbours would be open.
     return X + 1e-6 * np.random.default_rng(0).standard_normal(X.shape), y
 
 

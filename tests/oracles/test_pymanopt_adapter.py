@@ -1,4 +1,4 @@
-"""A pymanopt manifold behind our interface keeps its own numbers."""
+"""A pymanopt manifold behind our interface gives the same numbers as pymanopt itself."""
 
 import numpy as np
 import pymanopt.manifolds as peers
@@ -158,6 +158,6 @@ def test_product_refuses_an_adapted_factor():
 
 
 def ambient_like(x, seed):
-    """Draw a vector of the structure of `x`, which pymanopt may give as a list."""
+    """Draw a vector with the structure of `x`, which may be a list in pymanopt."""
     pattern = tuple(x) if isinstance(x, (tuple, list)) else x
     return shaped_as(pattern, np.random.default_rng(seed).standard_normal(flat(x).size))

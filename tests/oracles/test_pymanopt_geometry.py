@@ -89,7 +89,7 @@ def test_hessian(ours, theirs, seed):
 
 
 class TestHyperboloidAgainstPoincareBall:
-    """The isometry x ↦ x₁…ₙ / (1 + x₀) carries our model to theirs."""
+    """The isometry x ↦ x₁…ₙ / (1 + x₀) maps our model to theirs."""
 
     @staticmethod
     def to_ball(x):
@@ -97,7 +97,7 @@ class TestHyperboloidAgainstPoincareBall:
 
     @staticmethod
     def push(x, u):
-        """Carry the tangent vector `u` at `x` to the ball."""
+        """Map the tangent vector `u` at `x` to the ball."""
         return u[1:] / (1.0 + x[0]) - x[1:] * (u[0] / (1.0 + x[0]) ** 2)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Run Algorithm 1 and keep every iterate, with the functions of the paper written out independently."""
+"""Run Algorithm 1 and keep all iterates; the functions of the paper are written independently of the code."""
 
 from __future__ import annotations
 

@@ -26,10 +26,11 @@ def test_starts_from_zero_multipliers_and_the_printed_steps(run: Run) -> None:
 
 
 def test_eq_2_the_dual_step_follows_the_gradient_of_the_lagrangian(run: Run) -> None:
-    """grad_λ L of eq. (2), differenced, is the step that eq. (4) takes where nothing is cut off."""
+    """The gradient of eq. (2) in λ, by differences, is the step of eq. (4) before the cut at zero."""
     for t in range(25):
         x, lam, eta = run.points[t + 1], run.multipliers[t], run.steps[t]
         unit = np.array([1.0])
+        # L is quadratic in λ, so the central difference is exact for any step.
         slope = (run.lagrangian(x, lam + unit) - run.lagrangian(x, lam - unit)) / 2.0
         expected = max(lam[0] + eta * slope, 0.0)
         assert run.multipliers[t + 1][0] == pytest.approx(expected, abs=1e-10)
@@ -57,7 +58,7 @@ def test_eq_3_no_point_nearby_is_better(run: Run) -> None:
 
 
 def test_eq_3_agrees_with_a_scalar_root() -> None:
-    """On SPD(1) with f = −log x and h = a x − c the proximal point solves a scalar equation in log x."""
+    """On SPD(1) with f = −log x and h = a x − c, the proximal point solves a scalar equation in log x."""
     a, c, eta, alpha = 2.0, 3.0, 0.7, 0.2
     problem = Problem(
         SPD(1),

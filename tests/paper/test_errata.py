@@ -1,4 +1,4 @@
-"""Each erratum of docs/errata.md that concerns Algorithm 1: the printed form fails, the correction holds."""
+"""The errata of docs/errata.md on Algorithm 1: the printed form fails, the correction holds."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from .algorithm1_run import run_algorithm1
 
 
 def regularised_multiplier(alpha: float, n: float, c: float) -> float:
-    """λ at the saddle of eq. (2) for −logdet x, tr(Ax) ≤ c: x = A⁻¹/λ and n/λ − c = αλ."""
+    """λ at the saddle point of eq. (2) for −logdet x, tr(Ax) ≤ c: x = A⁻¹/λ and n/λ − c = αλ."""
     return (-c + np.sqrt(c**2 + 4.0 * alpha * n)) / (2.0 * alpha)
 
 
@@ -32,7 +32,7 @@ def test_e1_without_alpha_it_does_not_stall() -> None:
 
 
 def test_e2_theorem_1_can_hold_for_want_of_feasibility() -> None:
-    """The best iterate may lie below the optimum because it is infeasible: eq. (5) then says nothing."""
+    """The best iterate may cost less than the optimum because it is infeasible; eq. (5) then says nothing."""
     case = karcher_mean_under_trace()
     run = run_algorithm1(case, n_iter=20)
     assert run.result is not None
@@ -54,7 +54,7 @@ def test_e5_maximum_over_lambda_has_an_inverse() -> None:
     """max over λ ≥ 0 of ⟨λ, v⟩ − (b/2)‖λ‖² is ‖v₊‖²/(2b), not b‖v₊‖²/2."""
     rng = np.random.default_rng(0)
     v, b = rng.standard_normal(4), 3.7
-    grid = np.linspace(0.0, 2.0, 20_001)  # the maximum is one of each entry apart
+    grid = np.linspace(0.0, 2.0, 20_001)  # the maximum separates into one per entry
     found = sum(float((grid * entry - 0.5 * b * grid**2).max()) for entry in v)
     positive = np.maximum(v, 0.0)
     correct, printed = positive @ positive / (2.0 * b), 0.5 * b * positive @ positive

@@ -1,4 +1,4 @@
-"""Errata E15 and E16: what the W step minimises, and which percentiles u and l are."""
+"""Errata E15 and E16: the objective of the W step, and the percentiles u and l."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 from geodual.metric import RPDML
 
-W_T, ETA, V2, U, L = 2.0, 0.3, 1.7, 0.5, 4.0  # of one feature: Wₜ, ηₜ, the square of a difference, u and l
+W_T, ETA, V2, U, L = 2.0, 0.3, 1.7, 0.5, 4.0  # for one feature: Wₜ, ηₜ, a squared difference, u and l
 
 
 def printed_J(w: float, lam: float, similar: bool) -> float:
@@ -18,7 +18,7 @@ def printed_J(w: float, lam: float, similar: bool) -> float:
 
 
 def proximal_J(w: float, lam: float, similar: bool) -> float:
-    """The same and (1/2η) d²(Wₜ, W), with the affine-invariant distance."""
+    """`printed_J` plus (1/2η) d²(Wₜ, W), with the affine-invariant distance."""
     return printed_J(w, lam, similar) + np.log(w / W_T) ** 2 / (2.0 * ETA)
 
 
@@ -29,7 +29,7 @@ def test_e15_one_step_does_not_miss_the_proximal_term() -> None:
 
 
 def test_e15_repeated_steps_do() -> None:
-    """The printed J is least at P(λ)⁻¹ whatever Wₜ; the proximal one between that and Wₜ."""
+    """The printed J has its minimum at P(λ)⁻¹, whatever Wₜ is; the proximal J between P(λ)⁻¹ and Wₜ."""
     printed, proximal = (
         minimize_scalar(J, bounds=(1e-3, 10.0), args=(0.4, True), method="bounded", options={"xatol": 1e-9}).x
         for J in (printed_J, proximal_J)
@@ -39,14 +39,14 @@ def test_e15_repeated_steps_do() -> None:
 
 
 def test_e15_the_printed_objective_may_have_no_minimum() -> None:
-    """For a dissimilar pair with λ v² > ½ it falls for ever."""
+    """For a dissimilar pair with λ v² > ½, the printed J is unbounded below."""
     values = [printed_J(w, 0.4, False) for w in (1e1, 1e3, 1e5)]
     assert values[0] > values[1] > values[2]
     assert values[2] < -1e3
 
 
 def test_e16_only_squared_distances_keep_the_problem_when_units_change() -> None:
-    """With all features in a unit ten times smaller, W stays; percentiles of distances give another one."""
+    """With squared distances, a unit ten times smaller keeps the same W; with distances it does not."""
     X, y = load_iris(return_X_y=True)
 
     def learn(scale: float, power: int):

@@ -1,4 +1,4 @@
-"""Section IV: the updates (1)–(4), as printed and corrected, against values worked out entry by entry."""
+"""Section IV: updates (1)–(4), as printed and as corrected, against values computed entry by entry."""
 
 import numpy as np
 import pytest
@@ -106,7 +106,7 @@ def test_updates_3_and_4(program, errata: str) -> None:
 
 
 def test_e8_the_printed_retraction_leaves_the_cone(program) -> None:
-    """Keeping eigenvalues of any sign, a long step gives an indefinite matrix; the corrected one does not."""
+    """A long printed step gives an indefinite matrix; the corrected step does not."""
     lam = np.where(SIMILAR, 50.0, 0.0)
     printed = program.update_W(state(program, W, XI), lam, 1.0, "printed")
     corrected = program.update_W(state(program, W, XI), lam, 1.0, "corrected")
@@ -127,7 +127,7 @@ def test_e9_the_euclidean_gradient_is_not_the_affine_invariant_one() -> None:
 
 
 def test_e11_dissimilar_constraints_are_not_geodesically_convex() -> None:
-    """−d(W) + l is concave along geodesics: its value in the middle exceeds the mean of the ends."""
+    """−d(W) + l is concave along geodesics: its value at the midpoint exceeds the mean of the ends."""
     v = np.array([1.0, 0.5, -0.3])
     start, direction = np.eye(3), np.diag([1.5, -0.7, 0.2])
     ends = [-v @ SPD(3).exp(start, t * direction) @ v for t in (-1.0, 1.0)]
@@ -136,7 +136,7 @@ def test_e11_dissimilar_constraints_are_not_geodesically_convex() -> None:
 
 
 def test_e12_the_logdet_divergence_is_not_a_squared_distance() -> None:
-    """It is not symmetric, and its root breaks the triangle inequality."""
+    """It is not symmetric, and its root violates the triangle inequality."""
 
     def divergence(a, b):
         return a / b - np.log(a / b) - 1.0

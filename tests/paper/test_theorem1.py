@@ -1,4 +1,4 @@
-"""Theorem 1, eq. (5), and Corollary 1, eq. (6): the bounds hold, and say what they say."""
+"""Theorem 1, eq. (5), and Corollary 1, eq. (6): the bounds have the printed formulas, and they hold."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_corollary_1_bounds_the_best_iterate(run: Run, T: int) -> None:
 
 @pytest.mark.parametrize("T", HORIZONS)
 def test_the_stronger_inequality_of_the_proof_holds(run: Run, T: int) -> None:
-    """Eq. (22) with its maximum kept, with the inverse that is missing in print (erratum E5)."""
+    """Eq. (22) with its maximum kept, and with the inverse that is missing in print (erratum E5)."""
     distance, m, G = constants(run, T)
     eta = run.steps[:T]
     gaps = np.array([run.f(x) for x in run.points[1 : T + 1]]) - run.case.cost

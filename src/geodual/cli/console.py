@@ -1,4 +1,4 @@
-"""What the commands print: tables, progress and errors, for a person or a program."""
+"""Output of the commands: tables, progress, errors and JSON."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from geodual.funds.progress import ProgressCallback, ignore_progress
 if TYPE_CHECKING:
     import pandas as pd
 
-_WIDE = 200  # columns of a page that is not a terminal
+_WIDE = 200  # columns if the output is not a terminal
 
 
 def complain(message: str, code: int = 2) -> NoReturn:
-    """Print one line on the error stream and end the program."""
+    """Print an error as one line on the error stream, and exit."""
     print("geodual: " + " ".join(message.split()), file=sys.stderr)  # noqa: T201
     sys.exit(code)
 
 
 def say(text: str) -> None:
-    """Print a line for a person."""
+    """Print a line of text."""
     typer.echo(text)
 
 
@@ -39,7 +39,7 @@ def print_json(value: Any) -> None:
 
 
 def print_table(rows: Sequence[Mapping[str, object]], title: str = "", numeric: Container[str] = ()) -> None:
-    """Print rows as a table: numeric columns are aligned to the right, the others to the left."""
+    """Print rows as a table; numeric columns are aligned to the right and never wrapped."""
     shown = Table(title=escape(title) or None, title_justify="left", box=None, pad_edge=False)
     for name in rows[0] if rows else ():
         shown.add_column(
@@ -51,18 +51,18 @@ def print_table(rows: Sequence[Mapping[str, object]], title: str = "", numeric: 
 
 
 def page_width() -> int:
-    """Return the width of the terminal, or that of a wide page where there is none."""
+    """Return the width of the terminal, or a large one if the output is not a terminal."""
     return Console().width if sys.stdout.isatty() else _WIDE
 
 
 @contextmanager
 def progress_of(what: str, quiet: bool) -> Iterator[ProgressCallback]:
-    """Show progress on the error stream: a bar on a terminal, a line for every tenth otherwise."""
+    """Show progress on the error stream: a bar on a terminal, otherwise a line per tenth of the work."""
     with _bar(what) if sys.stderr.isatty() and not quiet else nullcontext() as bar:
         try:
             yield bar or (ignore_progress if quiet else _Lines(what).report)
         except KeyboardInterrupt:
-            complain("Interrupted. Give the same command again to resume from what is finished.", code=130)
+            complain("Interrupted. Run the same command again; saved work is not repeated.", code=130)
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def _bar(what: str) -> Iterator[ProgressCallback]:
 
 
 class _Lines:
-    """Progress in lines, for logs."""
+    """Progress as lines of text, for logs."""
 
     def __init__(self, what: str) -> None:
         self._what, self._tenths = what, -1
@@ -87,8 +87,9 @@ class _Lines:
 
 
 def plain_records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows ready for JSON: days as ISO text, null for what is missing."""
+    """Return the rows of a table ready for JSON: days as ISO text, null for missing values."""
     text: list[dict[str, Any]] = json.loads(table.to_json(orient="records", date_format="iso", date_unit="s"))
+    # A day without a time of day is written as the day only.
     for row in text:
         for key, value in row.items():
             if isinstance(value, str) and value.endswith("T00:00:00"):
@@ -97,19 +98,19 @@ def plain_records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def format_number(value: float) -> str:
-    """Return a number with two decimals, nothing if it is not known."""
+    """Return a number with two decimals; an empty text if it is unknown."""
     return "" if _is_missing(value) else f"{value:.2f}"
 
 
 def format_percent(value: float) -> str:
-    """Return a share in per cent with one decimal, nothing if it is not known."""
-    return "" if _is_missing(value) else f"{round(100.0 * value, 1) + 0.0:.1f} %"
+    """Return a share in per cent with one decimal; an empty text if it is unknown."""
+    return "" if _is_missing(value) else f"{round(100.0 * value, 1) + 0.0:.1f} %"  # + 0.0: no minus zero
 
 
 def format_signed(value: float) -> str:
-    """Return a number with its sign and three decimals, nothing if it is not known."""
+    """Return a number with its sign and three decimals; an empty text if it is unknown."""
     return "" if _is_missing(value) else f"{value:+.3f}"
 
 
 def _is_missing(value: float) -> bool:
-    return bool(value != value)
+    return bool(value != value)  # NaN, without importing numpy

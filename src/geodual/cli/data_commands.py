@@ -1,4 +1,4 @@
-"""``geodual check``, ``check-leakage``, ``factors`` and ``fetch``: data."""
+"""Commands for data: ``geodual check``, ``check-leakage``, ``factors`` and ``fetch``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from .options import ConfigFile, Json, Nav, Quiet, takes_settings
 
 def run_check(
     nav: Nav,
-    every: Annotated[bool, typer.Option("--all", help="Show also what does not matter.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="List all findings, also those that cannot change a result.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Check the quality of a NAV table; exit with 1 if something found can change a result.
+    """Check the quality of a NAV table. Exit code 1 if a finding can change a result.
 
     [bold]Example[/bold]
 
@@ -41,7 +43,8 @@ def run_check(
         if not quiet:
             first, last = (str(day.date()) for day in panel.nav.index[[0, -1]])
             say(f"{panel.nav.shape[1]} funds, {len(panel.nav)} days from {first} to {last}.")
-            say(f"{serious} findings that matter, {len(findings) - serious} for information (--all).")
+            say(f"Findings that can change a result: {serious}.")
+            say(f"Other findings: {len(findings) - serious} (--all lists them).")
     raise typer.Exit(1 if serious else 0)
 
 
@@ -53,11 +56,11 @@ def run_check_leakage(
     nav: Nav,
     settings: dict[str, Any],
     config: ConfigFile = None,
-    days: Annotated[int, typer.Option(help="Rebalance days to test.")] = 3,
+    days: Annotated[int, typer.Option(help="Number of rebalance days to test.")] = 3,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Prove that no decision looks ahead, by cutting and by replacing the future; exit with 1 if one does.
+    """Prove that no decision looks ahead, by removing and by replacing later data. Exit code 1 if one does.
 
     [bold]Example[/bold]
 
@@ -72,7 +75,7 @@ def run_check_leakage(
     elif not quiet or not passed:
         shown = [row | {"passed": "yes" if row["passed"] else "NO"} for row in rows]
         print_table(shown, numeric=["compared", "differing"])
-        say("No decision looks ahead." if passed else "Some decisions look ahead.")
+        say("No decision looks ahead." if passed else "Some decisions look ahead: see the rows with NO.")
     raise typer.Exit(0 if passed else 1)
 
 
@@ -81,10 +84,10 @@ def run_factors(
     nav: Nav,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv, .csv.gz or .parquet.")],
     settings: dict[str, Any],
-    daily: Annotated[bool, typer.Option("--daily", help="Every day, not quarter ends only.")] = False,
+    daily: Annotated[bool, typer.Option("--daily", help="Compute them for every day.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compute the factors of every fund at quarter ends, or daily.
+    """Compute the factors of all funds at quarter ends, or daily.
 
     [bold]Example[/bold]
 
@@ -92,7 +95,7 @@ def run_factors(
     """
     suffix = "".join(out.suffixes[-2:]) if out.suffix == ".gz" else out.suffix
     if suffix not in (".csv", ".csv.gz", ".parquet"):
-        raise funds.DataError(f"{out}: cannot tell the kind of file. Name it .csv, .csv.gz or .parquet.")
+        raise funds.DataError(f"{out}: unknown file type. Name the file .csv, .csv.gz or .parquet.")
     factors = funds.compute_factors(funds.read_nav(nav), dates="daily" if daily else None, **settings)
     if suffix == ".parquet":
         write_atomically(out, factors.to_parquet)
@@ -103,16 +106,18 @@ def run_factors(
 
 
 def run_fetch(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder; an interrupted run resumes in it.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the data; an interrupted run resumes there.")
+    ],
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-01",
     end: Annotated[str | None, typer.Option(help="Last day. (default: today)")] = None,
-    minimum_size: Annotated[float, typer.Option(help="Smallest fund, in yuan.")] = 1e8,
+    minimum_size: Annotated[float, typer.Option(help="Smallest size of a fund, in yuan.")] = 1e8,
     limit: Annotated[int | None, typer.Option(help="Largest number of funds.")] = None,
-    pause: Annotated[float, typer.Option(help="Seconds between two calls.")] = 0.5,
+    pause: Annotated[float, typer.Option(help="Seconds between two requests.")] = 0.5,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Fetch real Chinese fund NAVs and the CSI 930950 index through akshare (extra `data`).
+    """Download real Chinese fund NAVs and the CSI 930950 index with akshare (install the extra `data`).
 
     [bold]Examples[/bold]
 
@@ -128,8 +133,11 @@ def run_fetch(
         print_json(asdict(summary) | {"folder": str(summary.folder)})
     elif not quiet:
         say(f"{summary.funds} funds, {summary.days} days: {out / 'nav.parquet'}")
-        say(f"{summary.failed} funds failed, {summary.empty} are empty, {summary.small} are too small today.")
-        say("Only the current size of a fund is known: choosing by it is hindsight.")
+        say(
+            f"Left out: {summary.failed} funds that failed, {summary.empty} without NAVs, {summary.small} "
+            "that are too small today."
+        )
+        say("Note: Only the current size of a fund is known, so choosing by size uses hindsight.")
     raise typer.Exit(1 if summary.failed or summary.incomplete else 0)
 
 

@@ -1,4 +1,4 @@
-"""Metric learning from a table with a column of classes: read, fit, validate, save."""
+"""Learn a metric from a table with a column of classes: read, fit, cross-validate, save."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from geodual.funds.atomic_file import write_atomically
 from geodual.funds.sources.reading.table_file import read_table
 from geodual.metric.registry import BASELINE, make_metric
 
-_FOLDS = 5
+_FOLDS = 5  # of the cross-validation
 
 
 def learn_from_table(
     path: Path, target: str, ignored: tuple[str, ...], metric: str, k: int, out: Path
 ) -> tuple[dict[str, Any], dict[str, float]]:
-    """Learn a metric from a table, save it, and return what to tell of it and the share of each feature."""
+    """Learn a metric from a table and save it; return its key numbers and the share of each feature."""
     X, y = _read_labelled(path, target, ignored)
     learner = make_metric(metric)
     scaler = StandardScaler().fit(X)
     fitted = _fit(learner, scaler.transform(X), y)
-    components = fitted.components_ / scaler.scale_  # for features in their own units
+    components = fitted.components_ / scaler.scale_  # so that it applies to features in their own units
     classes = np.unique(y)
     saved = {
         "W": components.T @ components,
@@ -53,12 +53,13 @@ def learn_from_table(
 
 
 def _read_labelled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[pd.DataFrame, Any]:
-    """Return numeric features and classes, or say which cell is in the way."""
+    """Return numeric features and classes; raise an error that names the first bad cell."""
     table = read_table(path)
     names = list(table.names)
     for name in (target, *ignored):
         if names.count(name) != 1:
-            raise DataError(f"{path}: no single column {name!r}; there are {', '.join(map(repr, names))}.")
+            known = ", ".join(map(repr, names))
+            raise DataError(f"{path}: there must be exactly one column {name!r}. Choose among {known}.")
     features = {}
     for at, name in enumerate(names):
         if name == target or name in ignored:
@@ -73,7 +74,10 @@ def _read_labelled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[p
         features[name] = values.to_numpy(float)
     y = np.array([str(cell) for cell in table.texts(names.index(target)).to_pylist()])
     if not features or len(np.unique(y)) < 2:
-        raise DataError(f"{path}: a feature and two classes are needed. Choose another --target.")
+        raise DataError(
+            f"{path}: at least one feature and two classes are needed. Choose another --target, or ignore "
+            "fewer columns."
+        )
     return pd.DataFrame(features), y
 
 
@@ -81,15 +85,19 @@ def _fit(learner: Any, X: Any, y: Any) -> Any:
     try:
         return clone(learner).fit(X, y)
     except ValueError as error:
-        raise DataError(f"The metric could not be learnt: {error}") from error
+        problem = str(error).rstrip(".")
+        raise DataError(
+            f"The metric could not be learnt: {problem}. Correct the table, or choose another --metric."
+        ) from error
 
 
 def _accuracy(learner: Any, X: pd.DataFrame, y: Any, k: int) -> float | None:
-    """Return the cross-validated k-NN accuracy, None where a class is too small for two folds."""
+    """Return the cross-validated k-NN accuracy, or None if a class is too small for two folds."""
     smallest = int(np.unique(y, return_counts=True)[1].min())
     folds = min(_FOLDS, smallest)
     if folds < 2:
         return None
+    # A training fold has at least half of the samples, which limits k.
     model = make_pipeline(StandardScaler(), clone(learner), KNeighborsClassifier(min(k, len(y) // 2)))
     split = StratifiedKFold(folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""``geodual learn``: metric learning for any labelled table."""
+"""The command ``geodual learn``: metric learning from any labelled table."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from geodual.errors import DataError
 from .console import format_percent, print_json, print_table, say
 from .options import Json, Metric, Quiet, find_own_modules, split_names
 
-_SHOWN = 10
+_SHOWN = 10  # features printed
 
 
 def run_learn(
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="Table with a header: CSV (gzip too) or Parquet.")
+        Path, typer.Argument(metavar="TABLE", help="Table with a header: CSV (also gzipped) or Parquet.")
     ],
     target: Annotated[str, typer.Option(help="Column with the classes.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npz.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write, .npz.")],
     metric: Metric = "rpdmlcv",
     ignore: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
-    k: Annotated[int, typer.Option(help="Neighbours in the cross-validated accuracy.")] = 5,
+    k: Annotated[int, typer.Option(help="Number of neighbours for the accuracy.")] = 5,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Learn a metric from a labelled table; save it, and compare its k-NN accuracy with the Euclidean one.
+    """Learn a metric from a labelled table, save it, and compare its k-NN accuracy with the Euclidean metric.
 
-    The file holds W and components (for features in their own units: transform with X @ components.T), the
-    names of the features, and the classes.
+    The file contains W, components (transform features in their own units with X @ components.T), features
+    (their names) and classes.
 
     [bold]Example[/bold]
 
     geodual learn wine.csv --target cultivar -o metric.npz
     """
-    from .labelled_table import learn_from_table  # scikit-learn takes a second to import
+    from .labelled_table import learn_from_table  # here, because scikit-learn takes a second to import
 
     if out.suffix != ".npz":
-        raise DataError(f"{out}: the metric is saved as .npz. Name the file so.")
+        raise DataError(f"{out}: the metric is saved as .npz. Choose a file name that ends in .npz.")
     find_own_modules([metric])
     result, importances = learn_from_table(table, target, split_names(ignore), metric, k, out)
     if as_json:

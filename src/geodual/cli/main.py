@@ -1,6 +1,6 @@
-"""The program: its commands, and how it ends.
+"""The program ``geodual``: its commands, and its exit codes.
 
-What a command works with is imported when it runs, so that the help is there at once: `geodual.funds` and
+To show the help at once, heavy packages are imported only when a command runs: `geodual.funds` and
 `geodual.metric` import their names on first use.
 """
 
@@ -18,7 +18,7 @@ from .console import complain
 
 app = typer.Typer(
     name="geodual",
-    help="Fund selection and metric learning: from a table of net asset values to a study one can send.",
+    help="Fund selection and metric learning: from a table of net asset values (NAVs) to a report to share.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -45,7 +45,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command; end with 0 (done), 1 (a finding) or 2 (bad input, told in one line)."""
+    """Run the command. Exit codes: 0 done, 1 done with a finding, 2 bad input, explained in one line."""
     try:
         app()
     except DataError as error:

@@ -1,4 +1,4 @@
-"""The options that commands share; those for settings of a study are made from `StudyConfig`."""
+"""Options that commands share; those for settings of a study are derived from `StudyConfig`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ from geodual.metric.registry import metric_names
 from geodual.places import is_place
 
 Nav = Annotated[
-    Path, typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long; gzip too) or Parquet.")
+    Path, typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long, also gzipped) or Parquet.")
 ]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="TOML file with settings of the study; options override it.")
 ]
-Metric = Annotated[
-    str, typer.Option(help=f"{', '.join(metric_names())}, or one of your own: package.module:Class.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
+Metric = Annotated[str, typer.Option(help=f"{', '.join(metric_names())}, or your own: package.module:Class.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Worker processes; -1 for one per core.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of worker processes; -1 for one per core.")]
 
 Command = Callable[..., None]
 
@@ -39,15 +37,15 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def find_own_modules(names: Iterable[str]) -> None:
-    """Let modules of the current folder be found if a name is the place of something of the user's own."""
+    """Make modules in the current folder importable if a name is a place such as ``package.module:Class``."""
     if any(map(is_place, names)) and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
 
 
 def takes_settings(*names: str) -> Callable[[Command], Command]:
-    """Return a decorator that gives a command options for settings of a study, all of them by default.
+    """Return a decorator that gives a command options for these settings of a study, by default for all.
 
-    The command receives the settings that were given, by option or by configuration file, as `settings`.
+    The command receives the settings that the user gave, by option or configuration file, as `settings`.
     """
     return functools.partial(_add_options, names)
 
@@ -64,8 +62,9 @@ def _add_options(names: tuple[str, ...], command: Command) -> Command:
         config = arguments.pop("config") if takes_config else None
         command(**arguments, **({"config": config} if takes_config else {}), settings=_merge(config, given))
 
-    # The command line has the options in the order of this signature; typer reads both attributes.
+    # typer reads both attributes, and lists the options in the order of the signature.
     parameters = [*own, *map(_option, chosen)]
+    # Required options come first, as a signature demands; the sort keeps the order otherwise.
     parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -73,7 +72,7 @@ def _add_options(names: tuple[str, ...], command: Command) -> Command:
 
 
 def _option(setting: Setting) -> inspect.Parameter:
-    """Return a setting as a parameter for typer; without the option it is None, so that a file decides."""
+    """Return a setting as a parameter for typer; the default None leaves it to the configuration file."""
     default = setting.default
     kind = str if isinstance(default, tuple) else type(default)
     shown = ",".join(default) if isinstance(default, tuple) else default
@@ -90,6 +89,7 @@ def _merge(config: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a configuration file, overridden by the options given."""
     settings = read_config(config) if config else {}
     settings |= {name: value for name, value in given.items() if value is not None}
+    # An option gives a list as one text, a configuration file as a tuple.
     for name in ("metrics", "factors"):
         if isinstance(settings.get(name), str):
             settings[name] = split_names(settings[name])

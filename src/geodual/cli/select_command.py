@@ -1,4 +1,4 @@
-"""``geodual select``: the funds to hold next."""
+"""The command ``geodual select``: choose the funds to hold next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from geodual.metric.registry import FEATURED
 from .console import format_percent, plain_records, print_json, print_table, progress_of, say
 from .options import ConfigFile, Jobs, Json, Metric, Nav, Quiet, find_own_modules, takes_settings
 
-_LEFT_OUT_SHOWN = 10
+_LEFT_OUT_SHOWN = 10  # funds printed
 _NUMERIC = ("rank", "forecast", "80 % of past picks")
 
 
@@ -28,13 +28,15 @@ def run_select(
     as_of: Annotated[str | None, typer.Option(help="Day of the decision. (default: the last row)")] = None,
     metric: Metric = FEATURED,
     config: ConfigFile = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write the picks to this file too.")] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="Write a page with the reasons too.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Also write the picks to this file.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write a page with picks and reasons.")
+    ] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Choose next quarter's funds from the last row of the data, with forecast, neighbours and reasons.
+    """Choose the funds to hold next, with forecasts, neighbours and reasons.
 
     [bold]Examples[/bold]
 
@@ -46,6 +48,7 @@ def run_select(
 
     geodual select nav.csv --metric mymodule:MyMetric
     """
+    # A configuration file of a study may also have settings that do not apply here.
     for name in ("metrics", "tune"):
         settings.pop(name, None)
     find_own_modules([metric])
@@ -81,22 +84,21 @@ def _print_selection(selection: funds.Selection, quiet: bool) -> None:
             "fund": pick["fund"],
             "forecast": format_percent(pick["forecast"]),
             "80 % of past picks": _interval(pick["past_low"], pick["past_high"]),
-            "near by": pick["factors"],
+            "main factors": pick["factors"],
             "neighbours": pick["neighbours"],
         }
         for pick in selection.picks.to_dict("records")
     ]
-    print_table(
-        rows, f"Picks of {selection.metric} on {selection.as_of.date()}, for the interval ahead", _NUMERIC
-    )
+    title = f"Picks of {selection.metric} on {selection.as_of.date()}, for the next holding interval"
+    print_table(rows, title, _NUMERIC)
     for note in selection.notes:
         say(f"Note: {note}")
     if not quiet and len(selection.left_out):
-        say(f"Left out: {len(selection.left_out)} funds")
+        say(f"Funds left out: {len(selection.left_out)}")
         for row in selection.left_out.head(_LEFT_OUT_SHOWN).itertuples():
             say(f"  {row.fund}: {row.why}")
         if len(selection.left_out) > _LEFT_OUT_SHOWN:
-            say(f"  and {len(selection.left_out) - _LEFT_OUT_SHOWN} more; --json has all of them")
+            say(f"  and {len(selection.left_out) - _LEFT_OUT_SHOWN} more (--json lists all)")
 
 
 def _interval(low: float, high: float) -> str:

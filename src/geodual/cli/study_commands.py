@@ -1,4 +1,4 @@
-"""``geodual demo``, ``backtest`` and ``report``: studies."""
+"""Commands for studies: ``geodual demo``, ``backtest`` and ``report``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _FORECASTS = ("IC", "ICIR", "t", "95 % interval", "hit rate")
 _PORTFOLIOS = ("return", "volatility", "Sharpe", "drawdown", "turnover")
-_TABLE_WIDTH = 118  # columns that Table 1 takes
+_TABLE_WIDTH = 118  # columns of the terminal that Table 1 needs
+_TITLES = {"validation": "validation period", "test": "test period", "both": "both periods"}
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
 
@@ -39,10 +40,10 @@ def run_backtest(
     settings: dict[str, Any],
     index: Annotated[
         Path | None,
-        typer.Option(help="Index levels to compare with. Without it, the equal-weight universe is taken."),
+        typer.Option(help="Index levels to compare with. (default: the equal-weight universe)"),
     ] = None,
     index_column: Annotated[
-        str | None, typer.Option(help="Column of the index file. (default: its only one, or 930950)")
+        str | None, typer.Option(help="Column of the index file. (default: the only one, or 930950)")
     ] = None,
     config: ConfigFile = None,
     out: Out = Path("geodual-run"),
@@ -50,7 +51,7 @@ def run_backtest(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run the study on your own NAV table and save tables, figures and report.
+    """Run the study on your own NAV table; save tables, figures and a report.
 
     [bold]Examples[/bold]
 
@@ -74,8 +75,10 @@ def run_demo(
     n_funds: Annotated[int, typer.Option("--funds", help="Number of funds.")] = 697,
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-04",
     end: Annotated[str, typer.Option(help="Last day.")] = "2018-12-28",
-    seed: Annotated[int, typer.Option(help="Seed of the universe.")] = 0,
-    signal: Annotated[float, typer.Option(help="Size of what can be forecast; 0 for nothing.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Random seed of the universe.")] = 0,
+    signal: Annotated[
+        float, typer.Option(help="Strength of the forecastable part of returns; 0 for none.")
+    ] = 1.0,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -95,11 +98,11 @@ def run_demo(
 def write_report(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Folder that backtest or demo wrote.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help=f"File. (default: RUN_DIR/{REPORT})")
+        Path | None, typer.Option("--out", "-o", help=f"File to write. (default: RUN_DIR/{REPORT})")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write the HTML report of a finished run again.
+    """Write the HTML report of a finished run once more.
 
     [bold]Example[/bold]
 
@@ -130,38 +133,40 @@ def _run(
         return
     _print_table1(study)
     for name, parameters in study.chosen.items():
-        say(f"Chosen on the validation period: {name} {parameters}")
+        say(f"Chosen on the validation period: {name}, {_assignments(parameters)}")
     if not quiet:
         for note in study.notes:
             say(f"Note: {note}")
-        say(f"Report: {out / REPORT} (tables and figures beside it)")
+        say(f"Report: {out / REPORT} (tables and figures are in the same folder)")
 
 
 def _check_folder(out: Path) -> None:
-    """Raise unless the folder is there or can be made; make nothing yet."""
+    """Raise if results cannot be written to the folder; create nothing yet."""
+    # The folder itself, or the nearest one above it that exists.
     there = next(path for path in (out, *out.absolute().parents) if path.exists())
     if not there.is_dir():
         raise funds.DataError(f"{there}: this is a file, not a folder. Choose another folder with --out.")
     if not os.access(there, os.W_OK):
-        raise funds.DataError(f"{there}: not allowed to write there. Choose another folder with --out.")
+        raise funds.DataError(f"{there}: no permission to write there. Choose another folder with --out.")
 
 
 def _print_table1(study: funds.Study) -> None:
-    """Print Table 1 of each period; on a narrow terminal the forecasts first and the portfolios below."""
+    """Print Table 1 of each period; on a narrow terminal in two parts, forecasts and portfolios."""
     periods = [period for period in ("validation", "test") if len(study.decided(period))]
+    # With one period, "both" would only repeat it.
     for period in (*periods, "both") if len(periods) == 2 else periods:
         names = (_FORECASTS + _PORTFOLIOS,) if page_width() >= _TABLE_WIDTH else (_FORECASTS, _PORTFOLIOS)
         rows = _table1(study, period)
         for part in names:
             shown = [{name: row[name] for name in ("metric", *part)} for row in rows]
-            print_table(shown, f"Table 1, {period}", _FORECASTS + _PORTFOLIOS)
+            print_table(shown, f"Table 1, {_TITLES[period]}", _FORECASTS + _PORTFOLIOS)
             say("")
     if len(periods) == 1:
         say(f"There is no {'test' if periods == ['validation'] else 'validation'} period in these data.")
 
 
 def _table1(study: funds.Study, period: str) -> list[dict[str, str]]:
-    """Return Table 1 of a period as text."""
+    """Return the rows of Table 1 of a period, formatted."""
     return [
         {
             "metric": study.index_name if name == "index" else str(name),
@@ -182,6 +187,10 @@ def _table1(study: funds.Study, period: str) -> list[dict[str, str]]:
 
 def _joined(first: str, between: str, second: str) -> str:
     return f"{first}{between}{second or 'nan'}" if first else ""
+
+
+def _assignments(parameters: dict[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in parameters.items())
 
 
 COMMANDS = {"demo": run_demo, "backtest": run_backtest, "report": write_report}

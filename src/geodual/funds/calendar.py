@@ -10,16 +10,16 @@ from geodual.errors import DataError
 from .config import FREQUENCIES
 
 MONTHS = {"monthly": 1, "quarterly": 3, "yearly": 12}
-# Weekdays at the end of a month, quarter or year on which exchanges may be closed; the Spring Festival can
-# end January.
+# Weekdays at the end of a month, quarter or year on which exchanges may be closed. Months need more, because
+# the Spring Festival can close the exchanges for the last week of January.
 _HOLIDAYS = {"monthly": 7, "quarterly": 4, "yearly": 4}
 
 
 def rebalance_days(days: pd.DatetimeIndex, frequency: str = "quarterly") -> pd.DatetimeIndex:
-    """Return the last row of each month, quarter or year, if that is over.
+    """Return the last trading day of each month, quarter or year that is over.
 
-    Whether the last one is over is judged from the last row alone: at most four weekdays may follow it, seven
-    in a month.
+    The last month, quarter or year counts as over if few weekdays follow the last row: at most seven in a
+    month, four in a quarter or year. These may be holidays.
 
     Parameters
     ----------
@@ -33,10 +33,13 @@ def rebalance_days(days: pd.DatetimeIndex, frequency: str = "quarterly") -> pd.D
     DatetimeIndex
     """
     if frequency not in FREQUENCIES:
-        raise DataError(f"`frequency` must be one of {', '.join(FREQUENCIES)}, got {frequency!r}.")
+        raise DataError(
+            f"`frequency` must be one of {', '.join(FREQUENCIES)}, got {frequency!r}; choose one of these."
+        )
     if not len(days):
         return days
     ends = days.to_series().groupby(days.to_period(FREQUENCIES[frequency])).max()
     day = pd.Timedelta(days=1)
+    # Only the last interval can be unfinished: later rows follow all the others.
     weekdays_left = np.busday_count((ends.iloc[-1] + day).date(), (ends.index[-1].end_time + day).date())
     return pd.DatetimeIndex(ends if weekdays_left <= _HOLIDAYS[frequency] else ends.iloc[:-1], name=days.name)

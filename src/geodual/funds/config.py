@@ -1,7 +1,7 @@
-"""What a study is asked to do, in one frozen object: checked once, saved with every result.
+"""The settings of a study in one frozen object, checked once and saved with every result.
 
-This is the home of a study's settings: their names, defaults, rules and meaning. Signatures, docstrings and
-the options of the command are derived from it (`settings.py`).
+The names, defaults, rules and meanings of the settings are defined here only. Signatures, docstrings and the
+options of the command are derived from it (`settings.py`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from geodual.errors import DataError as DataError  # exported again by the package
+from geodual.errors import DataError as DataError  # re-exported by the package
 from geodual.metric.registry import metric_names
 
 PAPER_FACTORS = "paper"  # stands for all factors of the paper
-FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # and the code of each in pandas
+FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # name → code of pandas
 
 CHOICES = {
     "label": ("sign", "median"),
@@ -26,37 +26,40 @@ CHOICES = {
     "weights": ("equal", "forecast"),
     "frequency": tuple(FREQUENCIES),
 }
+# The smallest value of each whole number.
 _LEAST = {"k": 1, "top": 1, "train_quarters": 1, "execution_lag": 0, "random_state": 0}
-_MAX_COST = 0.1
+_MAX_COST = 0.1  # a higher cost is almost certainly a percentage, such as 0.15 for 0.15 %
 
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """The settings of a study.
+    """The settings of a study, checked when they are made.
+
+    Every setting has a default: give only those you want to change.
 
     Parameters
     ----------
     metrics : tuple of str
         Metrics to compare: registered names, or places such as ``package.module:Class``.
     factors : tuple of str
-        Factors to describe funds by: "paper" for all of the paper, names of single kinds such as "sharpe", or
+        Factors that describe funds: "paper" for all of the paper, names of single kinds such as "sharpe", or
         places such as ``package.module:factor``.
     k : int
-        Neighbours that a forecast averages.
+        Number of neighbours that a forecast averages.
     top : int
-        Funds to hold.
+        Number of funds to hold.
     label : str
         Classes to learn from: "sign" of the return, as in the paper, or above and below the "median". If one
         class would hold fewer than 5 % of the funds, the median is used and the study says so.
     neighbours : str
-        Where neighbours are sought: among the funds of the training data ("train"), or among the other funds
+        Where to look for neighbours: among the funds of the training data ("train"), or among the other funds
         of the same day ("current").
     train_quarters : int
-        Holding intervals (quarters, unless `frequency` says otherwise) to learn from.
+        Number of holding intervals to learn from: quarters, unless `frequency` says otherwise.
     weights : str
         Portfolio weights: "equal", or in proportion to the positive "forecast".
     frequency : str
-        How often the portfolio is rebalanced: "monthly", "quarterly" or "yearly".
+        How often to rebalance the portfolio: "monthly", "quarterly" or "yearly".
     test_start : str
         First day of the test period; the days before are the validation period.
     cost : float
@@ -66,7 +69,7 @@ class StudyConfig:
     tune : bool
         Whether to choose hyper-parameters on the validation period.
     random_state : int
-        Seed of what metrics draw.
+        Seed of the random numbers that metrics draw.
 
     See Also
     --------
@@ -97,21 +100,22 @@ class StudyConfig:
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise DataError(f"`{name}` must be one of {', '.join(allowed)}, got {getattr(self, name)!r}.")
+            if (value := getattr(self, name)) not in allowed:
+                known = ", ".join(allowed)
+                raise DataError(f"`{name}` must be one of {known}, got {value!r}; choose one of these.")
         if not isinstance(self.cost, int | float) or not 0.0 <= self.cost < _MAX_COST:
             raise DataError(
-                f"`cost` must be at least 0 and below {_MAX_COST} (0.0015 means 0.15 %), got {self.cost}."
+                f"`cost` must be at least 0 and below {_MAX_COST}, got {self.cost}; write 0.15 % as 0.0015."
             )
         if not isinstance(self.tune, bool):
-            raise DataError(f"`tune` must be true or false, got {self.tune!r}.")
+            raise DataError(f"`tune` must be true or false, got {self.tune!r}; write it without quotes.")
         checked: dict[str, Any] = {
             name: _integer(name, getattr(self, name), least) for name, least in _LEAST.items()
         }
         checked |= {name: _names(name, getattr(self, name)) for name in ("metrics", "factors")}
         checked |= {"cost": float(self.cost), "test_start": _day("test_start", self.test_start)}
         for name, value in checked.items():
-            object.__setattr__(self, name, value)  # how a frozen dataclass normalises its own fields
+            object.__setattr__(self, name, value)  # a frozen dataclass allows no assignment
 
     def to_toml(self) -> str:
         """Return the settings as a TOML document that `read_config` reads."""
@@ -119,7 +123,7 @@ class StudyConfig:
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
-    r"""Read settings from a TOML file, as keyword arguments of `StudyConfig` or `backtest`.
+    r"""Read settings from a TOML file, to be passed to `StudyConfig` or `backtest` as keyword arguments.
 
     Parameters
     ----------
@@ -129,11 +133,18 @@ def read_config(path: str | Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        Setting by name; lists become tuples.
+        Value of each setting in the file, by name; lists become tuples. Only the names are checked here; the
+        values are checked by `StudyConfig`.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is not TOML, or has an unknown setting.
 
     See Also
     --------
-    StudyConfig : The settings there are.
+    StudyConfig : All settings and what they mean.
+    backtest : Run a study with these settings.
 
     Examples
     --------
@@ -157,34 +168,46 @@ def read_config(path: str | Path) -> dict[str, Any]:
 
 
 def check_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return settings with lists as tuples; raise if a name is unknown."""
+    """Return settings with lists as tuples; raise an error that begins with `where` if a name is unknown."""
     known = [field.name for field in fields(StudyConfig)]
     unknown = [name for name in settings if name not in known]
     if unknown:
-        raise DataError(f"{where}: unknown setting `{unknown[0]}`; known are {', '.join(known)}.")
+        raise DataError(
+            f"{where}: unknown setting `{unknown[0]}`; known are {', '.join(known)}. Check the spelling."
+        )
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
 
 
 def _integer(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise DataError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:  # bool is an Integral
+        default = getattr(StudyConfig, name)
+        raise DataError(
+            f"`{name}` must be a whole number of at least {least}, got {value!r}; leave it out for the "
+            f"default, {default}."
+        )
     return int(value)
 
 
 def _names(setting: str, names: Any) -> tuple[str, ...]:
+    remedy = f'write a list such as ["{getattr(StudyConfig, setting)[0]}"]'
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise DataError(f"`{setting}` must be a list of names, got {names!r}.")
+        raise DataError(f"`{setting}` must be a list of names, got {names!r}; {remedy}.")
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise DataError(f"`{setting}` must be names, at least one, got {list(names)!r}.")
+        raise DataError(f"`{setting}` must be one or more names in quotes, got {list(names)!r}; {remedy}.")
+    # The equity curves of a study are columns named by metric; "index" is the column of the benchmark.
     if len(set(names)) < len(names) or "index" in names:
-        raise DataError(f"`{setting}` must be different names, none of them 'index', got {', '.join(names)}.")
+        raise DataError(
+            f"`{setting}` must be different names, none of them 'index', got {', '.join(names)}; remove the "
+            "repeated or reserved name."
+        )
     return tuple(names)
 
 
 def _day(name: str, value: Any) -> str:
     import pandas as pd  # only where a day is read: the help of the command must not wait for pandas
 
-    problem = f"`{name}` must be a date such as 2017-01-01, got {value!r}."
+    problem = f"`{name}` must be a date, got {value!r}; write it as 2017-01-01."
+    # pandas would read numbers as nanoseconds since 1970, and empty values as missing.
     if value is None or value == "" or isinstance(value, int | float) or str(value).isdigit():
         raise DataError(problem)
     try:
@@ -197,5 +220,6 @@ def _as_toml(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_as_toml, value))}]"
     if isinstance(value, str):
+        # A text in JSON is valid TOML too, except that TOML forbids a bare DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return str(value).lower() if isinstance(value, bool) else repr(value)

@@ -11,22 +11,37 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Finding:
-    """One remark on the quality of a NAV table.
+    """Something found in a NAV table that its user should know.
 
     Parameters
     ----------
     kind : str
         What was found, such as ``"gap"`` or ``"jump"``.
     matters : bool
-        Whether it can change a result, so that ``geodual check`` ends with exit code 1.
+        Whether it can change a result; ``geodual check`` then ends with exit code 1.
     fund : str
         The fund concerned, or ``""`` for the whole table.
     date : str
         The first day concerned (ISO), or ``""``.
     count : int
-        How many values are concerned.
+        Number of values, rows or funds concerned.
     message : str
         One sentence for the reader.
+
+    See Also
+    --------
+    inspect_quality : Find what can mislead a study.
+    Panel : A NAV table with its findings.
+
+    Examples
+    --------
+    >>> from geodual.funds import Finding
+    >>> findings = [
+    ...     Finding("late-start", False, "", "2014-05-06", 2, "2 of 9 funds start after the first day."),
+    ...     Finding("gap", True, "000001", "2014-03-03", 8, "8 values missing."),
+    ... ]
+    >>> [(finding.kind, finding.fund) for finding in findings if finding.matters]
+    [('gap', '000001')]
     """
 
     kind: str
@@ -39,17 +54,31 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Net asset values of many funds on common days.
+    """Net asset values of many funds on common days, the input of a fund study.
 
     Parameters
     ----------
-    nav : DataFrame
-        Day × fund; an increasing, unique DatetimeIndex named ``date``, text columns named ``fund``, positive
-        floats, NaN where a fund has no value (not born, closed, a gap).
+    nav : DataFrame of shape (n_days, n_funds)
+        Day × fund: an increasing, unique DatetimeIndex named ``date``, text columns named ``fund``, positive
+        floats, NaN where a fund has no value (not started, closed, or a gap).
     source : str
-        Where the values came from, for messages and reports.
+        Where the values come from, for messages and reports.
     findings : tuple of Finding
-        What the reader remarked.
+        What was found while the table was read and checked.
+
+    See Also
+    --------
+    read_nav : Read and check a table from a file or a DataFrame.
+    synthetic_universe : Draw a panel to try things on.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from geodual.funds import Panel
+    >>> days = pd.bdate_range("2016-01-04", periods=3, name="date")
+    >>> panel = Panel(pd.DataFrame({"A": [1.0, 1.1, 1.2], "B": [2.0, None, 1.9]}, index=days))
+    >>> panel.until(days[1]).nav.shape
+    (2, 2)
     """
 
     nav: pd.DataFrame
@@ -58,13 +87,14 @@ class Panel:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of days, funds and values: two panels with one digest give the same study."""
+        """SHA-256 of days, funds and values: panels with the same digest give the same study."""
         hasher = hashlib.sha256()
         hasher.update("\n".join(self.nav.columns).encode())
+        # One unit for all: the same days stored in microseconds have the same digest.
         hasher.update(self.nav.index.to_numpy("datetime64[ns]").tobytes())
         hasher.update(self.nav.to_numpy(float).tobytes())
         return hasher.hexdigest()
 
     def until(self, day: pd.Timestamp) -> Panel:
-        """Return the panel as it was known on a day: no later row."""
+        """Return the panel as it was known on a day: without later rows."""
         return Panel(self.nav.loc[:day], self.source, self.findings)

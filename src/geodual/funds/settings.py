@@ -1,4 +1,4 @@
-"""The settings of `StudyConfig`, shown wherever they can be given: in signatures, docstrings and options."""
+"""Show the settings of `StudyConfig` wherever they can be given: in signatures, docstrings and options."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from .config import StudyConfig
 
-_ENTRY = re.compile(r"^(\w+) : (.+)\n((?: {4}.*\n?)+)", flags=re.M)  # name : type, and its indented text
+_ENTRY = re.compile(r"^(\w+) : (.+)\n((?: {4}.*\n?)+)", flags=re.M)  # name : type, then its indented text
+# The entry `**settings` of a docstring, which the settings replace.
 _PLACE = re.compile(r"^( *)\*\*settings\n(?: +.*\n)+", flags=re.M)
-_WIDTH = 110  # columns of a docstring
+_WIDTH = 110  # characters per line of a docstring
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -26,13 +27,13 @@ class Setting:
     Attributes
     ----------
     name : str
-        What it is called everywhere.
+        Name in signatures, files and options.
     kind : str
-        Its type, in words.
+        Type, in words.
     default : object
-        Its default.
+        Default value.
     text : str
-        What it means.
+        Meaning, in one or two sentences.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Setting:
 
 
 def list_settings() -> tuple[Setting, ...]:
-    """Return all settings; what they mean is read from the docstring of `StudyConfig`."""
+    """Return all settings, with their meanings from the docstring of `StudyConfig`."""
     entries = _ENTRY.findall(inspect.getdoc(StudyConfig) or "")
     meaning = {name: (kind, " ".join(text.split())) for name, kind, text in entries}
     unknown = ("object", "")  # docstrings may be stripped (python -OO)
@@ -60,7 +61,8 @@ def list_settings() -> tuple[Setting, ...]:
 def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Function], Function]:
     """Return a decorator that shows the settings of a study in the signature and docstring of a function.
 
-    The function takes them as ``**settings``. Those that it names itself, or `without` names, are not shown.
+    The function takes them as ``**settings``. Settings that are parameters of the function itself, or are
+    listed in `without`, are not shown.
     """
     return partial(_show_settings, without)
 

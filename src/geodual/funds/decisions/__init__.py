@@ -1,1 +1,1 @@
-"""Decisions: what is known on a day, the metric learnt from it, the forecast made with it."""
+"""Decisions: what is known on a day, the metric learnt from it, and the forecasts made with it."""

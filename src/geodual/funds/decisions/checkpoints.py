@@ -1,4 +1,4 @@
-"""Finished decisions on disk, so that an interrupted study goes on where it stopped."""
+"""Finished decisions on disk, so that an interrupted study can continue where it stopped."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ARRAYS = ("forecast", "picks", "neighbours", "distances", "returns", "near", "a
 
 
 class Checkpoints:
-    """A folder of finished decisions, valid for one set of inputs.
+    """A folder of finished decisions for one set of inputs.
 
     Parameters
     ----------
     folder : Path
-        Where to keep them.
-    inputs : iterable of str
-        All that decisions depend on; decisions made from other inputs are never found.
+        Where to keep the decisions.
+    inputs : list of str
+        Everything that decisions depend on. Decisions made from other inputs are never loaded.
     """
 
     def __init__(self, folder: Path, inputs: list[str]) -> None:
@@ -48,25 +48,25 @@ class Checkpoints:
         return Decision(day=day, metric=metric, funds=funds, **arrays, **text)
 
     def save(self, decision: Decision) -> None:
-        """Keep a decision."""
+        """Save a decision."""
         text = {"label": decision.label, "seconds": decision.seconds, "notes": decision.notes}
         arrays: dict[str, Any] = {name: getattr(decision, name) for name in _ARRAYS}
         arrays["funds"], arrays["text"] = decision.funds.to_numpy(str), np.array(json.dumps(text))
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(decision.day, decision.metric)
-        with suppress(FileNotFoundError):  # another study was saved just now, which cleared the folder
+        with suppress(FileNotFoundError):  # another study just finished and cleared the folder
             write_atomically(path, lambda temporary: np.savez(temporary, **arrays))
 
     def clear(self) -> None:
-        """Remove the decisions made from these inputs: the study is saved.
+        """Remove the decisions made from these inputs, once the study is saved.
 
-        A folder called `.finished`, which holds nothing else, goes as a whole: what is left in it was made by
-        interrupted runs with other settings.
+        A folder called `.finished` is removed as a whole: it holds nothing but checkpoints, and the remaining
+        ones come from interrupted runs with other settings.
         """
         shutil.rmtree(self._root if self._root.name == CHECKPOINTS else self._folder, ignore_errors=True)
-        with suppress(OSError):  # others' decisions are kept there
+        with suppress(OSError):  # not empty: it holds decisions of other studies
             self._root.rmdir()
 
     def _path(self, day: pd.Timestamp, metric: str) -> Path:
-        name = hashlib.sha256(metric.encode()).hexdigest()[:16]  # any text may name a metric
+        name = hashlib.sha256(metric.encode()).hexdigest()[:16]  # a metric may have any text as its name
         return self._folder / f"{day.date()}-{name}.npz"

@@ -1,4 +1,4 @@
-"""The funds of one day: who is in the universe, and their factors made comparable."""
+"""The funds of one day: which belong to the universe, and their standardised factors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from geodual.arrays import Array
 
-_LIMIT = 3.0  # z-scores are cut off here
+_LIMIT = 3.0  # z-scores are clipped to ±3, so that one outlier cannot dominate a distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class CrossSection:
     funds : Index
         Funds with a value on that day and a history long enough for every factor.
     features : array of shape (n_funds, n_factors)
-        z-scores across these funds, cut off at ±3, 0 where a factor is missing.
+        z-scores across these funds, clipped to ±3; 0 where a factor is missing.
     coverage : float
         Share of the factors that are not missing.
     """
@@ -37,14 +37,14 @@ class CrossSection:
 def take_cross_section(
     nav: pd.DataFrame, factors: Array, day: pd.Timestamp, values_needed: int
 ) -> CrossSection:
-    """Return the universe of a day; nothing after that day is looked at.
+    """Return the universe of a day, without looking at later rows.
 
     Parameters
     ----------
-    nav : DataFrame
-        Day × fund.
+    nav : DataFrame of shape (n_days, n_funds)
+        NAVs, day × fund.
     factors : array of shape (n_funds, n_factors)
-        Those of the day, in the order of the funds of `nav`.
+        Factors of the day, in the order of the columns of `nav`.
     day : Timestamp
         A row of `nav`.
     values_needed : int
@@ -58,13 +58,15 @@ def take_cross_section(
 
 
 def standardised(raw: Array) -> Array:
-    """Return z-scores by column, cut off at ±3, 0 where a value is missing or a column constant."""
+    """Return z-scores by column, clipped to ±3; 0 where a value is missing or a column is constant."""
     known = np.isfinite(raw)
     count = np.maximum(known.sum(axis=0), 1)
     centred = np.where(known, raw, 0.0)
     centred = np.where(known, raw - centred.sum(axis=0) / count, 0.0)
+    # Scaling by the largest value first keeps the squares from overflowing or vanishing.
     size = np.maximum(np.abs(centred).max(axis=0, initial=0.0), np.finfo(float).tiny)
     spread = size * np.sqrt(np.square(centred / size).sum(axis=0) / count)
+    # A spread that is only rounding error means that the column is constant.
     negligible = spread <= 1e-12 * np.abs(np.where(known, raw, 0.0)).max(axis=0, initial=0.0)
     scores = centred / np.where(negligible | (spread == 0.0), np.inf, spread)
     return np.asarray(np.clip(scores, -_LIMIT, _LIMIT))

@@ -1,4 +1,4 @@
-"""One decision: learn a metric from quarters that are over, and forecast the next by nearest neighbours."""
+"""One decision: learn a metric from intervals that are over, and forecast the next by nearest neighbours."""
 
 from __future__ import annotations
 
@@ -26,37 +26,38 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """Forecasts of one metric on one day, the picks, and what they came from.
+    """The forecasts of one metric on one day, the funds picked, and the reasons.
 
     Attributes
     ----------
     day : Timestamp
-        When it was made.
+        Day of the decision.
     metric : str
         Name of the metric.
     funds : Index
         The universe of the day.
     forecast : array of shape (n_funds,)
-        Forecast returns of the next period.
+        Forecast returns of the next holding interval.
     picks : array of shape (n_picks,)
         Rows of `funds` with the best forecasts, best first, ties by name.
     neighbours : array of shape (n_picks, k)
-        The funds each pick's forecast averages, nearest first.
+        The funds whose returns the forecast of a pick averages, nearest first.
     distances, returns : array of shape (n_picks, k)
-        How far they are, and their returns in the period that is over.
+        Distances of these neighbours, and their returns in the interval that is over.
     near : array of shape (n_picks, n_factors)
-        What made a pick's neighbours near: by how much less they differ from it than all candidates do, in
-        mean squared distance, as a share of each factor; NaN where the metric is not linear. Negative where
-        they differ more.
+        Share of each factor in what makes a pick's neighbours near: the mean squared distance to all
+        candidates minus that to the neighbours. Negative where neighbours differ more than candidates do;
+        NaN if the metric is not linear.
     apart : array of shape (n_picks, n_factors)
-        Share of each factor in the squared distance of a pick from the middle of the universe; negative where
-        correlated factors make it smaller. The absolute values of shares add up to 1.
+        Share of each factor in the squared distance of a pick from the centre of the universe. Negative where
+        correlated factors reduce it; NaN if the metric is not linear. The absolute values of the shares of a
+        pick sum to 1.
     label : str
         How the classes were made: "sign" or "median".
     seconds : float
-        Time spent.
+        Time the decision took.
     notes : tuple of str
-        Warnings of the metric.
+        Warnings that the metric gave.
     """
 
     day: pd.Timestamp
@@ -76,7 +77,7 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """The points among which neighbours are sought, with the return and the fund of each."""
+    """The points among which neighbours are searched, with the return and the fund of each."""
 
     features: Array
     returns: Array
@@ -95,11 +96,11 @@ def decide(
     estimator : transformer
         Any scikit-learn transformer; a copy is fitted to the training set and its classes.
     training : Training
-        Periods that are over.
+        Holding intervals that are over, to learn from.
     today : CrossSection
         The universe of the day.
     config : StudyConfig
-        Number of neighbours and picks, and where neighbours are sought.
+        Number of neighbours and of picks, and where to look for neighbours.
     """
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
@@ -131,11 +132,15 @@ def _fit(name: str, estimator: Any, training: Training, day: pd.Timestamp) -> An
     try:
         return clone(estimator).fit(training.features, training.classes)
     except ValueError as error:
-        raise DataError(f"The metric {name!r} could not be fitted on {day.date()}: {error}") from error
+        reason = str(error).rstrip(". \n")
+        raise DataError(
+            f"The metric {name!r} could not be fitted on {day.date()}: {reason}. Leave it out of `metrics`, "
+            "or change its parameters."
+        ) from error
 
 
 def _candidates(training: Training, today: CrossSection, neighbours: str) -> _Candidates:
-    """Return the training set, or today's funds that have a return in the period that is over."""
+    """Return the training set, or today's funds that have a return in the interval that is over."""
     if neighbours == "train":
         return _Candidates(training.features, training.returns, training.funds)
     latest = pd.Series(training.returns, index=training.funds)[training.latest]
@@ -148,25 +153,27 @@ def _nearest(
     fitted: Any, candidates: _Candidates, today: CrossSection, config: StudyConfig
 ) -> tuple[Rows, Array]:
     """Return the nearest candidates of each fund of the day, nearest first, and their distances."""
-    itself = config.neighbours == "current"
+    itself = config.neighbours == "current"  # a fund is then its own nearest candidate: find one more
     points = np.asarray(fitted.transform(candidates.features))
     search = NearestNeighbors(n_neighbors=min(config.k + itself, len(points)), algorithm="brute").fit(points)
     distances, rows = search.kneighbors(np.asarray(fitted.transform(today.features)))
     if not itself:
         return rows, distances
     others = candidates.funds.to_numpy(str)[rows] != today.funds.to_numpy(str)[:, None]
-    others[others.all(axis=1), -1] = False  # a fund that is no candidate: leave out the farthest
+    others[others.all(axis=1), -1] = False  # not a candidate itself: drop the farthest
     shape = (len(rows), rows.shape[1] - 1)
     return rows[others].reshape(shape), distances[others].reshape(shape)
 
 
 def _shares(fitted: Any, candidates: Array, neighbours: Rows, picks: Array) -> tuple[Array, Array]:
-    """Return what made neighbours near and what sets picks apart, as shares of the factors."""
+    """Return `near` and `apart` of a `Decision`: what makes neighbours near, and what sets picks apart."""
     A = _linear_map(fitted, picks)
     if A is None:
         unknown = np.full(picks.shape, np.nan)
         return unknown, unknown
     W = A @ A.T
+    # For a pick x and candidates c with mean m, the mean split of c − x is the mean split of c − m plus the
+    # split of m − x: the cross terms average out. So no array of picks × candidates × factors is needed.
     middle = candidates.mean(axis=0)
     to_all = _split(candidates - middle, W).mean(axis=0) + _split(middle - picks, W)
     to_neighbours = _split(candidates[neighbours] - picks[:, None, :], W).mean(axis=1)
@@ -180,7 +187,8 @@ def _split(v: Array, W: Array) -> Array:
 
 
 def _linear_map(fitted: Any, points: Array) -> Array | None:
-    """Return A if a transformation is x ↦ Aᵀx + b, as it is for metrics; None if it is not linear."""
+    """Return A if a transformation is x ↦ Aᵀx + b, as for all metrics here; None if it is not linear."""
+    # The images of 0 and of the unit vectors give b and A; the picks test whether the map is linear.
     origin = np.asarray(fitted.transform(np.zeros((1, points.shape[1]))))
     A = np.asarray(fitted.transform(np.eye(points.shape[1]))) - origin
     found, expected = np.asarray(fitted.transform(points)) - origin, points @ A
@@ -188,6 +196,6 @@ def _linear_map(fitted: Any, points: Array) -> Array | None:
 
 
 def _normalised(parts: Array, whole: Array) -> Array:
-    """Return parts over the sum of their absolute values; 0 where they are but rounding of the whole."""
+    """Return parts over the sum of their absolute values; 0 where they are only rounding errors."""
     total, size = (np.abs(terms).sum(axis=1, keepdims=True) for terms in (parts, whole))
     return np.asarray(parts / np.where(total > 1e-12 * size, total, np.inf))

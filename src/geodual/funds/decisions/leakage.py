@@ -1,4 +1,4 @@
-"""Proof that no decision looks ahead: cut or replace the future, and see whether the past changes."""
+"""Test that no decision looks ahead: cut or replace the future, and see whether the past changes."""
 
 from __future__ import annotations
 
@@ -25,23 +25,37 @@ from .observations import Observations
 from .walk_forward import walk_forward
 
 Forecaster = Callable[[Panel, pd.DatetimeIndex], pd.DataFrame]
-"""Gives the forecasts of some days from a panel: one row a day, metric and fund, column `forecast`."""
+"""Returns the forecasts of some days, one per row; columns `date`, `metric`, `fund` and `forecast`."""
 
 
 @dataclass(frozen=True)
 class LeakageCheck:
-    """One test of one metric: whether decisions up to a day stay the same to the last bit.
+    """The result of one leakage test: whether forecasts up to a day stay the same to the last bit.
 
-    Attributes
+    Parameters
     ----------
     test : str
-        "cut" (no later row) or "garbage" (later rows replaced by noise).
+        "cut" (later rows removed) or "garbage" (later rows replaced by noise).
     day : str
-        The last day that was left as it is.
+        Last day that was left unchanged (ISO).
     metric : str
         Name of the metric.
-    compared, differing : int
-        Forecasts compared, and those that changed.
+    compared : int
+        Number of forecasts compared.
+    differing : int
+        Number of forecasts that changed.
+
+    See Also
+    --------
+    check_leakage : Run the tests.
+
+    Examples
+    --------
+    >>> from geodual.funds import LeakageCheck
+    >>> LeakageCheck("cut", "2016-12-30", "rpdml", compared=120, differing=0).passed
+    True
+    >>> LeakageCheck("garbage", "2016-12-30", "rpdml", compared=120, differing=3).passed
+    False
     """
 
     test: str
@@ -52,7 +66,7 @@ class LeakageCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether decisions were made and none changed."""
+        """Whether there were forecasts to compare and none changed."""
         return self.compared > 0 and self.differing == 0
 
 
@@ -66,10 +80,10 @@ def check_leakage(
     progress: ProgressCallback = ignore_progress,
     **settings: Any,
 ) -> tuple[LeakageCheck, ...]:
-    """Check that decisions depend on the past only.
+    """Check that the decisions of a study depend on the past only.
 
-    For some rebalance days, the data are cut there, and replaced by noise after it; the decisions of that day
-    and of those before must not change by a single bit.
+    For several rebalance days, all later rows are first removed and then replaced by noise. The forecasts of
+    that day and of the days before must not change by a single bit.
 
     Parameters
     ----------
@@ -79,17 +93,36 @@ def check_leakage(
         Metrics to check: registered names, places such as ``package.module:Class``, or any scikit-learn
         transformers by name.
     n_days : int
-        How many rebalance days to test, spread evenly.
+        Number of rebalance days to test, spread evenly.
     forecaster : callable, optional
-        What to check, if it is not the study itself.
+        Your own procedure to check instead of the study: ``forecaster(panel, days)`` returns a DataFrame with
+        the columns `date`, `metric`, `fund` and `forecast`.
     progress : callable
-        Called with the number of checks done, the number of all checks, and a word on the last one.
+        Called with the number of checks done, the number of all checks, and the name of the last one.
     **settings
         All other settings of `StudyConfig`.
 
     Returns
     -------
     tuple of LeakageCheck
+        One per day, test and metric.
+
+    Raises
+    ------
+    DataError
+        If a setting is wrong or the panel is too short for a decision.
+
+    See Also
+    --------
+    backtest : The study whose decisions are checked.
+
+    Examples
+    --------
+    >>> from geodual.funds import check_leakage, synthetic_universe
+    >>> panel = synthetic_universe(20, "2014-01-02", "2015-03-31").panel
+    >>> checks = check_leakage(panel, ["euclidean"], n_days=1, factors=["roc"])
+    >>> [(check.test, check.metric, check.passed) for check in checks]
+    [('cut', 'euclidean', True), ('garbage', 'euclidean', True)]
     """
     factors, settings = take_factors(settings)
     config = StudyConfig(metrics=chosen_names(metrics), **check_names(settings, "check_leakage"))
@@ -132,7 +165,7 @@ def forecast_days(
 
 def _days_to_test(panel: Panel, config: StudyConfig, factors: FactorSet, n_days: int) -> pd.DatetimeIndex:
     if n_days < 1:
-        raise DataError(f"`n_days` must be at least 1, got {n_days}.")
+        raise DataError(f"`n_days` must be at least 1, got {n_days}; leave it out to test 3 days.")
     rebalances = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
     rows = decision_rows(Observations(panel, rebalances, factors), config)
     chosen = np.unique(np.linspace(0, len(rows) - 1, n_days).round().astype(int))
@@ -140,6 +173,7 @@ def _days_to_test(panel: Panel, config: StudyConfig, factors: FactorSet, n_days:
 
 
 def _with_garbage_after(panel: Panel, day: pd.Timestamp) -> Panel:
+    """Replace the rows after a day by random NAVs with gaps."""
     rng = np.random.default_rng(0)
     later = panel.nav.index > day
     values = panel.nav.to_numpy(float, copy=True)
@@ -149,6 +183,7 @@ def _with_garbage_after(panel: Panel, day: pd.Timestamp) -> Panel:
 
 
 def _compare(test: str, day: pd.Timestamp, expected: pd.DataFrame, found: pd.DataFrame) -> list[LeakageCheck]:
+    """Count the forecasts that differ, by metric; a fund that appears or disappears differs too."""
     key = ["date", "metric", "fund"]
     both = expected.merge(found, on=key, how="outer", suffixes=("", "_found"))
     same = both["forecast"].eq(both["forecast_found"])

@@ -1,4 +1,4 @@
-"""What a walk-forward study may know at each rebalance day: today's factors, and quarters that are over."""
+"""What a study may know on each rebalance day: the factors of the day, and intervals that are over."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _SMALLEST_CLASS = 0.05  # share of the funds below which a class is too small to
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What to learn from on a day: earlier factors, the returns that followed, and their classes.
+    """The training set of a day: earlier factors, the returns that followed, and their classes.
 
     Attributes
     ----------
     features : array of shape (n, n_factors)
-        Factors at the start of a holding interval, all training intervals one below the other.
+        Factors at the start of a holding interval, one row per interval and fund.
     returns : array of shape (n,)
-        Returns over that interval.
+        Returns over this interval.
     classes : array of shape (n,)
-        1 for the better ones, 0 for the others.
+        1 for the better returns, 0 for the others.
     label : str
-        "sign" or "median": how the classes were made in fact.
-    funds : Index
+        "sign" or "median": how the classes were actually made.
+    funds : Index of shape (n,)
         Fund of each row.
     latest : array of shape (n,)
-        Whether a row is of the interval that ended last.
+        Whether a row belongs to the interval that ended last.
     """
 
     features: Array
@@ -47,16 +47,16 @@ class Training:
 
 
 class Observations:
-    """Cross-sections and returns at the rebalance days of a panel, each made of rows up to its day only.
+    """Cross-sections and returns at the rebalance days of a panel, each from rows up to its day only.
 
     Parameters
     ----------
     panel : Panel
         Net asset values.
     days : DatetimeIndex
-        Rebalance days, rows of the panel.
+        Rebalance days; they must be rows of the panel.
     factors : FactorSet
-        What describes the funds.
+        The factors that describe the funds.
     """
 
     def __init__(self, panel: Panel, days: pd.DatetimeIndex, factors: FactorSet) -> None:
@@ -76,16 +76,16 @@ class Observations:
         return self.panel.nav.columns
 
     def returns(self, t: int) -> pd.Series[float]:
-        """Return R_t over (q_{t−1}, q_t] of the funds of the universe at its start.
+        """Return R_t, the returns over (q_{t−1}, q_t] of the funds in the universe at q_{t−1}.
 
-        A fund that closes within the interval earned what its last value says, as its holders did.
+        A fund that closes within the interval counts with its last value, as its holders are paid that.
         """
         funds = self.sections[t - 1].funds
         start, end = (self._last_known.iloc[row][funds] for row in (t - 1, t))
         return end / start - 1.0
 
     def training(self, t: int, label: str, n_intervals: int = 1) -> Training:
-        """Return the training set of the decision on day t: the last `n_intervals` holding intervals."""
+        """Return the training set of the decision on day t, from the last `n_intervals` holding intervals."""
         parts = [self._interval(s) for s in range(max(t - n_intervals, 0) + 1, t + 1)]
         features = np.vstack([section.features[rows] for section, rows, _ in parts])
         funds = [section.funds[rows] for section, rows, _ in parts]
@@ -95,7 +95,10 @@ class Observations:
         return Training(features, np.concatenate(returns), classes, used, funds[0].append(funds[1:]), latest)
 
     def seen(self, t: int) -> pd.Series[bool]:
-        """Tell which funds of the universe at q_{t−1} had a value in (q_{t−1}, q_t]: only these can teach."""
+        """Tell which funds of the universe at q_{t−1} have a value in (q_{t−1}, q_t].
+
+        The others have no return in that interval, so nothing can be learnt from them.
+        """
         funds = self.sections[t - 1].funds
         return self._n_values.iloc[t][funds] > self._n_values.iloc[t - 1][funds]
 
@@ -106,10 +109,11 @@ class Observations:
 
 
 def _classify(intervals: list[Array], label: str) -> tuple[str, NDArray[np.int64]]:
-    """Return how the classes were made and the classes: by sign, unless nearly all funds rose or fell."""
+    """Return the label used and the classes: by sign, unless nearly all funds rose or nearly all fell."""
     rises = np.concatenate([returns > 0.0 for returns in intervals])
     smaller = min(rises.mean(), 1.0 - rises.mean()) if rises.size else 0.0
     if label == "sign" and smaller >= _SMALLEST_CLASS:
         return "sign", rises.astype(np.int64)
+    # The median of each interval: otherwise a good interval would be one class and a bad one the other.
     above = [returns > np.median(returns) for returns in intervals if returns.size]
     return "median", np.concatenate([*above, np.zeros(0, dtype=bool)]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The walk forward: at each rebalance day, decide with what is known on that day, metric by metric."""
+"""The walk forward: at each rebalance day, every metric decides with what is known on that day."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def walk_forward(
     observations : Observations
         What is known at each rebalance day.
     estimators : mapping of str to transformer
-        The metrics.
+        The metrics, by name.
     config : StudyConfig
-        Settings.
+        The settings of the study.
     rows : iterable of int
         Positions of the rebalance days to decide on.
     n_jobs : int, optional
-        Worker processes, as for joblib; the decisions do not depend on it.
+        Number of worker processes, as for joblib; the decisions do not depend on it.
     checkpoints : Checkpoints, optional
-        Where finished decisions are kept.
+        Where finished decisions are loaded from and saved to.
     progress : callable
-        Told about every decision.
+        Called after every new decision.
 
     Returns
     -------
@@ -52,7 +52,10 @@ def walk_forward(
         By day, then by metric.
     """
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise DataError(f"`n_jobs` must be a whole number other than 0, got {n_jobs!r}.")
+        raise DataError(
+            f"`n_jobs` must be a whole number other than 0, got {n_jobs!r}; use 1 for one process, or -1 for "
+            "all cores."
+        )
     tasks = [(t, name) for t in rows for name in estimators]
     made: dict[tuple[int, str], Decision] = {}
     for t, name in tasks:
@@ -60,7 +63,7 @@ def walk_forward(
         if found is not None:
             made[t, name] = found
     left = [task for task in tasks if task not in made]
-    # The training set of a day serves all metrics.
+    # All metrics share the training set of a day.
     trainings = {
         t: observations.training(t, config.label, config.train_quarters) for t in {t for t, _ in left}
     }
@@ -68,6 +71,7 @@ def walk_forward(
         joblib.delayed(decide)(name, estimators[name], trainings[t], observations.sections[t], config)
         for t, name in left
     )
+    # joblib yields decisions one by one, so that each is saved before the next ones are finished.
     for task, decision in zip(left, decisions, strict=True):
         made[task] = decision
         if checkpoints:

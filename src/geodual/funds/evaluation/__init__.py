@@ -1,1 +1,1 @@
-"""What decisions were worth: ledger, performance, inference, periods."""
+"""What decisions earned: the ledger, performance measures, statistics and tables."""

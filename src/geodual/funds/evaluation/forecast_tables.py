@@ -1,4 +1,4 @@
-"""How well forecasts ranked the funds: Table 1, and returns by fifth of the forecasts."""
+"""How well forecasts ranked the funds: the rows of Table 1, and returns by fifth of the forecasts."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ import pandas as pd
 from . import performance
 from .statistics import summarise_ic
 
-FIFTHS = (1, 2, 3, 4, 5)
+FIFTHS = (1, 2, 3, 4, 5)  # from the worst forecasts to the best
 
 
 def portfolio_row(curve: pd.Series[float]) -> dict[str, Any]:
-    """Return the measures of one equity curve in Table 1; NaN if it has fewer than two days."""
+    """Return the columns of Table 1 that describe one equity curve; NaN if it has fewer than two days."""
     measured = performance.describe(curve)
     if len(curve) < 2:
-        measured = measured * np.nan
+        measured = measured * np.nan  # a single day has a drawdown of 0, which would look like a result
     return {str(key): value for key, value in measured.items()}
 
 
 def forecast_row(ic: pd.Series[float]) -> dict[str, Any]:
-    """Return the measures of one series of information coefficients in Table 1."""
+    """Return the columns of Table 1 that describe one series of information coefficients."""
     summary = asdict(summarise_ic(ic))
     return {"ic_mean": summary.pop("mean"), "ic_std": summary.pop("std"), **summary}
 
 
 def mean_turnover(trades: pd.DataFrame, first: pd.Timestamp) -> float:
-    """Return the mean turnover of a rebalance, the first purchase left out."""
+    """Return the mean turnover per rebalance, without the first purchase, decided on the day `first`."""
     return float(trades.loc[trades["decided"] > first, "turnover"].mean())
 
 
 def returns_by_fifth(predictions: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return the mean realised return by fifth of the forecasts, metric × fifth (1 the worst).
+    """Return the mean realised return by fifth of the forecasts, metric × fifth (1 is the worst).
 
-    Each day's funds are cut into fifths by forecast; the means of the days count alike.
+    The funds of each day are split into fifths by forecast. Every day has the same weight in the mean.
     """
     known = predictions.dropna()
     groups = known.groupby(["date", "metric"])["forecast"]
+    # Ties are ranked in row order, so that all fifths have the same size up to one fund.
     rank = (groups.rank(method="first") - 1.0) / groups.transform("size")
     fifth = (rank * len(FIFTHS)).astype(int) + 1
     by_day = known["realised"].groupby([known["metric"], known["date"], fifth.rename("fifth")]).mean()
@@ -49,13 +50,13 @@ def returns_by_fifth(predictions: pd.DataFrame, metrics: Sequence[str]) -> pd.Da
 
 
 def judge_fifths(by_period: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return returns by fifth of some periods in one table, and whether they rise.
+    """Join the returns by fifth of several periods in one table, and tell whether they rise.
 
     Returns
     -------
     DataFrame
-        Indexed by (period, metric): columns 1 … 5 (5 the best forecasts), `spread` (5 less 1) and `rising`
-        (whether no fifth earned less than the one below it).
+        Indexed by (period, metric). Columns: 1 to 5 (5 is the fifth with the best forecasts), `spread` (5
+        minus 1), and `rising` (whether no fifth earned less than the one below it).
     """
     if not by_period:
         return pd.DataFrame(columns=[*map(str, FIFTHS), "spread", "rising"])

@@ -1,7 +1,7 @@
 """Measures of an equity curve: return, volatility, drawdowns, calendar years.
 
-An equity curve is a Series of positive values in order of trading days; a year has 252 of them. What is not
-defined on a short or constant curve is NaN.
+An equity curve is a Series of positive values by trading day, in order; a year has 252 trading days. A
+measure that a short or constant curve does not define is NaN.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pandas as pd
 from geodual.arrays import Array
 
 DAYS_A_YEAR = 252
-_RETURN_ROUNDING = 8.0 * np.finfo(float).eps
+_RETURN_ROUNDING = 8.0 * np.finfo(float).eps  # largest spread that rounding gives to equal returns
 
 
 def annual_return(equity: pd.Series[float]) -> float:
@@ -26,12 +26,12 @@ def annual_return(equity: pd.Series[float]) -> float:
     Returns
     -------
     float
-        NaN without a return.
+        NaN for fewer than two values.
     """
     values = _values(equity)
     if len(values) < 2:
         return np.nan
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # a few days can annualise to infinity
         return float(np.expm1(np.log(values[-1] / values[0]) * DAYS_A_YEAR / (len(values) - 1)))
 
 
@@ -46,7 +46,7 @@ def volatility(equity: pd.Series[float]) -> float:
     Returns
     -------
     float
-        NaN for fewer than two returns; exactly 0 if they are equal but for rounding.
+        NaN for fewer than two returns; exactly 0 if all are equal up to rounding.
     """
     returns = _returns(equity)
     if len(returns) < 2:
@@ -84,31 +84,33 @@ def max_drawdown(equity: pd.Series[float]) -> float:
     Returns
     -------
     float
-        NaN without a value.
+        NaN for an empty curve.
     """
     values = _values(equity)
     return float((values / np.maximum.accumulate(values)).min() - 1.0) if len(values) else np.nan
 
 
 def rolling_drawdown(equity: pd.Series[float], window: int = DAYS_A_YEAR) -> pd.Series[float]:
-    """Return for each day the maximum drawdown of the window that ends on it.
+    """Return, for each day, the maximum drawdown within the window that ends on that day.
 
     Parameters
     ----------
     equity : Series
         Value by trading day.
     window : int
-        Number of daily returns; in the first days, those there are.
+        Number of daily returns in the window; fewer on the first days.
 
     Returns
     -------
     Series
-        At most 0, by day.
+        By day, at most 0.
     """
     if window < 1:
-        raise ValueError(f"`window` must be positive, got {window}.")
+        raise ValueError(f"`window` must be positive, got {window}. Use {DAYS_A_YEAR} for one year.")
     values = _values(equity)
     lowest, worst = values.copy(), np.ones(len(values))
+    # At each lag, `lowest[t]` is the minimum from t − lag to t, and is compared with the value at t − lag.
+    # One vectorised pass per lag: days × window operations, without a matrix of that size.
     for lag in range(1, min(window, len(values) - 1) + 1):
         start = values[:-lag]
         lowest[lag:] = np.minimum(lowest[lag:], start)
@@ -117,7 +119,7 @@ def rolling_drawdown(equity: pd.Series[float], window: int = DAYS_A_YEAR) -> pd.
 
 
 def annual_returns(equity: pd.Series[float]) -> pd.Series[float]:
-    """Return the return of each calendar year; the first and the last may be a part of one.
+    """Return the return of each calendar year; the first and the last year may be incomplete.
 
     Parameters
     ----------
@@ -127,9 +129,10 @@ def annual_returns(equity: pd.Series[float]) -> pd.Series[float]:
     Returns
     -------
     Series
-        By year. A year of which only the first value of the curve is known has no return and is left out.
+        By year. A year that holds only the first value of the curve has no return and is left out.
     """
     values = _values(equity)
+    # A daily return belongs to the year of its last day, so a year starts from the close before it.
     year = pd.DatetimeIndex(equity.index).year.to_numpy()[1:]
     years, first = np.unique(year, return_index=True)
     last = np.append(first, len(year))[1:]
@@ -137,14 +140,14 @@ def annual_returns(equity: pd.Series[float]) -> pd.Series[float]:
 
 
 def worst_drawdowns(equity: pd.Series[float], n: int = 5) -> pd.DataFrame:
-    """Return the deepest drawdowns, which do not overlap: each lasts from a peak until it is reached again.
+    """Return the deepest drawdowns; each lasts from a peak until its value is reached again.
 
     Parameters
     ----------
     equity : Series
         Value by trading day.
     n : int
-        At most so many.
+        Largest number of drawdowns to return.
 
     Returns
     -------
@@ -153,13 +156,15 @@ def worst_drawdowns(equity: pd.Series[float], n: int = 5) -> pd.DataFrame:
         on the last day) and `depth` < 0.
     """
     if n < 0:
-        raise ValueError(f"`n` must not be negative, got {n}.")
+        raise ValueError(f"`n` must not be negative, got {n}. Use 0 for an empty table.")
     values = _values(equity)
     depth = values / np.maximum.accumulate(values) - 1.0
     below = np.concatenate([[False], depth < 0.0, [False]])
+    # Each run of days below the peak is a drawdown: `first` is its first day, `end` the day of recovery.
     first, end = np.flatnonzero(below[1:] != below[:-1]).reshape(-1, 2).T
     trough = np.array([a + depth[a:b].argmin() for a, b in zip(first, end, strict=True)], dtype=int)
     days = pd.DatetimeIndex(equity.index)
+    # A drawdown that has not ended yet points behind the last day, where NaT is.
     recovery = days.insert(len(days), pd.NaT)[end]
     table = pd.DataFrame(
         {"peak": days[first - 1], "trough": days[trough], "recovery": recovery, "depth": depth[trough]}
@@ -168,7 +173,7 @@ def worst_drawdowns(equity: pd.Series[float], n: int = 5) -> pd.DataFrame:
 
 
 def describe(equity: pd.Series[float]) -> pd.Series[float]:
-    """Return the measures of an equity curve in one Series.
+    """Return all measures of an equity curve in one Series.
 
     Parameters
     ----------
@@ -185,10 +190,10 @@ def describe(equity: pd.Series[float]) -> pd.Series[float]:
 
 
 def _values(equity: pd.Series[float]) -> Array:
-    """Return the values of a curve, or say what is wrong with them."""
+    """Return the values of a curve; raise if they are not positive and finite."""
     values = equity.to_numpy(dtype=float)
     if not (np.isfinite(values) & (values > 0.0)).all():
-        raise ValueError("`equity` must be positive and finite; fill or drop missing days first.")
+        raise ValueError("`equity` must be positive and finite. Fill or drop missing days first.")
     return values
 
 

@@ -1,4 +1,4 @@
-"""The validation period, the test period, and both."""
+"""Split decisions and equity curves into the validation period and the test period."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ PERIODS = ("validation", "test", "both")
 
 
 def first_test_day(days: pd.Index, test_start: str) -> pd.Timestamp:
-    """Return the first row of the test period, or a day after all rows if there is none."""
+    """Return the first row of the test period, or the day after the last row if there is none."""
     later = days[days >= pd.Timestamp(test_start)]
     return pd.Timestamp(later[0] if len(later) else days[-1] + pd.Timedelta(days=1))
 
 
 def decisions_in(period: str, decided: pd.Index, days: pd.Index, test_start: str) -> pd.Index:
-    """Return the decision days of a period: those whose holding period begins in it.
+    """Return the decision days of a period: those whose holding interval begins in it.
 
-    A decision at the last close of 2016 is about 2017.
+    A decision at the last close of 2016 therefore belongs to 2017.
     """
     _check_period(period)
+    # Holding starts with the row after the decision; the last row has none and stands for itself.
     following = pd.DatetimeIndex([days[min(days.searchsorted(day) + 1, len(days) - 1)] for day in decided])
     in_test = following >= pd.Timestamp(test_start)
     return {"validation": decided[~in_test], "test": decided[in_test], "both": decided}[period]
 
 
 def equity_in(period: str, equity: pd.DataFrame, test_start: str) -> pd.DataFrame:
-    """Return the days of a period, the last close before the test period as the base of it."""
+    """Return the equity of a period; the test period starts from the last close before it."""
     _check_period(period)
     start = first_test_day(equity.index, test_start)
     base = max(int(equity.index.searchsorted(start)) - 1, 0)

@@ -1,4 +1,4 @@
-"""The tables of a study, made from its decisions: predictions, ICs, holdings, and reasons for them."""
+"""The tables of a study, made from its decisions: predictions, ICs, holdings, neighbours, reasons."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from ..decisions.decision import Decision
 from ..decisions.observations import Observations
 from .statistics import spearman_ic
 
-_REASONS = 5  # factors told for each pick
+_REASONS = 5  # number of factors listed per pick and view
 
 
 def predictions_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
-    """Return one row a fund and decision: date, metric, fund, forecast, realised (NaN if not over yet)."""
+    """Return one row per decision and fund: date, metric, fund, forecast, realised (NaN if not known yet)."""
+    # What a decision at day t forecasts is the return over the holding interval that ends at day t + 1.
     realised = {day: observations.returns(t + 1) for t, day in enumerate(observations.days[:-1])}
     nothing = pd.Series(dtype=float)
     tables = [
@@ -37,7 +38,10 @@ def predictions_table(decisions: Sequence[Decision], observations: Observations)
 
 
 def ic_table(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Return the Spearman correlation of forecast and realised returns, rebalance day × metric."""
+    """Return the information coefficients, the rank correlations of forecast and realised returns.
+
+    The table is rebalance day × metric, with the metrics in the order of the predictions.
+    """
     groups = predictions.groupby(["date", "metric"], sort=False)
     values = {key: spearman_ic(group["forecast"], group["realised"]) for key, group in groups}
     table = pd.Series(values).unstack()
@@ -48,7 +52,7 @@ def ic_table(predictions: pd.DataFrame) -> pd.DataFrame:
 def holdings_table(
     decisions: Sequence[Decision], predictions: pd.DataFrame, config: StudyConfig
 ) -> pd.DataFrame:
-    """Return one row a holding: date, metric, fund, weight, forecast, realised."""
+    """Return one row per holding: date, metric, fund, weight, forecast, realised."""
     tables = []
     for decision in decisions:
         forecast = decision.forecast[decision.picks]
@@ -68,7 +72,7 @@ def holdings_table(
 
 
 def portfolio_weights(forecast: Array, rule: str) -> Array:
-    """Return equal weights, or weights in proportion to the forecasts that are positive."""
+    """Return portfolio weights: equal, or in proportion to the positive forecasts if there are any."""
     gains = np.maximum(forecast, 0.0)
     if rule == "equal" or not gains.any():
         return np.full(len(forecast), 1.0 / len(forecast))
@@ -76,7 +80,7 @@ def portfolio_weights(forecast: Array, rule: str) -> Array:
 
 
 def neighbours_table(decisions: Sequence[Decision]) -> pd.DataFrame:
-    """Return one row a pick and neighbour: date, metric, fund, neighbour, distance, earned."""
+    """Return one row per pick and neighbour: date, metric, fund, neighbour, distance, earned."""
     tables = []
     for decision in decisions:
         k = decision.neighbours.shape[1]
@@ -98,8 +102,9 @@ def neighbours_table(decisions: Sequence[Decision]) -> pd.DataFrame:
 def reasons_table(decisions: Sequence[Decision], factor_names: Sequence[str]) -> pd.DataFrame:
     """Return the factors that matter most for each pick: date, metric, fund, view, factor, share.
 
-    The view is "near" for what made its neighbours near, the factors in which they differ from it much less
-    than all funds do, and "apart" for what tells it from the middle of the universe; largest shares first.
+    There are two views. "near" lists the factors in which the neighbours differ much less from the pick than
+    all funds do. "apart" lists the factors that set the pick apart from the centre of the universe. Within a
+    view the largest shares come first. A metric that is not linear has no shares and gets no rows.
     """
     names, rows = np.array(factor_names), []
     for decision in decisions:
@@ -112,7 +117,7 @@ def reasons_table(decisions: Sequence[Decision], factor_names: Sequence[str]) ->
 
 
 def universe_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
-    """Return what each decision was made from: date, funds, coverage of the factors, label used."""
+    """Return the input of each decision: date, number of funds, share of factors known, label used."""
     sections = dict(zip(observations.days, observations.sections, strict=True))
     rows = {
         decision.day: (len(decision.funds), sections[decision.day].coverage, decision.label)

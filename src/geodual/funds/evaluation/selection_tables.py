@@ -1,4 +1,4 @@
-"""What a selection found: the picks of a day, and the reasons for them."""
+"""The tables of a selection: the picks of one day, and the reasons for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 @dataclass(frozen=True, eq=False)
 class SelectionTables:
-    """The tables of a selection; `Selection` is this with a way to show it."""
+    """The tables of a selection; `Selection` adds a report and documents the fields."""
 
     as_of: pd.Timestamp
     metric: str

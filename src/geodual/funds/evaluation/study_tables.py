@@ -1,4 +1,4 @@
-"""What a study measured: the tables of its decisions, and what follows from them, each computed once."""
+"""The tables of a study and the statistics that follow from them, each computed once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .trading_tables import list_drawdowns, measure_costs, roll_drawdowns
 
 @dataclass(frozen=True, eq=False)
 class StudyTables:
-    """The tables of a study; `Study` is this with ways to save and show it."""
+    """The tables of a study; `Study` adds saving, reports and plots, and documents the fields."""
 
     config: StudyConfig
     source: str
@@ -41,15 +41,16 @@ class StudyTables:
     seconds: float
 
     def table(self) -> pd.DataFrame:
-        """Return Table 1, by period and metric.
+        """Return Table 1: the quality of the forecasts and of the portfolios, by period and metric.
 
         Returns
         -------
         DataFrame
-            Index (period, metric), periods "validation", "test", "both", metrics and `index`. Columns:
-            ic_mean, ic_std, icir (mean/std), t (Newey–West), low, high (95 % bootstrap interval of the mean),
-            hit_rate (share of positive ICs), n (ICs), annual_return, volatility, sharpe, max_drawdown,
-            turnover (mean of a rebalance, the first purchase left out).
+            Indexed by (period, metric): the periods "validation", "test" and "both", in each the metrics and
+            `index`. Columns on the forecasts: ic_mean, ic_std, icir (mean/std), t (Newey–West), low, high
+            (95 % bootstrap interval for the mean), hit_rate (share of positive ICs), n (number of ICs).
+            Columns on the portfolios: annual_return, volatility, sharpe, max_drawdown, turnover (mean per
+            rebalance, without the first purchase). A copy: changing it does not change the study.
         """
         return self._table1.copy()
 
@@ -74,23 +75,40 @@ class StudyTables:
         return {**forecast_row(self.ic.loc[decided, name]), **portfolio, "turnover": turnover}
 
     def decided(self, period: str) -> pd.Index:
-        """Return the rebalance days of a period ("validation", "test" or "both")."""
+        """Return the rebalance days whose holding interval begins in a period.
+
+        Parameters
+        ----------
+        period : str
+            "validation", "test" or "both".
+
+        Returns
+        -------
+        Index
+            Days, in order of time.
+        """
         days = self.equity.index.union(self.ic.index)
         return decisions_in(period, self.ic.index, days, self.config.test_start)
 
     @cached_property
     def known_periods(self) -> tuple[str, ...]:
-        """The periods with at least one information coefficient; the last is "both" if there is any."""
+        """The periods with at least one information coefficient; "both" is the last if there are any."""
         known = [period for period in PERIODS if self.ic.loc[self.decided(period)].notna().any(axis=None)]
         return tuple(known)
 
     def annual_returns(self) -> pd.DataFrame:
-        """Return the returns of calendar years, year × metric and `index`: Figure 2."""
+        """Return the returns of calendar years, as in Figure 2.
+
+        Returns
+        -------
+        DataFrame
+            Year × metric and `index`. The first and the last year may be incomplete.
+        """
         table = pd.DataFrame({name: performance.annual_returns(self.equity[name]) for name in self.equity})
         return table.rename_axis(index="year", columns="metric")
 
     def comparisons(self, period: str = "both") -> pd.DataFrame:
-        """Compare the ICs of all pairs of metrics, quarter by quarter, with Holm's correction.
+        """Compare the ICs of all pairs of metrics on the same rebalance days, with Holm's correction.
 
         Parameters
         ----------
@@ -100,8 +118,9 @@ class StudyTables:
         Returns
         -------
         DataFrame
-            One row per pair, indexed by (metric, against): difference of the mean ICs, t, low, high, p,
-            p_holm and n.
+            One row per pair, indexed by (metric, against): difference (mean IC of metric minus that of
+            against), t (Newey–West), low, high (95 % bootstrap interval), p (two-sided), p_holm (corrected
+            for the number of pairs), n (number of shared rebalance days). A copy.
         """
         if period not in self._compared:
             self._compared[period] = compare_pairs(self.ic.loc[self.decided(period)])
@@ -109,7 +128,7 @@ class StudyTables:
 
     @cached_property
     def _compared(self) -> dict[str, pd.DataFrame]:
-        return {}  # bootstraps are slow: each period is compared once
+        return {}  # by period: bootstraps are slow, so each period is compared once
 
     @cached_property
     def comparisons_by_period(self) -> pd.DataFrame:
@@ -119,29 +138,34 @@ class StudyTables:
         return pd.concat(tables, names=["period"]) if tables else pd.DataFrame()
 
     def quantile_returns(self, period: str = "both") -> pd.DataFrame:
-        """Return the mean realised return by fifth of the forecasts, metric × fifth (1 the worst).
+        """Return the mean realised return by fifth of the forecasts: it rises if forecasts rank well.
 
         Parameters
         ----------
         period : str
             "validation", "test" or "both".
+
+        Returns
+        -------
+        DataFrame
+            Metric × fifth, from 1 (worst forecasts) to 5 (best).
         """
         chosen = self.predictions[self.predictions["date"].isin(self.decided(period))]
         return returns_by_fifth(chosen, self.config.metrics)
 
     @cached_property
     def fifths(self) -> pd.DataFrame:
-        """The returns by fifth of all known periods, their spread, and whether they rise."""
+        """The returns by fifth in all known periods, their spread, and whether they rise."""
         return judge_fifths({period: self.quantile_returns(period) for period in self.known_periods})
 
     @cached_property
     def costs(self) -> pd.DataFrame:
-        """Turnover, cost and break-even cost by metric."""
+        """Turnover, cost and break-even cost of each metric's portfolio."""
         return measure_costs(self.equity, self.trades)
 
     @cached_property
     def drawdowns(self) -> pd.DataFrame:
-        """The worst drawdowns of each curve."""
+        """The worst drawdowns of each portfolio and of the index."""
         return list_drawdowns(self.equity)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What trading took and risked: costs, break-even costs, worst and rolling drawdowns."""
+"""Trading costs and risks of a study: turnover, break-even costs, worst and rolling drawdowns."""
 
 from __future__ import annotations
 
@@ -7,38 +7,41 @@ import pandas as pd
 
 from .performance import DAYS_A_YEAR, annual_return, rolling_drawdown, worst_drawdowns
 
-_DRAWDOWNS = 3
-_DIGITS = 6
+_DRAWDOWNS = 3  # listed per curve
+_DIGITS = 6  # of rolling drawdowns: the report embeds them, and full precision would take twice the space
 
 
 def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame) -> pd.DataFrame:
-    """Return what trading took from each metric's portfolio, and what it could have taken.
+    """Return turnover, cost and break-even cost of each metric's portfolio.
 
-    A rebalance trades V = Σ|Δw| = 2·turnover − |Δ invested| of the portfolio's value. A cost c per traded
-    value takes, to first order, the factor exp(−c Σ V) from the final value. So the return over the index is
-    zero at the break-even cost c* = ln(G/I)/Σ V, where G and I are the final values of the portfolio before
-    cost and of the index.
+    A rebalance trades the share V = Σ|Δw| = 2·turnover − |Δ invested| of the portfolio's value. To first
+    order, a cost of c per traded value multiplies the final value by exp(−c Σ V). The break-even cost, at
+    which the portfolio earns as much as the index, is therefore c* = ln(G/I)/Σ V, where G is the final value
+    of the portfolio before cost and I that of the index.
 
     Parameters
     ----------
     equity : DataFrame
-        Day × metric and `index`, from 1 on.
+        Day × metric and `index`, starting at 1.
     trades : DataFrame
-        One row per metric and rebalance, as in `Study`.
+        One row per metric and rebalance: metric, executed, turnover, cost, unfilled.
 
     Returns
     -------
     DataFrame
-        By metric: `turnover` and `traded` per year, `cost` paid per year as a share of the portfolio's value,
-        `gross` and `net` annual return, `excess` (net, over the index), `break_even` (negative where the
-        portfolio is behind the index before any cost).
+        By metric: `turnover` and `traded` (V) per year; `cost` paid per year, as a share of the portfolio's
+        value; annual return `gross` (before cost) and `net`; `excess`, net minus the index; `break_even`,
+        negative if the portfolio trails the index even before cost.
     """
     years = (len(equity) - 1) / DAYS_A_YEAR
     rows = {}
     for name in equity.columns.drop("index"):
+        # A trade on the last day is left out: its cost would show on the day after.
         own = trades[(trades["metric"] == name) & (trades["executed"] < equity.index[-1])]
         kept = (1.0 - own.set_index("executed")["cost"]).reindex(equity.index, fill_value=1.0)
+        # Equity is taken before the trades of a day, so a cost shows from the next day on.
         gross = equity[name] / kept.cumprod().shift(1, fill_value=1.0)
+        # Turnover counts the change of cash, too, on which no cost is paid.
         invested = 1.0 - own["unfilled"]
         traded = (2.0 * own["turnover"] - invested.diff().fillna(invested).abs()).sum()
         net = annual_return(equity[name])
@@ -55,7 +58,7 @@ def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame) -> pd.DataFrame:
 
 
 def list_drawdowns(equity: pd.DataFrame) -> pd.DataFrame:
-    """Return the worst drawdowns of each curve: metric, depth, peak, trough, recovery and days between."""
+    """Return the worst drawdowns of each curve, with their length in days from peak to recovery."""
     tables = [worst_drawdowns(equity[name], _DRAWDOWNS).assign(metric=str(name)) for name in equity]
     table = pd.concat(tables, ignore_index=True)
     days = (table["recovery"] - table["peak"]).dt.days.astype("Int64")
@@ -63,6 +66,6 @@ def list_drawdowns(equity: pd.DataFrame) -> pd.DataFrame:
 
 
 def roll_drawdowns(equity: pd.DataFrame) -> pd.DataFrame:
-    """Return the one-year rolling maximum drawdown, day × metric and `index`, to six decimals."""
+    """Return one-year rolling maximum drawdowns, day × metric and `index`, rounded to six decimals."""
     table = pd.DataFrame({name: rolling_drawdown(equity[name]) for name in equity})
     return table.rename_axis(index="date", columns="metric").round(_DIGITS)

@@ -1,4 +1,4 @@
-"""Hyper-parameters, chosen on the validation period only."""
+"""Choose hyper-parameters of metrics, on the validation period only."""
 
 from __future__ import annotations
 
@@ -24,32 +24,33 @@ def tune_metrics(
     rows: Iterable[int],
     **effort: Any,
 ) -> dict[str, dict[str, Any]]:
-    """Choose the parameters of each metric that has candidates, by the mean IC of the validation period.
+    """Choose the parameters of each metric that has candidates, by mean IC in the validation period.
 
-    Decisions whose holding interval ends in the test period are not looked at.
+    Decisions whose holding interval ends in the test period are not used.
 
     Parameters
     ----------
     observations : Observations
         What is known at each rebalance day.
     estimators : mapping of str to transformer
-        The metrics.
+        The metrics by name.
     config : StudyConfig
-        Settings.
+        Settings of the study.
     rows : iterable of int
         Positions of the rebalance days on which decisions can be made.
     **effort
-        How `walk_forward` is to work: n_jobs, checkpoints, progress.
+        Passed on to `walk_forward`: n_jobs, checkpoints, progress.
 
     Returns
     -------
     dict of str to dict
-        Parameters by metric; ties go to the earlier candidate. Empty if there is no validation period.
+        Chosen parameters by metric; the earlier candidate wins a tie. Empty if there is no validation period.
     """
     days = observations.days
     start = first_test_day(observations.panel.nav.index, config.test_start)
     validation = [t for t in rows if t + 1 < len(days) and days[t + 1] < start]
     grids = {name: _grid(name, estimator) for name, estimator in estimators.items()}
+    # All candidates of all metrics are decided in one parallel walk, under names that tell them apart.
     candidates = {
         f"{name} {parameters}": clone(estimators[name]).set_params(**parameters)
         for name, grid in grids.items()
@@ -63,7 +64,7 @@ def tune_metrics(
 
 
 def _grid(name: str, estimator: Any) -> list[dict[str, Any]]:
-    """Return the candidates of a metric; none if the estimator is not of the kind that goes by this name."""
+    """Return the candidates of a metric; none if the estimator is not of the class registered under it."""
     metric = find_metric(name) if name in metric_names() else None
     if metric is None or not metric.grid or type(estimator) is not type(metric.make()):
         return []

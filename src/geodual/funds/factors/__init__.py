@@ -1,1 +1,1 @@
-"""Factors: what they are, those of the paper, and how they are computed."""
+"""Factors: what a factor is, the factors of the paper, and their computation."""

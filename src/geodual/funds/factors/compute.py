@@ -1,4 +1,4 @@
-"""`compute_factors`: all factors of all funds on some days, from NAVs up to each day only."""
+"""`compute_factors`: the factors of all funds on some days, each from the NAVs up to its day only."""
 
 from __future__ import annotations
 
@@ -27,29 +27,35 @@ def compute_factors(
 ) -> pd.DataFrame:
     """Compute factors over all their windows, for all funds on some days.
 
-    The factors of a day are made of its row and earlier ones; they are the same to the last bit whatever rows
-    follow, whichever other days are asked for and whichever other funds are in the table.
+    The factors of a day use this row and earlier rows only. They are the same to the last bit whichever rows
+    follow, whichever other days are asked for, and whichever other funds are in the table.
 
     Parameters
     ----------
-    panel : Panel or DataFrame
+    panel : Panel or DataFrame of shape (n_days, n_funds)
         The NAVs, day × fund. A value that is not positive and finite counts as missing.
     dates : iterable of dates, a date or "daily", optional
-        Rows of the table. By default the last row of each calendar quarter, also of a last quarter that is
-        not over; with "daily", every row.
+        Days to compute factors for; they must be rows of the table. By default the last row of each calendar
+        quarter, including a last quarter that is not over; with "daily", every row.
     factors : str, WindowedFactor, RecursiveFactor or iterable of them
-        "paper" for all of the paper, names of single ones such as "sharpe", places such as
+        "paper" for all factors of the paper, names of single ones such as "sharpe", places such as
         ``package.module:factor``, and factors of your own (see `docs/add_a_factor.md`).
 
     Returns
     -------
-    DataFrame
+    DataFrame of shape (n_dates · n_funds, n_factors)
         Indexed by (date, fund), with columns such as `roc_10` … `stability_90`; NaN where a factor is not
         defined. A fund's history starts at its first value.
 
+    Raises
+    ------
+    DataError
+        If the rows are not days in order, a date is not a row, or a factor is unknown.
+
     See Also
     --------
-    WindowedFactor, RecursiveFactor : Factors of your own.
+    WindowedFactor : A factor of your own, of the last NAVs.
+    RecursiveFactor : A factor of your own, of all NAVs so far.
 
     Examples
     --------
@@ -58,6 +64,8 @@ def compute_factors(
     >>> table = compute_factors(universe.panel, dates="2014-12-31", factors=["roc", "sharpe"])
     >>> table.shape, list(table.columns[:2])
     ((5, 14), ['roc_10', 'roc_14'])
+    >>> table.loc[("2014-12-31", "M00001"), ["roc_10", "sharpe_90"]].round(3).to_dict()
+    {'roc_10': 0.006, 'sharpe_90': 1.567}
     """
     table = _check_table(panel)
     rows = _find_rows(table.index, dates)
@@ -65,7 +73,7 @@ def compute_factors(
     nav = table.to_numpy(float)
     nav = np.where((nav > 0.0) & np.isfinite(nav), nav, np.nan)
     values = np.empty((len(chosen.columns), len(rows), nav.shape[1]))
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # 0/0 and NaN are expected: they become missing factors
         _fill_windowed(values, nav, rows, chosen)
         _fill_recursive(values, nav, rows, chosen)
     return pd.DataFrame(
@@ -77,7 +85,7 @@ def compute_factors(
 
 
 def _columns(factors: FactorSet, kind: type[Factor]) -> list[tuple[int, Any, int]]:
-    """Return place, factor and window of the columns that belong to one kind of factor."""
+    """Return position, factor and window of each column that belongs to one kind of factor."""
     columns = [(factor, w) for factor in factors.factors for w in factor.windows]
     return [(at, factor, w) for at, (factor, w) in enumerate(columns) if isinstance(factor, kind)]
 
@@ -85,6 +93,7 @@ def _columns(factors: FactorSet, kind: type[Factor]) -> list[tuple[int, Any, int
 def _fill_windowed(values: Array, nav: Array, rows: Indices, factors: FactorSet) -> None:
     columns = _columns(factors, WindowedFactor)
     depth = max((w for _, _, w in columns), default=0)
+    # Missing rows before the first one let every day look back `depth` rows.
     padded = np.concatenate([np.full((depth, nav.shape[1]), np.nan), nav])
     for i, row in enumerate(rows):
         trail = Trail(padded[row : row + depth + 1][::-1])
@@ -103,8 +112,8 @@ def _check_table(panel: Panel | pd.DataFrame) -> pd.DataFrame:
     index = table.index
     if not (isinstance(index, pd.DatetimeIndex) and index.is_monotonic_increasing and index.is_unique):
         raise DataError(
-            "The rows of the NAV table must be days in order, under a DatetimeIndex, each once. "
-            "`read_nav` makes such a table."
+            "The rows of the NAV table must be days in order, each once, under a DatetimeIndex. Make such a "
+            "table with `read_nav`."
         )
     return table
 
@@ -119,11 +128,13 @@ def _find_rows(index: pd.Index, dates: str | date | Iterable[object] | None) -> 
     try:
         asked = pd.DatetimeIndex([dates] if isinstance(dates, str | date) else list(dates))
     except (TypeError, ValueError) as error:
-        raise DataError(f'`dates` must be days of the table, "daily" or None, got {dates!r}.') from error
+        raise DataError(
+            f'`dates` must be days of the table, "daily" or None, got {dates!r}; write a day as 2016-12-30.'
+        ) from error
     rows = days.get_indexer(asked)
     if (rows < 0).any():
         day = asked[rows < 0][0]
         earlier = days[days < day]
-        nearest = f"the nearest earlier one is {earlier[-1]:%Y-%m-%d}" if len(earlier) else "all are later"
-        raise DataError(f"`dates`: {day:%Y-%m-%d} is not a row of the NAV table; {nearest}.")
+        remedy = f"use the nearest earlier row, {earlier[-1]:%Y-%m-%d}" if len(earlier) else "use a later day"
+        raise DataError(f"`dates`: {day:%Y-%m-%d} is not a row of the NAV table; {remedy}.")
     return np.asarray(rows)

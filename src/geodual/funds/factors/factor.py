@@ -1,4 +1,4 @@
-"""What a factor is: a measure of a fund's NAVs over some windows, with the words to show it by."""
+"""What a factor is: a measure of a fund's NAVs over several windows, with a name and a label."""
 
 from __future__ import annotations
 
@@ -10,41 +10,44 @@ from geodual.arrays import Array
 from .recursive import GaplessHistory
 from .windowed import Trail
 
-WINDOWS = (10, 14, 21, 28, 42, 63, 90)
+WINDOWS = (10, 14, 21, 28, 42, 63, 90)  # trading days: from two weeks to four months
 
 
 def window_and_base(w: int) -> int:
-    """Return w + 1, the number of values that w returns take."""
+    """Return w + 1, the number of values that w returns need."""
     return w + 1
 
 
 def window_only(w: int) -> int:
-    """Return w, the number of values that a formula over w values takes."""
+    """Return w, the number of values that a formula over w values needs."""
     return w
 
 
 @dataclass(frozen=True)
 class WindowedFactor:
-    """A factor of the last w + 1 NAVs, for each of some windows w.
+    """Define a factor of the last w + 1 NAVs, for each window w.
 
     Parameters
     ----------
     name : str
-        Its columns are called name_w.
+        Name of the factor; its columns are called name_w.
     measure : callable
-        ``measure(trail, w)`` gives one value per fund, NaN where it is not defined. ``trail.nav[i]`` holds
-        the NAVs i rows before the day, ``trail.returns[i]`` the returns of that row.
+        ``measure(trail, w)`` returns an array of shape (n_funds,), NaN where the factor is not defined.
+        ``trail.nav[i]`` holds the NAVs of all funds i rows before the day, for i = 0 … w, and
+        ``trail.returns[i]`` their returns on that row, for i < w.
     label : str
-        What reports call it.
+        Name of the factor in reports, in words.
     values_needed : callable
-        Number of values, for a window w, that a fund must have before the factor is defined.
+        ``values_needed(w)`` returns the number of values that a fund must have before the factor is defined;
+        w + 1 by default.
     windows : tuple of int
-        The windows.
+        The windows w in trading days: by default 10, 14, 21, 28, 42, 63 and 90.
 
     See Also
     --------
     RecursiveFactor : A factor of all NAVs so far.
     compute_factors : Compute factors for all funds.
+    StudyConfig : Use factors in a study, by the setting `factors`.
 
     Examples
     --------
@@ -66,26 +69,29 @@ class WindowedFactor:
 
 @dataclass(frozen=True)
 class RecursiveFactor:
-    """A factor of all NAVs so far, such as an exponential average, for each of some windows w.
+    """Define a factor of all NAVs so far, such as an exponential average, for each window w.
 
     Parameters
     ----------
     name : str
-        Its columns are called name_w.
+        Name of the factor; its columns are called name_w.
     measure : callable
-        ``measure(history, w)`` gives decision day × fund, NaN where it is not defined. ``history.nav`` holds
-        the values of each fund without gaps, and ``history.at_decisions(x)`` picks the decision days.
+        ``measure(history, w)`` returns an array of shape (n_decisions, n_funds), NaN where the factor is not
+        defined. ``history.nav`` of shape (n_days, n_funds) holds the values of each fund without gaps, and
+        ``history.at_decisions(x)`` picks the rows of the decision days.
     label : str
-        What reports call it.
+        Name of the factor in reports, in words.
     values_needed : callable
-        Number of values, for a window w, that a fund must have before the factor is defined.
+        ``values_needed(w)`` returns the number of values that a fund must have before the factor is defined;
+        w + 1 by default.
     windows : tuple of int
-        The windows.
+        The windows w in trading days: by default 10, 14, 21, 28, 42, 63 and 90.
 
     See Also
     --------
     WindowedFactor : A factor of the last NAVs only.
     compute_factors : Compute factors for all funds.
+    StudyConfig : Use factors in a study, by the setting `factors`.
 
     Examples
     --------
@@ -123,15 +129,15 @@ class FactorSet:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of all columns, such as ``roc_10``."""
+        """Names of all columns, such as ``roc_10``."""
         return tuple(f"{factor.name}_{w}" for factor in self.factors for w in factor.windows)
 
     @property
     def values_needed(self) -> int:
-        """The number of values that a fund must have before every factor is defined."""
+        """Number of values that a fund must have before every factor is defined."""
         return max(factor.values_needed(w) for factor in self.factors for w in factor.windows)
 
     @property
     def labels(self) -> dict[str, str]:
-        """What reports call each factor, by name."""
+        """Label of each factor in reports, by name."""
         return {factor.name: factor.label for factor in self.factors}

@@ -1,4 +1,4 @@
-"""The factors of the paper, and how factors are chosen by name, by place, or as objects."""
+"""The factors of the paper, and the choice of factors by name, by place, or as objects."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..config import PAPER_FACTORS
 from . import recursive, windowed
 from .factor import Factor, FactorSet, RecursiveFactor, WindowedFactor, window_only
 
+# The order is that of the columns of every factor table.
 FACTORS: dict[str, Factor] = {
     factor.name: factor
     for factor in (
@@ -35,8 +36,13 @@ def choose_factors(factors: Any = PAPER_FACTORS) -> FactorSet:
     Parameters
     ----------
     factors : str, Factor or iterable of them
-        "paper" for all of the paper, names of single ones such as "sharpe", places such as
+        "paper" for all factors of the paper, names of single ones such as "sharpe", places such as
         ``package.module:factor``, and factors themselves.
+
+    Returns
+    -------
+    FactorSet
+        In the order asked for.
     """
     chosen: list[Factor] = []
     for item in _items(factors):
@@ -45,12 +51,18 @@ def choose_factors(factors: Any = PAPER_FACTORS) -> FactorSet:
     twice = [name for name in names if names.count(name) > 1]
     if not names or twice:
         wrong = f"{twice[0]!r} twice" if twice else "none"
-        raise DataError(f"`factors` must be different factors, at least one, got {wrong}.")
+        raise DataError(
+            f"`factors` must be different factors, at least one, got {wrong}; name each once, or "
+            f'"{PAPER_FACTORS}" for all of the paper.'
+        )
     return FactorSet(tuple(chosen))
 
 
 def take_factors(settings: Mapping[str, Any]) -> tuple[FactorSet, dict[str, Any]]:
-    """Return the factors that settings ask for, and the settings with the names of factors for the record."""
+    """Return the factors that settings ask for, and the settings with factors replaced by their names.
+
+    The names are recorded with the study, as TOML cannot hold a function.
+    """
     factors = settings.get("factors", PAPER_FACTORS)
     names = [item if isinstance(item, str) else _find_factor(item).name for item in _items(factors)]
     return choose_factors(factors), {**settings, "factors": tuple(names)}
@@ -60,7 +72,7 @@ def _items(factors: Any) -> list[Any]:
     if isinstance(factors, str | Factor):
         return [factors]
     if not isinstance(factors, Iterable):
-        raise DataError(f"`factors` must be names or factors, got {factors!r}.")
+        raise DataError(f'`factors` must be names or factors, got {factors!r}; write ["roc", "sharpe"].')
     return list(factors)
 
 
@@ -71,6 +83,6 @@ def _find_factor(item: Any) -> Factor:
     if isinstance(found, Factor):
         return found
     raise DataError(
-        f"`factors`: {item!r} is no factor; known are {PAPER_FACTORS}, {', '.join(FACTORS)}. Give one of "
+        f"`factors`: {item!r} is not a factor; known are {PAPER_FACTORS}, {', '.join(FACTORS)}. Give one of "
         "your own as package.module:name, a WindowedFactor or a RecursiveFactor."
     )

@@ -1,11 +1,11 @@
 r"""Factors of the last w days only: ROC, MDD, STDDEV, Sharpe, Sortino, Calmar, Stability.
 
-All windows of a decision day are prefixes of one pass backwards from it: a `Trail` holds running sums and
-minima over the lags, made once, and each factor reads them at its w. Running sums add in the same order for
-any number of funds, so a factor is the same to the last bit whichever other funds are in the table.
+All windows start at the decision day and go back in time, so one pass serves them all: a `Trail` holds
+running sums and minima over the lags, and each factor reads them at its w. Running sums add in the same order
+for any number of funds, so a factor is the same to the last bit whichever other funds are in the table.
 
-P is the NAV, r the daily return, A = 252 the days of a year. A value missing among those that a formula needs
-makes its factor missing.
+P is the NAV, r the daily return, A = 252 the number of trading days per year. If a value that a formula needs
+is missing, the factor is missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from geodual.arrays import Array
 
 DAYS_A_YEAR = 252
 _ROOT_YEAR = math.sqrt(DAYS_A_YEAR)
-_ROUNDING = 4.0 * float(np.finfo(float).eps)  # returns of doubles are no finer than this
+_ROUNDING = 4.0 * float(np.finfo(float).eps)  # rounding error of a daily return: smaller moves mean nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,47 +30,50 @@ class Trail:
     Parameters
     ----------
     nav : array of shape (n_lags + 1, n_funds)
-        Row k is the NAV k rows before the decision day; NaN where there is none.
+        Row k holds the NAVs k rows before the decision day; NaN where there is none.
     """
 
     nav: Array
 
     @cached_property
     def returns(self) -> Array:
-        """The return r of the day k rows before, in row k: shape (n_lags, n_funds)."""
+        """Returns r of the day k rows before the decision day, in row k: shape (n_lags, n_funds)."""
         return np.asarray((self.nav[:-1] - self.nav[1:]) / self.nav[1:])
 
     @cached_property
     def drawdowns(self) -> Array:
-        """The worst loss from a NAV to a later one among rows 0 … k, in row k; at most 0."""
+        """Worst loss from a NAV to a later one among rows 0 … k, in row k; at most 0."""
+        # Going back in time, the running minimum is the lowest NAV from a day to the decision day.
         lowest_since = np.minimum.accumulate(self.nav)
         return np.minimum.accumulate((lowest_since - self.nav) / self.nav)
 
     @cached_property
     def excess_sums(self) -> tuple[Array, Array]:
-        """The running sums of r − r₀ and (r − r₀)², with r₀ the latest return.
+        """Running sums of r − r₀ and (r − r₀)², with r₀ the latest return.
 
-        As r₀ is in every window, (mean − r₀)² is at most the sum of squares about the mean: the difference
-        that gives this sum loses no more than a factor w of precision.
+        Subtracting r₀ keeps the variance accurate. Since r₀ is in every window, (mean − r₀)² is at most the
+        sum of squares about the mean, so computing this sum as a difference loses at most a factor w of
+        precision.
         """
         excess = self.returns - self.returns[0]
         return excess.cumsum(axis=0), (excess**2).cumsum(axis=0)
 
     @cached_property
     def loss_sums(self) -> Array:
-        """The running sum of min(r, 0)²."""
+        """Running sum of min(r, 0)²."""
         return (np.minimum(self.returns, 0.0) ** 2).cumsum(axis=0)
 
     @cached_property
     def log_sums(self) -> tuple[Array, Array, Array]:
-        """The running sums of y, y² and k y over the lags k, with y = log(P_{t−k}/P_t)."""
+        """Running sums of y, y² and k y over the lags k, with y = log(P_{t−k}/P_t)."""
+        # log1p of the relative change: log of the ratio would lose digits where the NAV hardly moves.
         y = np.log1p((self.nav - self.nav[0]) / self.nav[0])
         k = np.arange(len(y), dtype=float)[:, None]
         return y.cumsum(axis=0), (y**2).cumsum(axis=0), (k * y).cumsum(axis=0)
 
 
 def roc(trail: Trail, w: int) -> Array:
-    """Return the rate of change P_t/P_{t−w} − 1; it needs these two NAVs only."""
+    """Return the rate of change P_t/P_{t−w} − 1; only these two NAVs are needed."""
     return np.asarray((trail.nav[0] - trail.nav[w]) / trail.nav[w])
 
 
@@ -80,7 +83,7 @@ def mdd(trail: Trail, w: int) -> Array:
 
 
 def stddev(trail: Trail, w: int) -> Array:
-    """Return the annual volatility std(r, ddof=1)·√A of w returns: 0 if they are equal to rounding."""
+    """Return the annual volatility std(r, ddof=1)·√A of w returns: 0 if they are equal up to rounding."""
     return _deviation(trail, w) * _ROOT_YEAR
 
 
@@ -90,19 +93,21 @@ def sharpe(trail: Trail, w: int) -> Array:
 
 
 def sortino(trail: Trail, w: int) -> Array:
-    """Return the Sortino ratio mean(r)·√A/√mean(min(r, 0)²) of w returns: missing where no day lost."""
+    """Return the Sortino ratio mean(r)·√A/√mean(min(r, 0)²) of w returns: missing without a loss."""
     return _ratio(_mean(trail, w) * _ROOT_YEAR, np.sqrt(trail.loss_sums[w - 1] / w))
 
 
 def calmar(trail: Trail, w: int) -> Array:
     """Return the Calmar ratio ((P_t/P_{t−w})^{A/w} − 1)/|MDD|: missing where the drawdown is 0."""
-    annual = np.expm1(DAYS_A_YEAR / w * np.log1p(roc(trail, w)))
+    annual = np.expm1(DAYS_A_YEAR / w * np.log1p(roc(trail, w)))  # (1 + roc)^{A/w} − 1, accurate near 0
     return _ratio(annual, -mdd(trail, w))
 
 
 def stability(trail: Trail, w: int) -> Array:
     """Return R² of the regression of log P on time over w NAVs: missing where P is flat."""
     total, squares, moments = (sums[w - 1] for sums in trail.log_sums)
+    # R² = S_ky²/(S_kk·S_yy) with centred sums S, where S_kk = w(w² − 1)/12 for the lags k = 0 … w − 1.
+    # Lags run backwards in time, which changes only the sign of S_ky.
     variation = squares - total**2 / w
     covariation = moments - 0.5 * (w - 1) * total
     flat = variation <= w * _ROUNDING**2
@@ -120,6 +125,6 @@ def _deviation(trail: Trail, w: int) -> Array:
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:
-    """Return the quotient, missing where it is not a finite number."""
+    """Return the quotient, NaN where it is not a finite number."""
     quotient = numerator / denominator
     return np.where(np.isfinite(quotient), quotient, np.nan)

@@ -1,12 +1,12 @@
 "use strict";
 
-/* The charts: Chart.js draws, buttons are the legend, arrow keys read values aloud. */
+/* The charts: Chart.js draws them, buttons are the legend, arrow keys announce values to screen readers. */
 
-const DAY = 86400000;
-const THIN_ABOVE = 2000;
-const THIN_STEP = 5;
-const AXIS_WIDTH = 58;
-const PRINT_WIDTH = 690;
+const DAY = 86400000; // milliseconds
+const THIN_ABOVE = 2000; // days
+const THIN_STEP = 5; // one point per week
+const AXIS_WIDTH = 58; // the same in all panels, so that their days are aligned
+const PRINT_WIDTH = 690; // pixels that fit on A4
 const PRINT_HEIGHT = 300;
 const LOG_TICKS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000];
 
@@ -14,7 +14,7 @@ const cssColour = (name) => getComputedStyle(document.documentElement).getProper
 const colourOf = (name) => (name === "index" ? cssColour("--index") : report.colours[name]);
 const isoDay = (time) => new Date(time).toISOString().slice(0, 10);
 
-/* What each panel shows. */
+/* What each panel shows. `base` is the value of the darker line, `per` is 100 for percentages. */
 
 const asNumber = (value, digits = 3) => formatNumber(value, digits);
 const asPercent = (value, digits = 1) => formatPercent(value, digits);
@@ -39,7 +39,7 @@ function readFifths() {
   };
 }
 
-/* A line shows at most a few thousand points: weekly ones where there are more days. */
+/* Long lines show weekly points only, which looks the same and draws faster. */
 
 function thin(rows) {
   if (rows.length <= THIN_ABOVE) return rows;
@@ -68,7 +68,7 @@ function readGroups(plot) {
   };
 }
 
-/* Lines across a chart: the start of the test period, and the day under the pointer. */
+/* Vertical lines: the start of the test period, and the day under the pointer. */
 
 function drawLine(chart, x, colour, dash) {
   const { ctx, chartArea } = chart;
@@ -134,12 +134,14 @@ function timeAxis(labels, bottom) {
   };
 }
 
+// Leave some room on the sides of the base on which there are values.
 function pad(scale, base) {
   const room = 0.04 * (scale.max - scale.min) || 0.01;
   if (scale.min < base) scale.min -= room;
   if (scale.max > base) scale.max += room;
 }
 
+// About six ticks, 1, 2 or 5 times a power of ten apart, with as many decimals as that takes.
 function roundTicks(scale, per) {
   const rough = (scale.max - scale.min) / 6;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -234,6 +236,7 @@ function makeChart(canvas, kind, group) {
   return chart;
 }
 
+// Colours come from the style sheet, so a change of theme paints all charts again.
 function paint(chart) {
   const [text, grid] = [cssColour("--muted"), cssColour("--rule")];
   for (const dataset of chart.data.datasets) {
@@ -257,7 +260,7 @@ function paint(chart) {
   chart.update();
 }
 
-/* A chart of one or two panels, its legend, its switch and its keys. */
+/* A chart: one or two panels with their legend, switch and keys. */
 
 function makeGroup(box) {
   const group = { canvases: all("canvas", box), at: null };
@@ -307,6 +310,7 @@ function paintLegend() {
   for (const swatch of all(".swatch")) swatch.style.background = colourOf(swatch.dataset.name);
 }
 
+// An arrow key moves to the next day, shows its values, and announces them.
 function step(group, chart, event, box) {
   const n = chart.data.labels.length;
   const at = group.at ?? n - 1;
@@ -336,7 +340,7 @@ function repaint() {
 
 document.addEventListener("themechange", repaint);
 
-/* Paper has a width of its own, and is white. */
+/* Print on the width of paper and in light colours. */
 
 addEventListener("beforeprint", () => {
   document.documentElement.dataset.printing = "";

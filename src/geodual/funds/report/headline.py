@@ -1,4 +1,4 @@
-"""The headline of a report: which metric did best, by how much, and whether that is more than noise."""
+"""The headline of a report: which metric did best, by how much, and whether that is more than chance."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from .wording import (
     join_words,
 )
 
-_LEVEL = 0.05
-_FEW = 12
+_LEVEL = 0.05  # of significance
+_FEW = 12  # with fewer values the reader is warned
 _LEAST = 8  # with fewer values no claim is made
-_TOO_SHORT = "on too short a record to tell from noise"
+_TOO_SHORT = "the record is too short to tell this from chance"
 
 
 @dataclass(frozen=True)
 class Headline:
-    """What a reader should take away.
+    """The main result of a study in words.
 
     Attributes
     ----------
     period : str
-        The period it is about: "test", or "both" where there is no test period.
+        The period that the headline is about: "test", or "both" if there is no test period.
     best : str
-        The metric with the highest mean IC in it, or "" if none has one.
+        The metric with the highest mean IC in that period, or "" if there are no ICs.
     sentence : str
         The headline.
     notes : tuple of str
-        What puts it into proportion.
+        Sentences that put the headline into proportion.
     """
 
     period: str
@@ -49,16 +49,20 @@ class Headline:
 
 
 def write_headline(study: StudyTables) -> Headline:
-    """Say which metric did best by mean IC, by how much, and whether that is more than noise.
+    """Say which metric did best by mean IC, by how much, and whether that is more than chance.
 
     Parameters
     ----------
     study : StudyTables
         A finished study.
+
+    Returns
+    -------
+    Headline
     """
     periods, frequency, table = study.known_periods, study.config.frequency, study.table()
     if not periods:
-        sentence = f"No {TERMS[frequency]} with a forecast is over yet, so no metric can be judged."
+        sentence = f"No {TERMS[frequency]} with a forecast has ended yet, so no metric can be judged."
         return Headline("both", "", sentence, ())
     period = "test" if "test" in periods else "both"
     rows = pd.DataFrame(table.loc[period])
@@ -71,7 +75,7 @@ def write_headline(study: StudyTables) -> Headline:
         sentence = f"{phrase} {metric_label(best)} had a mean IC of {mean} over {terms}."
     else:
         lead = _describe_lead(order, pd.DataFrame(study.comparisons_by_period.loc[period]))
-        sentence = f"{phrase} {metric_label(best)} did best, with a mean IC of {mean} over {terms}: {lead}."
+        sentence = f"{phrase} {metric_label(best)} did best, with a mean IC of {mean} over {terms}. {lead}."
     notes = [
         *([] if period == "test" else [_explain_missing_test(study)]),
         _judge_ic(rows.T[best]),
@@ -84,40 +88,44 @@ def write_headline(study: StudyTables) -> Headline:
 
 
 def _describe_lead(order: list[str], comparisons: pd.DataFrame) -> str:
-    """Return by how much the first leads the second and the baseline, and whether that is more than noise."""
+    """Return the lead of the first metric over the second and the baseline, and whether it is chance."""
     best, second = order[:2]
+    # Name the baseline, too, unless it is one of the two.
     rivals = [second] if BASELINE in (best, second) or BASELINE not in order else [second, BASELINE]
     differences, p_values = zip(*(_difference(comparisons, best, rival) for rival in rivals), strict=True)
     n = int(comparisons["n"].min())
-    roles = {second: "the next best", BASELINE: "the plain distance"}
+    roles = {second: "next best", BASELINE: "plain distance"}
     if second == BASELINE:
-        roles[second] = "the next best and the plain distance"
+        roles[second] = "next best, and the plain distance"
     leads = [
         f"{format_number(difference)} above {metric_label(rival)} ({roles[rival]})"
         for rival, difference in zip(rivals, differences, strict=True)
     ]
-    return f"{join_words(leads)}, {_judge(rivals, p_values, len(comparisons)) if n >= _LEAST else _TOO_SHORT}"
+    verdict = _judge(rivals, p_values, len(comparisons)) if n >= _LEAST else _TOO_SHORT
+    return f"This is {join_words(leads)}: {verdict}"
 
 
 def _difference(comparisons: pd.DataFrame, best: str, rival: str) -> tuple[float, float]:
-    """Return the mean IC of one metric less that of another, and its corrected p-value."""
+    """Return the mean IC of one metric minus that of another, and the corrected p-value."""
+    # Each pair is compared once, in the order of the metrics: turn the sign if it is the other way round.
     sign = 1.0 if (best, rival) in comparisons.index else -1.0
     pair = (best, rival) if sign > 0.0 else (rival, best)
     return sign * comparisons["difference"][pair], comparisons["p_holm"][pair]
 
 
 def _judge(rivals: list[str], p_values: tuple[float, ...], n_tests: int) -> str:
-    """Return whether differences are more than noise, in words, with their p-values."""
-    if np.isnan(p_values).any():
+    """Return in words whether the leads are more than chance, with their p-values."""
+    if np.isnan(p_values).any():  # too few values for a test
         return _TOO_SHORT
     shown = join_words([_show_p(p) for p in p_values])
     evidence = shown + (f", Holm-corrected for {n_tests} comparisons" if n_tests > 1 else "")
     clear = [rival for rival, p in zip(rivals, p_values, strict=True) if p < _LEVEL]
     if len(clear) == len(rivals):
-        return f"which is more than noise ({evidence})"
+        return f"more than chance alone would produce ({evidence})"
     if clear:
-        return f"of which only the lead over {metric_label(clear[0])} is more than noise ({evidence})"
-    return f"which is no more than noise could give ({evidence})"
+        rival = metric_label(clear[0])
+        return f"only the lead over {rival} is more than chance alone would produce ({evidence})"
+    return f"within what chance alone would produce ({evidence})"
 
 
 def _show_p(p: float) -> str:
@@ -126,16 +134,17 @@ def _show_p(p: float) -> str:
 
 
 def _explain_missing_test(study: StudyTables) -> str:
+    term = TERMS[study.config.frequency]
     return (
-        f"There is no test period: no return that is over begins on {study.config.test_start} or later. "
-        "All figures are from the period on which choices may have been made."
+        f"There is no test period: no forecast for a {term} from {study.config.test_start} on can be checked "
+        "yet. All numbers come from the validation period, on which choices may have been based."
     )
 
 
 def _judge_ic(row: pd.Series[float]) -> str:
-    """Return whether the mean IC itself differs from nil."""
+    """Return whether the mean IC itself differs from zero."""
     if pd.isna(row["t"]):
-        return "Whether its IC differs from zero cannot be told from so few values."
+        return "There are too few values to tell whether its IC differs from zero."
     clear = row["low"] > 0.0 or row["high"] < 0.0
     verdict = "differs" if clear else "does not clearly differ"
     interval = f"{format_number(row['low'])} to {format_number(row['high'])}"
@@ -143,23 +152,22 @@ def _judge_ic(row: pd.Series[float]) -> str:
 
 
 def _compare_with_validation(table: pd.DataFrame, best: str, periods: tuple[str, ...]) -> list[str]:
-    """Return a note if another metric led on the validation period."""
+    """Return a note if another metric was best in the validation period."""
     if periods != ("validation", "test", "both"):
         return []
     first = str(table.loc["validation"]["ic_mean"].idxmax())
-    return [] if first == best else [f"On the validation period {metric_label(first)} was first instead."]
+    return [] if first == best else [f"In the validation period {metric_label(first)} was best instead."]
 
 
 def _report_returns(rows: pd.DataFrame, best: str, study: StudyTables) -> str:
-    """Return what the portfolio of the best metric earned, against the index and the best earner."""
+    """Return what the portfolio of the best metric earned, next to the index and the best portfolio."""
     returns = rows["annual_return"]
     if pd.isna(returns[best]):
         return "Its portfolio has no return in this period."
-    cost = (
-        f"after a cost of {format_percent(study.config.cost, 2)}" if study.config.cost else "before any cost"
-    )
+    rate = study.config.cost
+    cost = f"after trading costs of {format_percent(rate, 2)}" if rate else "before trading costs"
     text = (
-        f"Its portfolio returned {format_percent(returns[best])} a year {cost}, "
+        f"Its portfolio returned {format_percent(returns[best])} per year {cost}, "
         f"the index {format_percent(returns['index'])}"
     )
     earner = str(returns.drop("index").idxmax())
@@ -171,5 +179,4 @@ def _report_returns(rows: pd.DataFrame, best: str, study: StudyTables) -> str:
 def _warn_of_few(n: int, frequency: str) -> list[str]:
     if n >= _FEW:
         return []
-    verb = "is" if n == 1 else "are"
-    return [f"{count_terms(n, frequency)} {verb} few: p-values and intervals are optimistic."]
+    return [f"With only {count_terms(n, frequency)}, p-values and intervals are too optimistic."]

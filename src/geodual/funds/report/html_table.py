@@ -1,4 +1,4 @@
-"""Tables in HTML: captioned, sortable, in a box of their own that scrolls, every text escaped."""
+"""Tables in HTML: with caption, sortable, in a box that scrolls. All texts are escaped."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Column:
     title : str
         Its heading.
     show : callable
-        Gives the text of a value.
+        Formats a value as text.
     kind : str
-        "number" (aligned to the right, sorted by its whole value, which the cell carries), "text" (in one
-        line) or "prose" (in several).
+        "number" (aligned to the right, sorted by the exact value, which the cell stores), "text" (on one
+        line) or "prose" (on several lines).
     hint : str
-        What the heading means, shown on hover.
+        Explanation of the heading, shown on hover.
     """
 
     key: str
@@ -37,16 +37,16 @@ class Column:
 
 
 def make_table(rows: pd.DataFrame, columns: Sequence[Column], caption: str) -> str:
-    """Return a table in HTML; the first column heads the rows.
+    """Return a table in HTML; the cells of the first column are row headings.
 
     Parameters
     ----------
     rows : DataFrame
-        One row a row.
+        The data; each row becomes a table row.
     columns : sequence of Column
-        What to show, in order.
+        The columns to show, in order.
     caption : str
-        What it shows, plain text.
+        Caption of the table, as plain text.
     """
     head = "".join(_head_cell(column) for column in columns)
     records = rows[[column.key for column in columns]].itertuples(index=False, name=None)
@@ -65,6 +65,7 @@ def _head_cell(column: Column) -> str:
 
 def _row_cells(record: tuple[Any, ...], columns: Sequence[Column]) -> str:
     cells = [_cell(value, column) for value, column in zip(record, columns, strict=True)]
+    # The first cell heads the row.
     cells[0] = cells[0].replace("<td", '<th scope="row"').replace("</td>", "</th>")
     return "".join(cells)
 
@@ -73,5 +74,6 @@ def _cell(value: Any, column: Column) -> str:
     text = escape(column.show(value))
     if column.kind != "number":
         return f'<td class="{column.kind}">{text}</td>'
+    # The page sorts by the exact value, not by the text.
     exact = "" if pd.isna(value) else repr(float(value))
     return f'<td class="number" data-value="{exact}">{text}</td>'

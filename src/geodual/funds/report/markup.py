@@ -1,4 +1,4 @@
-"""The blocks that pages are made of: sections, tabs, charts and their tables, every text escaped."""
+"""HTML blocks of the pages: sections, tabs, charts and their tables. All texts are escaped."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Plot:
     Attributes
     ----------
     name : str
-        What the page draws in it.
+        Name under which the script `charts.js` knows its content.
     label : str
-        What it shows, in words, for those who do not see it.
+        Description in words, for screen readers.
     tall : bool
-        Whether it is the main panel.
+        Whether it is the main panel, which is higher.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Plot:
 
 
 def make_section(name: str, title: str, *parts: str) -> str:
-    """Return a section with a heading; `parts` are HTML."""
+    """Return a section with a heading; `parts` are HTML, and empty ones are left out."""
     body = "\n".join(part for part in parts if part)
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">\n'
@@ -41,16 +41,16 @@ def make_paragraph(text: str, kind: str = "lead") -> str:
 
 
 def make_tabs(name: str, panels: Mapping[str, str], chosen: str) -> str:
-    """Return panels of which a click shows one; without scripts, and in print, all are shown.
+    """Return panels shown one at a time, as tabs; without scripts and in print all are shown.
 
     Parameters
     ----------
     name : str
         Prefix of the identifiers.
     panels : mapping of str to str
-        HTML by title.
+        HTML of each panel, by title.
     chosen : str
-        Title of the one shown first.
+        Title of the panel shown first.
     """
     parts = [f'<div class="tabs" data-chosen="{escape(chosen)}">']
     for i, (title, body) in enumerate(panels.items()):
@@ -59,16 +59,16 @@ def make_tabs(name: str, panels: Mapping[str, str], chosen: str) -> str:
 
 
 def make_chart(kind: str, plots: Sequence[Plot], *, log_switch: bool = False) -> str:
-    """Return the place of a chart: a legend of buttons, and one canvas a panel.
+    """Return the frame of a chart, which the page fills: a legend of buttons, and one canvas per panel.
 
     Parameters
     ----------
     kind : str
         "days" (lines over time) or "groups" (grouped bars).
     plots : sequence of Plot
-        Panels, from top to bottom, with a common horizontal axis.
+        Panels from top to bottom, with a common horizontal axis.
     log_switch : bool
-        Whether the first panel can be drawn to a logarithmic scale.
+        Whether to add a switch for a logarithmic scale in the first panel.
     """
     switch = (
         '<label class="switch"><input type="checkbox" class="log-switch"> Logarithmic scale</label>'
@@ -88,21 +88,22 @@ def make_chart(kind: str, plots: Sequence[Plot], *, log_switch: bool = False) ->
 
 
 def make_details(summary: str, body: str) -> str:
-    """Return HTML that is shown on demand."""
+    """Return HTML that is folded away until the reader opens it."""
     return f"<details><summary>{escape(summary)}</summary>\n{body}\n</details>"
 
 
 def make_filled_table(name: str, caption: str, style: str = "number") -> str:
-    """Return the place of a long table that the page fills from an embedded CSV when it is opened.
+    """Return the frame of a long table, which the page fills from an embedded CSV when it is opened.
 
     Parameters
     ----------
     name : str
         Name of the CSV.
     caption : str
-        What it shows.
+        Caption of the table.
     style : str
-        How its numbers are shown: "number", "percent", "growth" (a value from 1 on, as a return) or "text".
+        Format of its numbers: "number", "percent", "growth" (a value that starts at 1, shown as a return) or
+        "text".
     """
     box = (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}" '

@@ -1,6 +1,6 @@
 "use strict";
 
-/* The page: data, theme, contents, tabs, tables. Text from data goes through textContent only. */
+/* The page: data, theme, contents, tabs, tables. Texts from the data are set as textContent, never as HTML. */
 
 const report = JSON.parse(document.getElementById("report-data").textContent);
 
@@ -12,7 +12,7 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/* Numbers as the rest of the report writes them. */
+/* Number formats, the same as those of the tables that Python writes. */
 
 const formatters = new Map();
 
@@ -33,11 +33,12 @@ const STYLES = {
   growth: (value) => formatPercent(value - 1),
 };
 
-/* CSV, quoted as Python quotes it. */
+/* CSV, with the quoting of Python. */
 
 function parseCsv(text) {
   const rows = [];
   let row = [];
+  // A quoted or plain cell, and what ends it. The flag y makes each match start where the last one ended.
   const cell = /(?:"((?:[^"]|"")*)"|([^",\n]*))(,|\n|$)/gy;
   while (cell.lastIndex < text.length) {
     const [, quoted, plain, end] = cell.exec(text);
@@ -59,7 +60,7 @@ function readTable(name) {
 const toNumber = (text) => (text === "" ? null : Number(text));
 const toTitle = (column) => report.names[column] ?? column[0].toUpperCase() + column.slice(1);
 
-/* Theme: the system's until the reader chooses. */
+/* Theme: that of the system until the reader chooses one. */
 
 const themeButton = document.getElementById("theme");
 const systemTheme = matchMedia("(prefers-color-scheme: dark)");
@@ -81,14 +82,14 @@ themeButton.addEventListener("click", () => {
 systemTheme.addEventListener("change", announceTheme);
 themeButton.setAttribute("aria-pressed", String(isDark()));
 
-/* Contents. */
+/* Contents: one link per section; "Figure 1: accumulated …" is shortened to "Figure 1". */
 
 for (const section of all("main > section")) {
   const title = section.querySelector("h2").textContent.replace(/^((Table|Figure) \d):.*/, "$1");
   document.getElementById("contents").append(make("li", {}, make("a", { href: `#${section.id}` }, title)));
 }
 
-/* Tabs: arrow keys move, as the ARIA practices have it. */
+/* Tabs. Arrow keys move between them, as the ARIA practices recommend. */
 
 for (const tabs of all(".tabs")) {
   const panels = all(":scope > .panel", tabs);
@@ -121,7 +122,7 @@ for (const tabs of all(".tabs")) {
   choose(panels.find((panel) => panel.dataset.title === tabs.dataset.chosen) ?? panels[0]);
 }
 
-/* Sorting: numbers by their whole value, what is missing last. */
+/* Sorting: numbers by their exact value, missing values last in both directions. */
 
 const sortKey = (cell) => {
   if (cell.dataset.value === undefined) return cell.textContent;
@@ -154,6 +155,7 @@ function makeSortable(table) {
     const button = make("button", { type: "button" }, cell.textContent);
     button.addEventListener("click", () => {
       const sorted = cell.getAttribute("aria-sort");
+      // The first click shows the largest number, or the first text, on top.
       const first = numeric ? -1 : 1;
       const direction = sorted === null ? first : sorted === "ascending" ? -1 : 1;
       sortTable(table, column, direction);
@@ -164,9 +166,9 @@ function makeSortable(table) {
 
 all("table.sortable").forEach(makeSortable);
 
-/* Long tables are made when they are opened. */
+/* Long tables are built only when they are opened. */
 
-const MOST_ROWS = 6000;
+const MOST_ROWS = 6000; // more would slow the page down
 
 function fillTable(box) {
   const { columns, rows } = readTable(box.dataset.fill);
@@ -186,7 +188,7 @@ function fillTable(box) {
       if (cell.className === "number") cell.dataset.value = text;
     });
   }
-  const cut = rows.length > MOST_ROWS ? `, the first ${MOST_ROWS} of ${rows.length} rows; the CSV has all` : "";
+  const cut = rows.length > MOST_ROWS ? `: first ${MOST_ROWS} of ${rows.length} rows; the CSV has all rows` : "";
   const caption = make("caption", {}, box.getAttribute("aria-label") + cut);
   const table = make("table", {}, caption, make("thead", {}, head), body);
   makeSortable(table);

@@ -1,4 +1,4 @@
-"""The data that the page works with: tables as CSV, as in a run folder, and the reasons for the picks."""
+"""The data embedded in the report: tables as CSV, as in a run folder, and the reasons for the picks."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .plots import colour_map
 from .wording import name_factor
 
 _KEY = ["date", "metric", "fund"]
-_SIGNIFICANT = 5
+_SIGNIFICANT = 5  # digits of distances, returns and shares: more are never shown, and cost space
 
 
 def make_payload(study: StudyTables, best: str) -> str:
-    """Return the data of the page as JSON that is safe inside a script element.
+    """Return the data of the report as JSON that is safe inside a script element.
 
     Parameters
     ----------
     study : StudyTables
         A finished study.
     best : str
-        The metric whose picks are shown first, or "".
+        The metric whose picks are shown first; the last metric if "".
     """
     metrics = list(study.config.metrics)
     payload = {
@@ -42,11 +42,11 @@ def make_payload(study: StudyTables, best: str) -> str:
         "reasons": _pick_reasons(study),
     }
     text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
+    return text.replace("<", "\\u003c")  # so that no name can close the script element
 
 
 def _first_test_decision(study: StudyTables) -> str | None:
-    """Return the day half-way between the last decision about the validation period and the next, if any."""
+    """Return the day half-way between the last validation decision and the first test decision, if any."""
     before, after = study.decided("validation"), study.decided("test")
     if not len(before) or not len(after):
         return None
@@ -54,7 +54,7 @@ def _first_test_decision(study: StudyTables) -> str | None:
 
 
 def _csv_texts(study: StudyTables) -> dict[str, str]:
-    """Return the tables by name; those that a run folder has too are the same to the byte."""
+    """Return the tables as CSV, by name; those that a run folder also has are equal to the byte."""
     with_index = {
         "table1": study.table(),
         "equity": study.equity,
@@ -79,10 +79,10 @@ def _csv_texts(study: StudyTables) -> dict[str, str]:
 
 
 def _pick_reasons(study: StudyTables) -> dict[str, Any]:
-    """Return for each row of `holdings`, in its order, its rank afterwards, its neighbours and its factors.
+    """Return, for each row of `holdings`, the rank of its realised return, its neighbours and its factors.
 
-    Funds and factors are given by their place in a list of names, each row's list of them flat: neighbour,
-    distance, return, neighbour, …; factor, share, factor, …
+    To save space, funds and factors are positions in a list of names, and the list of each row is flat:
+    neighbour, distance, return, neighbour, …; factor, share, factor, …
     """
     holdings = study.holdings[_KEY]
     funds, fund_codes = np.unique(study.neighbours["neighbour"].to_numpy(str), return_inverse=True)
@@ -106,6 +106,7 @@ def _pick_reasons(study: StudyTables) -> dict[str, Any]:
 
 def _ranks_afterwards(study: StudyTables) -> list[list[int] | None]:
     """Return the rank of each holding's realised return among all funds of the day, and their number."""
+    # All metrics forecast the same funds, so one row per day and fund is enough.
     every = study.predictions.drop_duplicates(["date", "fund"])[["date", "fund", "realised"]]
     by_day = every.groupby("date")["realised"]
     every = every.assign(rank=by_day.rank(ascending=False, method="min"), known=by_day.transform("count"))
@@ -115,7 +116,8 @@ def _ranks_afterwards(study: StudyTables) -> list[list[int] | None]:
 
 
 def _by_row(table: pd.DataFrame, holdings: pd.DataFrame, columns: list[str]) -> list[list[float]]:
-    """Return the values of some columns, flat, for each row of the holdings."""
+    """Return the values of some columns as one flat list per holding."""
+    # Keys stay in the order of the holdings, also those without rows.
     flat: dict[Any, list[float]] = {key: [] for key in _keys(holdings)}
     rows = zip(*(table[column].tolist() for column in columns), strict=True)
     for key, values in zip(_keys(table), rows, strict=True):
@@ -128,8 +130,9 @@ def _keys(table: pd.DataFrame) -> Iterable[tuple[Any, ...]]:
 
 
 def _rounded(values: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return values to five significant digits."""
+    """Return values rounded to five significant digits."""
     exact = values.to_numpy(float)
+    # The power of ten of each value; 0 has none.
     size = np.floor(np.log10(np.where(exact == 0.0, 1.0, np.abs(exact))))
     scale = 10.0 ** (_SIGNIFICANT - 1 - size)
     return np.round(exact * scale) / scale

@@ -1,6 +1,6 @@
 "use strict";
 
-/* The picks of a rebalance, and why a fund is among them. */
+/* The picks of a rebalance day, and why a fund was picked. */
 
 const { reasons } = report;
 const daySelect = document.getElementById("pick-day");
@@ -21,6 +21,7 @@ const holdings = readTable("holdings").rows.map(([date, metric, fund, weight, fo
   apart: inGroups(reasons.apart[i], 2),
 }));
 
+// Lists are stored flat (see payload.py): cut them into groups.
 function inGroups(flat, size) {
   return Array.from({ length: flat.length / size }, (_, i) => flat.slice(i * size, (i + 1) * size));
 }
@@ -59,7 +60,7 @@ function explain(pick, chosen) {
   }
   pickReason.replaceChildren(
     make("h3", {}, pick.fund),
-    make("p", {}, `Forecast ${formatPercent(pick.forecast)}: the mean of what its neighbours earned.`),
+    make("p", {}, `Forecast ${formatPercent(pick.forecast)}: the mean return of its neighbours.`),
     neighbourTable(pick),
     factorBars("What made its neighbours near", pick.near),
     factorBars("What sets it apart from the universe", pick.apart),
@@ -87,7 +88,7 @@ function neighbourTable(pick) {
   return box;
 }
 
-/* Bars from the left, or from the middle where some values are negative; the numbers stand beside them. */
+/* Bars start at the left, or in the middle if some values are negative; the numbers stand beside them. */
 
 function barMaker(values) {
   const longest = Math.max(...values.map(Math.abs), 1e-12);
@@ -103,7 +104,7 @@ function barMaker(values) {
 
 function factorBars(title, factors) {
   const heading = make("h4", {}, title);
-  if (!factors.length) return make("div", {}, heading, make("p", {}, "This metric does not split into factors."));
+  if (!factors.length) return make("div", {}, heading, make("p", {}, "Distances of this metric cannot be split into factors."));
   const bar = barMaker(factors.map(([, share]) => share));
   const items = factors.map(([name, share]) =>
     make("li", {}, make("span", { className: "factor" }, reasons.factors[name]), bar(share),

@@ -1,4 +1,4 @@
-"""The plots of a study, in one style: Okabe and Ito's colours, the index in grey, no chart junk."""
+"""The figures of a study, in one style: colour-blind safe colours, the index in grey, no chart junk."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from geodual.metric.registry import FEATURED, metric_label, metric_names
 from ..atomic_file import write_atomically
 from ..evaluation.performance import rolling_drawdown
 
+# The palette of Okabe and Ito without yellow and black, and two more colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
 INDEX_COLOUR = "#6B6B6B"
+# A fixed hash salt makes the identifiers in SVG files, and so the files, the same in every run.
 _STYLE = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -34,31 +36,29 @@ _STYLE = {
     "svg.hashsalt": "geodual",
     "figure.constrained_layout.use": True,
 }
-
-
 _CHINESE_FONTS = ("Noto Sans CJK SC", "Source Han Sans SC", "PingFang SC", "Microsoft YaHei", "SimHei")
 
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Draw in our style, names of funds and indices included: Chinese where a font has it, `$` as it is."""
+    """Use our style, with a Chinese font for names of funds and indices if one is installed."""
     installed = {font.name for font in font_manager.fontManager.ttflist}
     fonts = ["DejaVu Sans", *(name for name in _CHINESE_FONTS if name in installed)]
     with mpl.rc_context(_STYLE | {"font.sans-serif": fonts}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # without such a font, boxes are drawn
         yield
 
 
 def _plain(name: object) -> str:
-    """Return a name that matplotlib does not read as a formula."""
+    """Return a name in which matplotlib does not take `$` for the start of a formula."""
     return str(name).replace("$", r"\$")
 
 
 def colour_map(names: Iterable[Hashable]) -> dict[str, str]:
-    """Return a colour for each curve.
+    """Return the colour of each curve by name.
 
-    The index is grey. A metric of the paper has the same colour in every study; other metrics take the
-    colours that are left.
+    The index is grey. A metric of the paper has the same colour in every study. Other metrics take the
+    colours that are left, and share them if there are too few.
     """
     metrics = [str(name) for name in names if name != "index"]
     fixed = dict(zip(metric_names(in_paper=True), COLOURS, strict=False))
@@ -75,11 +75,11 @@ def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> 
     Parameters
     ----------
     equity : DataFrame
-        Day × metric and `index`, from 1 on.
+        Day × metric and `index`, starting at 1.
     index_name : str
-        What the index is.
+        Name of the index in the legend.
     test_start : str
-        First day of the test period; a line marks it where it lies within the days.
+        First day of the test period; a vertical line marks it if it lies within the data.
     """
     with _style():
         figure = Figure(figsize=(8.0, 6.0))
@@ -119,11 +119,12 @@ def draw_annual_returns(returns: pd.DataFrame, index_name: str) -> Figure:
     returns : DataFrame
         Year × metric and `index`.
     index_name : str
-        What the index is.
+        Name of the index in the legend.
     """
     with _style():
         figure = Figure(figsize=(8.0, 3.6))
         axes = figure.subplots()
+        # The bars of a year take 84 % of its width; the rest separates the years.
         colours, width = colour_map(returns), 0.84 / returns.shape[1]
         places = np.arange(len(returns))
         for i, (name, values) in enumerate(returns.items()):
@@ -140,7 +141,7 @@ def draw_annual_returns(returns: pd.DataFrame, index_name: str) -> Figure:
 
 
 def draw_ic(ic: pd.DataFrame) -> Figure:
-    """Draw the information coefficients by rebalance day, and cumulated.
+    """Draw the information coefficients by rebalance day, and their running sum.
 
     Parameters
     ----------
@@ -163,7 +164,7 @@ def draw_ic(ic: pd.DataFrame) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as SVG and PNG, without the time of writing, so that equal figures are equal files."""
+    """Write a figure as SVG and PNG, without a time stamp, so that equal figures give equal files."""
     with _style():
         for suffix, options in ((".svg", {"metadata": {"Date": None}}), (".png", {"dpi": 160})):
             write_atomically(path.with_suffix(suffix), partial(figure.savefig, **options))

@@ -1,9 +1,9 @@
-"""The report: one HTML file that holds its style, its scripts and its data, and asks the network for nothing.
+"""The report: one HTML file that contains its style, scripts and data, and needs no network.
 
-Charts are drawn by Chart.js 4 (MIT, 205 kB), which has lines, grouped bars and hover values over all curves,
-where Plotly and ECharts weigh 1 MB or more for the same, and uPlot (50 kB) has no grouped bars of its own. No
-charting library is read out well by a screen reader, so here legends are buttons, arrow keys read values
-aloud, and each chart has a table behind it.
+Charts are drawn by Chart.js 4 (MIT, 205 kB). It has lines, grouped bars and hover values for all curves;
+Plotly and ECharts need 1 MB or more for the same, and uPlot (50 kB) has no grouped bars. Screen readers
+do not read any charting library well, so legends are buttons, arrow keys announce the values, and each chart
+comes with a table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "charts.js", "picks.js")
 
 
 def render_report(study: StudyTables) -> str:
-    """Return the report of a study as one HTML document; the same study gives the same text.
+    """Return the report of a study as one HTML document; the same study always gives the same text.
 
     Parameters
     ----------
@@ -50,6 +50,7 @@ def render_report(study: StudyTables) -> str:
         parts.show_configuration(study),
     )
     style = read_asset("style.css")
+    # The reference to a source map, which is not shipped, would make browsers look for a file.
     scripts = [read_asset(name).partition("//# sourceMappingURL")[0] for name in _SCRIPTS]
     return Template(read_asset("template.html")).substitute(
         policy=content_policy([style], scripts),
@@ -64,14 +65,14 @@ def render_report(study: StudyTables) -> str:
 
 
 def write_report(study: StudyTables, path: str | Path) -> Path:
-    """Write the report of a study, whole or not at all.
+    """Write the report of a study; the file is written completely or not at all.
 
     Parameters
     ----------
     study : StudyTables
         A finished study.
     path : path
-        The HTML file to make or replace.
+        The HTML file to create or replace.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def write_report(study: StudyTables, path: str | Path) -> Path:
 
 
 def write_page(path: str | Path, text: str) -> Path:
-    """Write a page, whole or not at all, with the same bytes on every system."""
+    """Write a page, completely or not at all, with the same bytes on every system."""
     path = Path(path)
     write_atomically(path, lambda place: place.write_text(text, encoding="utf-8", newline="\n"))
     return path
@@ -94,28 +95,29 @@ def _show_headline(headline: Headline) -> str:
 
 
 def _facts(study: StudyTables) -> str:
-    """Return the study in a few words, for the top of the page."""
+    """Return the key facts of the study, for the top of the page."""
     days, funds, config = study.equity.index, study.universe["funds"], study.config
     facts = (
         f"{days[0]:%Y-%m-%d} to {days[-1]:%Y-%m-%d}",
-        f"{count_terms(len(study.ic), config.frequency)} of decisions",
+        f"{count_terms(len(study.ic), config.frequency)} with decisions",
         f"up to {format_number(funds.max(), 0)} funds",
-        f"{config.top} held for a {TERMS[config.frequency]}",
-        f"{config.k} neighbours",
+        f"{config.top} funds held per {TERMS[config.frequency]}",
+        f"{config.k} neighbours per forecast",
     )
     return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
 
 
 def read_asset(name: str) -> str:
-    """Return the text of a file that comes with this package, such as ``style.css``."""
+    """Return the text of a file of this package, such as ``style.css``."""
     return files(__package__).joinpath(name).read_text("utf-8")
 
 
 def content_policy(styles: list[str], scripts: list[str]) -> str:
-    """Return a content security policy under which these styles and scripts run, and nothing else."""
+    """Return a content security policy that allows these styles and scripts, and nothing else."""
     return f"default-src 'none'; style-src {_hashes(styles)}; script-src {_hashes(scripts)}; img-src data:"
 
 
 def _hashes(texts: list[str]) -> str:
+    # Browsers compare these with the hash of the text inside each style or script element.
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"

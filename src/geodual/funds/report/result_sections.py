@@ -1,4 +1,4 @@
-"""The results in HTML: Table 1, Figures 1 and 2, coefficients, fifths, differences, costs, drawdowns."""
+"""Sections with the results: Table 1, Figures 1 and 2, ICs, returns by fifth, metric against metric."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ _whole = partial(format_number, digits=0)
 
 _TABLE1 = (
     Column(
-        "ic_mean", "IC mean", format_number, hint="Mean of Spearman's rank correlation of forecast and return"
+        "ic_mean", "IC mean", format_number, hint="Mean rank correlation (Spearman) of forecast and return"
     ),
-    Column("ic_std", "IC std", format_number, hint="Standard deviation of the IC over the rebalances"),
-    Column("icir", "ICIR", _two, hint="Mean over standard deviation, not annualised"),
-    Column("t", "t", _two, hint="t-statistic of the mean IC, after Newey and West"),
-    Column("low", "95 % low", format_number, hint="Lower end of the bootstrap interval of the mean IC"),
-    Column("high", "95 % high", format_number, hint="Upper end of the bootstrap interval of the mean IC"),
-    Column("hit_rate", "Hit rate", format_percent, hint="Share of rebalances with an IC above zero"),
+    Column("ic_std", "IC std", format_number, hint="Standard deviation of the IC over the rebalance days"),
+    Column("icir", "ICIR", _two, hint="IC mean divided by IC std, not annualised"),
+    Column("t", "t", _two, hint="t-statistic of the mean IC (Newey and West)"),
+    Column("low", "95 % low", format_number, hint="Lower end of the bootstrap interval for the mean IC"),
+    Column("high", "95 % high", format_number, hint="Upper end of the bootstrap interval for the mean IC"),
+    Column("hit_rate", "Hit rate", format_percent, hint="Share of rebalance days with an IC above zero"),
     Column("n", "n", _whole, hint="Number of ICs"),
     Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return, after cost"),
     Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
-    Column("sharpe", "Sharpe", _two, hint="Annual, with a risk-free rate of zero"),
+    Column("sharpe", "Sharpe", _two, hint="Annualised, with a risk-free rate of zero"),
     Column("max_drawdown", "Max drawdown", format_percent, hint="Deepest fall from an earlier peak"),
     Column(
-        "turnover", "Turnover", format_percent, hint="Mean share of the portfolio exchanged at a rebalance"
+        "turnover", "Turnover", format_percent, hint="Mean share of the portfolio exchanged per rebalance"
     ),
 )
 
 
 def show_table1(study: StudyTables, headline: Headline) -> str:
-    """Return Table 1, one panel a period."""
+    """Return Table 1, with one panel per period."""
     columns = (Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"), *_TABLE1)
     panels = {
         PERIOD_TITLES[period]: make_table(
@@ -65,8 +65,8 @@ def show_table1(study: StudyTables, headline: Headline) -> str:
         for period in study.known_periods or ["both"]
     }
     lead = (
-        "How well each metric's forecasts ranked the funds (IC), and what a portfolio of its best "
-        f"{study.config.top} earned. Click a heading to sort."
+        "How well each metric's forecasts ranked the funds (IC), and what a portfolio of its "
+        f"{study.config.top} best funds earned. Click a heading to sort."
     )
     tabs = make_tabs("table1-panel", panels, PERIOD_TITLES[headline.period])
     return make_section(
@@ -76,12 +76,12 @@ def show_table1(study: StudyTables, headline: Headline) -> str:
 
 def _span(study: StudyTables, period: str) -> str:
     decided = study.decided(period)
-    days = f", rebalances {decided[0]:%Y-%m-%d} to {decided[-1]:%Y-%m-%d}" if len(decided) else ""
+    days = f", rebalance days {decided[0]:%Y-%m-%d} to {decided[-1]:%Y-%m-%d}" if len(decided) else ""
     return {"both": "both periods"}.get(period, f"{period} period") + days
 
 
 def show_performance(study: StudyTables) -> str:
-    """Return Figure 1: accumulated returns, and one-year rolling drawdowns below."""
+    """Return Figure 1: accumulated returns above, one-year rolling maximum drawdowns below."""
     name = partial(name_curve, study.index_name)
     last = study.equity.iloc[-1] - 1.0
     values = join_words([f"{name(key)} {format_percent(value)}" for key, value in last.items()])
@@ -92,8 +92,8 @@ def show_performance(study: StudyTables) -> str:
         Plot("drawdown", "Line chart of one-year rolling maximum drawdowns on the same days.", tall=False),
     )
     lead = (
-        "Accumulated return (above) and one-year rolling maximum drawdown (below). Click a name to hide its "
-        "curve."
+        "Accumulated return (above), and the deepest fall within the past year (below: one-year rolling "
+        "maximum drawdown). Click a name to hide its curve."
     )
     return make_section(
         "performance",
@@ -115,8 +115,8 @@ def show_annual_returns(study: StudyTables) -> str:
     ]
     days = study.equity.index
     lead = (
-        f"The curves begin on {days[0]:%Y-%m-%d} and end on {days[-1]:%Y-%m-%d}; the first and the last year "
-        "may be a part of one."
+        f"Returns of calendar years. The curves run from {days[0]:%Y-%m-%d} to {days[-1]:%Y-%m-%d}, so the "
+        "first and the last year may be incomplete."
     )
     table = make_table(returns.reset_index(), columns, "Returns of calendar years")
     plot = Plot("annual", "Grouped bar chart of the returns of calendar years, by metric.")
@@ -131,7 +131,7 @@ def show_annual_returns(study: StudyTables) -> str:
 
 
 def show_ic(study: StudyTables) -> str:
-    """Return the information coefficients by rebalance, and cumulated."""
+    """Return the information coefficients by rebalance day, and their running sum."""
     term = TERMS[study.config.frequency]
     columns = [
         Column("date", "Rebalance", format_day, kind="text"),
@@ -139,11 +139,11 @@ def show_ic(study: StudyTables) -> str:
     ]
     plots = (
         Plot("ic", f"Line chart of the information coefficient of each {term}, by metric."),
-        Plot("ic_cumulated", "Line chart of the cumulated information coefficients.", tall=False),
+        Plot("ic_cumulated", "Line chart of the running sum of the information coefficients.", tall=False),
     )
     lead = (
-        f"Spearman's rank correlation of forecast and realised returns of each {term} (above), and its "
-        f"running sum (below). Funds of one {term} share a market, so a single value says little."
+        f"Rank correlation (Spearman) of forecast and realised returns in each {term} (above), and its "
+        f"running sum (below). All funds of a {term} share one market, so a single value says little."
     )
     return make_section(
         "ic",
@@ -155,7 +155,7 @@ def show_ic(study: StudyTables) -> str:
             make_table(study.ic.reset_index(), columns, "IC by rebalance day"),
         ),
         make_details(
-            "Table of cumulated coefficients",
+            "Table of cumulated information coefficients",
             make_table(study.ic.cumsum().reset_index(), columns, "Cumulated IC by rebalance day"),
         ),
         make_downloads("ic", "ic_cumulated"),
@@ -163,7 +163,7 @@ def show_ic(study: StudyTables) -> str:
 
 
 def show_fifths(study: StudyTables) -> str:
-    """Return the realised returns by fifth of the forecasts, and whether they rise."""
+    """Return the mean realised returns by fifth of the forecasts, and whether they rise."""
     if not study.known_periods:
         return ""
     both = study.fifths.loc["both"]
@@ -171,10 +171,10 @@ def show_fifths(study: StudyTables) -> str:
     which = (
         "all metrics" if len(rising) == len(both) else f"{join_words(rising)} only" if rising else "no metric"
     )
-    verdict = f"They rise from fifth to fifth for {which}"
+    verdict = f"Returns rise from each fifth to the next for {which}"
     lead = (
-        f"Mean return of the next {TERMS[study.config.frequency]} by fifth of the forecasts, over the whole "
-        f"study; bars of a forecast that ranks well rise. {verdict}."
+        "Funds are split into fifths by forecast. The bars show the mean return of each fifth in the next "
+        f"{TERMS[study.config.frequency]}, over the whole study. They rise if forecasts rank well. {verdict}."
     )
     columns = [
         Column("metric", "Metric", lambda name: metric_label(str(name)), kind="text"),
@@ -199,19 +199,19 @@ def _fifth_title(fifth: int) -> str:
 
 
 def show_comparisons(study: StudyTables, headline: Headline) -> str:
-    """Return the paired differences of the ICs, one panel a period."""
+    """Return the paired differences of the ICs, with one panel per period."""
     if study.comparisons_by_period.empty:
         return ""
     columns = (
         Column("metric", "Metric", lambda name: metric_label(str(name)), kind="text"),
         Column("against", "Against", lambda name: metric_label(str(name)), kind="text"),
-        Column("difference", "Difference of IC", format_number),
+        Column("difference", "IC difference", format_number),
         Column("low", "95 % low", format_number),
         Column("high", "95 % high", format_number),
-        Column("t", "t", _two, hint="After Newey and West"),
-        Column("p", "p", format_p, hint="Two-sided, of this comparison alone"),
-        Column("p_holm", "p (Holm)", format_p, hint="Corrected for all the comparisons of this table"),
-        Column("n", "n", _whole, hint="Rebalances that both have"),
+        Column("t", "t", _two, hint="t-statistic of the mean difference (Newey and West)"),
+        Column("p", "p", format_p, hint="Two-sided, for this comparison alone"),
+        Column("p_holm", "p (Holm)", format_p, hint="Corrected for the number of comparisons in this table"),
+        Column("n", "n", _whole, hint="Rebalance days on which both have an IC"),
     )
     panels = {
         PERIOD_TITLES[period]: make_table(
@@ -222,8 +222,8 @@ def show_comparisons(study: StudyTables, headline: Headline) -> str:
         for period in study.known_periods
     }
     lead = (
-        "The ICs of two metrics on the same rebalances, subtracted. A difference is called more than noise "
-        "where p, after Holm's correction, is below 0.05."
+        "Mean difference between the ICs of two metrics on the same rebalance days. A difference counts as "
+        "more than chance alone would produce if p, after Holm's correction, is below 0.05."
     )
     tabs = make_tabs("comparisons-panel", panels, PERIOD_TITLES[headline.period])
     return make_section(

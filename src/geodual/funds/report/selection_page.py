@@ -1,4 +1,4 @@
-"""The page of a selection: the picks, and behind each its neighbours and the factors that matter."""
+"""The page of picks: the funds to hold, with the neighbours and main factors of each."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .wording import SHARES, VIEWS, format_day, format_number, format_percent, n
 
 
 def render_selection(selection: SelectionTables) -> str:
-    """Return the page of a selection as one HTML document without scripts.
+    """Return the page of picks as one HTML document, without scripts.
 
     Parameters
     ----------
     selection : SelectionTables
-        What `select` gave.
+        The result of `select`.
     """
     title = f"Picks of {metric_label(selection.metric)} on {selection.as_of:%Y-%m-%d}"
     style = read_asset("style.css")
@@ -37,8 +37,8 @@ def render_selection(selection: SelectionTables) -> str:
     facts = (
         selection.source,
         f"{format_day(selection.first_day)} to {format_day(selection.as_of)}",
-        f"{len(selection.picks)} funds",
-        f"{len(selection.left_out)} left out",
+        f"{len(selection.picks)} picks",
+        f"{len(selection.left_out)} funds left out",
     )
     return Template(read_asset("selection.html")).substitute(
         policy=content_policy([style], []),
@@ -50,14 +50,14 @@ def render_selection(selection: SelectionTables) -> str:
 
 
 def write_selection(selection: SelectionTables, path: str | Path) -> Path:
-    """Write the page of a selection, whole or not at all.
+    """Write the page of picks; the file is written completely or not at all.
 
     Parameters
     ----------
     selection : SelectionTables
-        What `select` gave.
+        The result of `select`.
     path : path
-        The HTML file to make or replace.
+        The HTML file to create or replace.
 
     Returns
     -------
@@ -74,13 +74,13 @@ def _show_picks(selection: SelectionTables) -> str:
         Column("rank", "Rank", lambda value: format_number(value, 0)),
         Column("weight", "Weight", format_percent),
         Column("forecast", "Forecast", format_percent),
-        Column("past_low", "Past low", format_percent, hint=f"A tenth of {past} earned less"),
-        Column("past_high", "Past high", format_percent, hint=f"A tenth of {past} earned more"),
+        Column("past_low", "Past low", format_percent, hint=f"10 % of {past} earned less"),
+        Column("past_high", "Past high", format_percent, hint=f"10 % of {past} earned more"),
         Column("n_past", "Past decisions", lambda value: format_number(value, 0)),
     )
     lead = (
-        "The forecast is the mean return that a fund's nearest neighbours had in the period just over. Of "
-        f"{past}, eight in ten earned between the two figures beside it."
+        "The forecast is the mean of what the fund's nearest neighbours earned over a past holding interval. "
+        f"80 % of {past} earned between the past low and the past high."
     )
     table = make_table(selection.picks, columns, "Picks, best first")
     return make_section("picks", "What to hold", make_paragraph(lead), table)
@@ -95,7 +95,7 @@ def _reasons_of(selection: SelectionTables, fund: str) -> str:
     columns = (
         Column("neighbour", "Neighbour", kind="text"),
         Column("distance", "Distance", format_number),
-        Column("earned", "Earned in the last period", format_percent),
+        Column("earned", "Earned", format_percent),
     )
     neighbours = selection.neighbours[selection.neighbours["fund"] == fund]
     reasons = selection.reasons[selection.reasons["fund"] == fund]
@@ -108,6 +108,7 @@ def _reasons_of(selection: SelectionTables, fund: str) -> str:
 
 
 def _bars(reasons: pd.DataFrame, labels: Mapping[str, str]) -> str:
+    # A meter cannot show a negative share; the number beside it does.
     return "".join(
         f"<li>{escape(name_factor(factor, labels))}: {format_percent(share)} "
         f'<meter min="0" max="1" value="{min(max(share, 0.0), 1.0):.4f}">{format_percent(share)}</meter></li>'

@@ -1,4 +1,4 @@
-"""What a study was made of, in HTML: picks and their reasons, data, configuration."""
+"""Sections on the study itself: picks and the reasons for them, data, configuration."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from .wording import SHARES, TERMS, format_day, format_number, format_percent
 
 _whole = partial(format_number, digits=0)
 _NEIGHBOURS = {
-    "train": "funds as they were one rebalance earlier or more, and what they went on to earn",
-    "current": "other funds of the same day, and what they earned in the period before",
+    "train": "Neighbours are funds as they were on an earlier rebalance day; their return is that of the "
+    "{term} that followed.",
+    "current": "Neighbours are other funds on the same day; their return is that of the {term} before.",
 }
 
 
 def show_picks(study: StudyTables) -> str:
-    """Return the places where the page shows the picks of a rebalance, and why a fund was picked."""
+    """Return the frame in which the page shows the picks of a rebalance day, and why a fund was picked."""
     term = TERMS[study.config.frequency]
     lead = (
-        f"Choose a rebalance day and a metric to see what was bought, what was forecast and what the next "
-        f"{term} brought; choose a fund to see why."
+        "Choose a rebalance day and a metric to see what was bought, its forecast, and its realised return "
+        f"in the next {term}. Choose a fund to see why it was picked."
     )
     note = make_paragraph(
-        f"A forecast is the mean return of the nearest neighbours: {_NEIGHBOURS[study.config.neighbours]}. "
-        f"{SHARES}",
+        "A forecast is the mean return of the nearest neighbours. "
+        f"{_NEIGHBOURS[study.config.neighbours].format(term=term)} {SHARES}",
         "note",
     )
     places = f"""<div class="choices">
@@ -48,7 +49,8 @@ def show_picks(study: StudyTables) -> str:
 <thead><tr><th scope="col" class="number">Rank</th><th scope="col">Fund</th>
 <th scope="col" class="number">Weight</th><th scope="col" class="number">Forecast</th>
 <th scope="col" class="number">Realised</th>
-<th scope="col" class="number" title="Rank of the realised return among all funds">Came out</th></tr></thead>
+<th scope="col" class="number" title="Rank of the realised return among all funds">Realised rank</th>
+</tr></thead>
 <tbody id="pick-rows"></tbody></table></div>
 {note}
 </div>
@@ -58,11 +60,11 @@ def show_picks(study: StudyTables) -> str:
 
 
 def show_data(study: StudyTables) -> str:
-    """Return the quality of the data, and the universe of each rebalance."""
+    """Return the findings about the data, and the universe of each rebalance day."""
     universe = study.universe
     columns = (
-        Column("date", "Rebalance", format_day, kind="text"),
-        Column("funds", "Funds", _whole, hint="Funds with enough history"),
+        Column("date", "Rebalance day", format_day, kind="text"),
+        Column("funds", "Funds", _whole, hint="Number of funds with enough history"),
         Column(
             "coverage", "Factors known", format_percent, hint="Share of the factors that could be computed"
         ),
@@ -71,7 +73,7 @@ def show_data(study: StudyTables) -> str:
     fewest, most = _whole(universe["funds"].min()), _whole(universe["funds"].max())
     lead = (
         f"Each decision was made from {fewest} to {most} funds, "
-        f"with {format_percent(universe['coverage'].min())} of the factors known at the least."
+        f"with at least {format_percent(universe['coverage'].min())} of the factors known."
     )
     table = make_table(universe, columns, "Universe by rebalance day")
     return make_section(
@@ -85,16 +87,17 @@ def show_data(study: StudyTables) -> str:
 
 
 def _show_findings(study: StudyTables) -> str:
-    """Return the findings counted by kind, and all of them on demand."""
+    """Return the number of findings by kind, and a list of all of them to open."""
     if not study.findings:
-        return make_paragraph("Nothing was found about the quality of the data.", "note")
+        return make_paragraph("There are no findings about the data.", "note")
     findings = pd.DataFrame(list(map(asdict, study.findings)))
+    # In the order in which the checks report them.
     groups = findings.groupby("kind", sort=False)
     kinds = groups.agg(findings=("kind", "size"), matters=("matters", "sum"), example=("message", "first"))
     columns = (
         Column("kind", "Kind", str, kind="text"),
         Column("findings", "Findings", _whole),
-        Column("matters", "That matter", _whole, hint="That can change a result"),
+        Column("matters", "That matter", _whole, hint="Findings that can change a result"),
         Column("example", "First finding", str, kind="prose"),
     )
     table = make_table(kinds.reset_index(), columns, "Findings about the data, by kind")
@@ -102,7 +105,7 @@ def _show_findings(study: StudyTables) -> str:
 
 
 def show_configuration(study: StudyTables) -> str:
-    """Return settings, notes, versions, data and run time: what is needed to run the study again."""
+    """Return notes, settings, data, versions and run time: all that is needed to repeat the study."""
     settings = {name: _plain(value) for name, value in asdict(study.config).items()}
     chosen = {metric_label(name): _plain(found) for name, found in study.chosen.items()}
     data = {"Source": study.source, "SHA-256": study.digest, "Index": study.index_name}
@@ -130,6 +133,6 @@ def _plain(value: Any) -> str:
 
 
 def _describe(title: str, items: Iterable[tuple[str, str]]) -> str:
-    """Return names and what they mean, under a heading."""
+    """Return a heading and a list of names with their values."""
     rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in items)
     return f"<div><h3>{escape(title)}</h3><dl>{rows}</dl></div>"

@@ -1,4 +1,4 @@
-"""A study in numbers, for programs."""
+"""The summary of a study, for programs to read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..evaluation.study_tables import StudyTables
 
 
 def summarise(study: StudyTables) -> dict[str, Any]:
-    """Return a study in numbers, ready for JSON; what is not known is null."""
+    """Return the main results of a study, ready for JSON; unknown numbers are None."""
     table = study.table()
     by_period = {
         period: {
@@ -40,7 +40,7 @@ def summarise(study: StudyTables) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the software that results may depend on."""
+    """Return the versions of the packages that results may depend on."""
     return {
         "geodual": geodual.__version__,
         "python": platform.python_version(),

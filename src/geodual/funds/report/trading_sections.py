@@ -1,4 +1,4 @@
-"""What trading took and risked, in HTML: turnover, cost, worst drawdowns."""
+"""Sections on trading costs and risk: turnover, cost, worst drawdowns."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _whole = partial(format_number, digits=0)
 
 
 def show_costs(study: StudyTables) -> str:
-    """Return turnover, cost paid, gross against net, and the cost that each portfolio could bear."""
+    """Return turnover, cost, gross and net return, and the break-even cost of each portfolio."""
     percent2 = partial(format_percent, digits=2)
     columns = (
         Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
-        Column("turnover", "Turnover p.a.", _one, hint="Times the portfolio is exchanged in a year, ½ Σ|Δw|"),
+        Column("turnover", "Turnover p.a.", _one, hint="Times the portfolio is exchanged per year, ½ Σ|Δw|"),
         Column(
             "traded",
             "Traded p.a.",
             _one,
-            hint="Value bought and sold in a year, as a multiple of the portfolio",
+            hint="Value bought and sold per year, as a multiple of the portfolio",
         ),
-        Column("cost", "Cost paid p.a.", percent2, hint="Share of the portfolio's value"),
-        Column("gross", "Gross return p.a.", format_percent),
-        Column("net", "Net return p.a.", format_percent),
-        Column("excess", "Net over index", format_percent),
+        Column("cost", "Cost paid p.a.", percent2, hint="As a share of the portfolio's value"),
+        Column("gross", "Gross return p.a.", format_percent, hint="Before cost"),
+        Column("net", "Net return p.a.", format_percent, hint="After cost"),
+        Column("excess", "Net over index", format_percent, hint="Net return minus that of the index"),
         Column(
             "break_even",
             "Break-even cost",
             _show_break_even,
-            hint="Cost per traded value that leaves the index's return",
+            hint="Cost per traded value at which the portfolio earns as much as the index",
         ),
     )
     rate = (
@@ -44,9 +44,9 @@ def show_costs(study: StudyTables) -> str:
         else "nothing"
     )
     lead = (
-        f"In this study a trade costs {rate}. The break-even cost is the one at which the annual return over "
-        "the index would be nil, to first order: the logarithm of the final value before cost over that of "
-        "the index, divided by all that was bought and sold. “None” means behind the index before any cost."
+        f"In this study a trade costs {rate}. At the break-even cost a portfolio would earn as much as the "
+        "index. To first order, this is the logarithm of its final value before cost over that of the index, "
+        "divided by the total value traded. “None” means that it is behind the index even before cost."
     )
     table = make_table(study.costs.reset_index(), columns, "Turnover, cost and break-even cost, whole study")
     return make_section("costs", "Turnover and cost", make_paragraph(lead), table, make_downloads("costs"))
@@ -57,7 +57,7 @@ def _show_break_even(value: float) -> str:
 
 
 def show_drawdowns(study: StudyTables) -> str:
-    """Return the worst drawdowns of each curve."""
+    """Return the worst drawdowns of each portfolio and of the index."""
     columns = (
         Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
         Column("peak", "Peak", format_day, kind="text"),
@@ -69,9 +69,10 @@ def show_drawdowns(study: StudyTables) -> str:
         Column("depth", "Depth", format_percent),
     )
     lead = (
-        "The three deepest falls of each portfolio and of the index, from a peak until it is reached again."
+        "The three deepest falls of each portfolio and of the index. A fall lasts from a peak until its "
+        "value is reached again."
     )
-    table = make_table(study.drawdowns, columns, "Three worst drawdowns of each curve")
+    table = make_table(study.drawdowns, columns, "Three worst drawdowns of each portfolio and of the index")
     return make_section(
         "drawdowns", "Worst drawdowns", make_paragraph(lead), table, make_downloads("worst_drawdowns")
     )

@@ -1,4 +1,4 @@
-"""The words and number formats of the report."""
+"""Words and number formats that the pages share."""
 
 from __future__ import annotations
 
@@ -13,61 +13,63 @@ from geodual.metric.registry import metric_label
 MISSING = "–"
 PERIOD_TITLES = {"validation": "Validation", "test": "Test", "both": "Both"}
 PERIOD_PHRASES = {
-    "validation": "On the validation period",
-    "test": "On the test period",
+    "validation": "In the validation period",
+    "test": "In the test period",
     "both": "Over the whole study",
 }
 VIEWS = {"near": "What made its neighbours near", "apart": "What sets it apart from the universe"}
 SHARES = (
-    "A factor makes neighbours near if they differ from the fund in it much less than all funds do, and sets "
-    "a fund apart if it makes up much of its distance from the middle of the universe. Shares are of squared "
-    "distances, and add up to 100\u202f% without their signs; a factor with a negative share does the "
-    "opposite, as correlated ones can."
+    "A factor makes neighbours near if they differ from the fund in this factor much less than all funds do. "
+    "It sets a fund apart if it makes up much of the fund's distance from the centre of the universe. Shares "
+    "are of squared distances; over all factors their absolute values add up to 100\u202f%. A factor with a "
+    "negative share does the opposite, which can happen if factors are correlated."
 )
+# What a holding interval is called, by frequency.
 TERMS = {"monthly": "month", "quarterly": "quarter", "yearly": "year"}
 
 
 def name_curve(index_name: str, name: object) -> str:
-    """Return the name of a metric, or of the index where `name` is "index"."""
+    """Return the label of a metric, or the name of the index if `name` is "index"."""
     return index_name if name == "index" else metric_label(str(name))
 
 
 def name_factor(column: str, labels: Mapping[str, str]) -> str:
-    """Return a factor in words: `roc_10` → "rate of change, 10 days", given the labels of factors by name."""
+    """Return a factor in words, such as "rate of change, 10 days" for `roc_10`; unknown ones as they are."""
     name, _, window = column.rpartition("_")
     return f"{labels[name]}, {window} days" if name in labels else column
 
 
 def format_number(value: Any, digits: int = 3) -> str:
-    """Return a number with a true minus sign, or a dash if it is not known.
+    """Return a number with a true minus sign, or a dash if it is unknown.
 
     Parameters
     ----------
     value : number
-        NaN, NA and infinities are not known.
+        NaN, NA and infinities count as unknown.
     digits : int
-        Decimals.
+        Number of decimals.
     """
     if pd.isna(value) or not math.isfinite(value):
         return MISSING
     text = f"{value:,.{digits}f}"
+    # What rounds to zero has no sign.
     return text.replace("-", "−") if float(text.replace(",", "")) else text.removeprefix("-")
 
 
 def format_percent(value: Any, digits: int = 1) -> str:
-    """Return a share in per cent, with one decimal unless told otherwise, or a dash if it is not known."""
+    """Return a share in per cent, or a dash if it is unknown."""
     text = format_number(100.0 * value if not pd.isna(value) else value, digits)
     return text if text == MISSING else f"{text}\u202f%"
 
 
 def format_p(value: Any, digits: int = 3) -> str:
-    """Return a p-value; what is too small for its decimals is said to be so."""
+    """Return a p-value; one that is too small for the decimals shows as "< 0.001"."""
     least = 10.0**-digits
     return f"<\u202f{least}" if not pd.isna(value) and value < least else format_number(value, digits)
 
 
 def format_day(value: Any) -> str:
-    """Return a day as 2017-03-31, or a dash if there is none."""
+    """Return a day such as 2017-03-31, or a dash if there is none."""
     return MISSING if pd.isna(value) else f"{pd.Timestamp(value):%Y-%m-%d}"
 
 
@@ -77,5 +79,5 @@ def join_words(words: list[str]) -> str:
 
 
 def count_terms(n: int, frequency: str) -> str:
-    """Return "1 quarter", "8 quarters"."""
+    """Return a number of holding intervals in words: "1 quarter", "8 quarters"."""
     return f"{n} {TERMS[frequency]}{'' if n == 1 else 's'}"

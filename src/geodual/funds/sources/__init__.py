@@ -1,1 +1,1 @@
-"""Where net asset values come from: files, the network, and a synthetic universe."""
+"""The sources of net asset values: files, the network, and a synthetic universe."""

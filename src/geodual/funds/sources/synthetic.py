@@ -1,17 +1,6 @@
-"""A universe of funds that never were: documented, calibrated, with known expected returns.
+"""A synthetic universe of funds, calibrated to Chinese funds, with known expected returns.
 
-Each fund's daily return is a sum of independent parts,
-
-    r = c + signal · a  +  β m  +  Σₖ bₖ sₖ  +  e,
-
-where c is cash, a the fund's skill, m the market, s the styles (for bond funds also rates) and e the fund's
-own noise; m, s and e have mean zero. Market volatility switches between a calm and a stormy regime. Skill is
-drawn anew every quarter and gives itself away at the end of the quarter before: the fund first lags for four
-days and then catches up within four. So at a quarter end the skill of the quarter ahead shows in how the
-shortest windows differ from the others, a small subspace of the factors; most of what the factors say is
-market, style and skill that is over. With ``signal=0`` all funds have the same expected return at every time,
-and nothing can be forecast. Volatilities and correlations are those of Chinese equity, mixed and bond funds,
-2012–2016; the skill is larger than theirs, so that a study of a few years can find it.
+`synthetic_universe` documents the generating process.
 """
 
 from __future__ import annotations
@@ -31,15 +20,15 @@ from ..calendar import rebalance_days
 from ..panel import Panel
 from .reading.quality import inspect_quality
 
-_DAYS = 244  # trading days in a year
-_CASH = 0.02 / _DAYS
-_REGIME_VOLATILITY = np.array([0.16, 0.36]) / np.sqrt(_DAYS)
+_DAYS = 244  # trading days per year in China
+_CASH = 0.02 / _DAYS  # interest of 2 % per year
+_REGIME_VOLATILITY = np.array([0.16, 0.36]) / np.sqrt(_DAYS)  # market in the calm and the stormy regime
 _SWITCH = np.array([1 / 240, 1 / 80])  # daily probability of leaving the calm and the stormy regime
 _STYLE_VOLATILITY = 0.05 / np.sqrt(_DAYS)
 _N_STYLES = 4
-_TELL_DAYS = 4  # for which a fund catches up at the end of a quarter, and lags before
-_TELL = 0.25  # what it catches up, as a share of the next quarter's skill
-_TAIL = 5.0  # degrees of freedom of the market's and the funds' noise
+_TELL_DAYS = 4  # days at the end of a quarter on which a fund catches up; it lags on as many days before
+_TELL = 0.25  # return that it catches up, as a share of the skill of the next quarter
+_TAIL = 5.0  # degrees of freedom of the noise of the market and the funds: heavy tails, as in reality
 _HOLIDAYS = (
     (1, 1, 3),
     (2, 8, 14),
@@ -48,18 +37,18 @@ _HOLIDAYS = (
     (6, 12, 12),
     (9, 20, 21),
     (10, 1, 7),
-)  # month, first, last
+)  # month, first and last day
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What funds of one kind have in common; volatilities a year, skill a quarter (standard deviations)."""
+    """What funds of one kind have in common; volatilities are per year, skill (a deviation) per quarter."""
 
     share: float
     beta: float
     beta_spread: float
     style: float  # size of the loadings on styles
-    rates: float  # loading on the rates factor, volatility 2.5 % a year
+    rates: float  # loading on the rates factor, whose volatility is 2.5 % per year
     noise: float
     skill: float
 
@@ -73,16 +62,29 @@ _KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class Universe:
-    """A synthetic universe; it unpacks into its three parts.
+    """A synthetic universe of funds; it unpacks into panel, index and expected returns.
 
-    Attributes
+    Parameters
     ----------
     panel : Panel
-        Net asset values; ``panel.nav``.
-    index : Series
-        An index of the equity and mixed funds: market and cash, without skill.
-    expected_returns : DataFrame
+        Net asset values.
+    index : Series of shape (n_days,)
+        Levels of an index of the equity and mixed funds: market and cash, without skill.
+    expected_returns : DataFrame of shape (n_quarters, n_funds)
         Quarter end × fund: the true expected return of the quarter that follows.
+
+    See Also
+    --------
+    synthetic_universe : Draw a universe.
+
+    Examples
+    --------
+    >>> from geodual.funds import synthetic_universe
+    >>> panel, index, expected = synthetic_universe(5, "2014-01-02", "2014-12-31", seed=1)
+    >>> panel.nav.shape, len(index)
+    ((244, 5), 244)
+    >>> expected.loc["2014-09-30"].round(3).to_dict()
+    {'M00000': -0.016, 'B00001': 0.001, 'M00002': -0.016, 'B00003': -0.001, 'M00004': -0.131}
     """
 
     panel: Panel
@@ -90,7 +92,7 @@ class Universe:
     expected_returns: pd.DataFrame
 
     def __iter__(self) -> Iterator[Any]:
-        """Give panel, index and expected returns in turn."""
+        """Return an iterator over panel, index and expected returns."""
         return iter((self.panel, self.index, self.expected_returns))
 
 
@@ -101,28 +103,67 @@ def synthetic_universe(
     seed: int = 0,
     signal: float = 1.0,
 ) -> Universe:
-    """Draw a universe of funds; the module's text has the generating process.
+    """Draw a synthetic universe of funds with known expected returns, to try a study on.
+
+    The daily return of each fund is a sum of independent parts,
+
+        r = c + signal · a  +  β m  +  Σₖ bₖ sₖ  +  e,
+
+    where c is cash, a the skill of the fund, m the market, s the styles (for bond funds also rates) and e the
+    noise of the fund; m, s and e have mean zero.
 
     Parameters
     ----------
     n_funds : int
         Number of funds; about one in twelve starts late, one in twenty-five closes early.
-    start, end : str
-        First and last day.
+    start : str
+        First day.
+    end : str
+        Last day.
     seed : int
-        Of all that is drawn.
+        Seed of the random numbers.
     signal : float
-        Size of skill: 1 as in the module's text, 0 for none, so that nothing can be forecast.
+        Size of the skill. With 0 all funds have the same expected return at all times, so that nothing can be
+        forecast.
 
     Returns
     -------
     Universe
-        ``panel, index, expected_returns``.
+        Panel, index and true expected returns.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range, or there are no trading days from `start` to `end`.
+
+    See Also
+    --------
+    Universe : The parts of a universe.
+    backtest : Run a study on its panel.
+
+    Notes
+    -----
+    The volatility of the market switches between a calm and a stormy regime. Skill is drawn anew every
+    quarter and shows at the end of the quarter before: the fund first lags for four days and then catches up
+    within four. So at a quarter end, the skill of the next quarter shows in how the shortest windows differ
+    from the others, a small subspace of the factors. The rest shows market, style and skill that is over.
+
+    Volatilities and correlations are those of Chinese equity, mixed and bond funds, 2012–2016. The skill is
+    larger than theirs, so that a study of a few years can find it.
+
+    Examples
+    --------
+    >>> from geodual.funds import synthetic_universe
+    >>> universe = synthetic_universe(n_funds=20, start="2014-01-02", end="2015-12-31", signal=0.0)
+    >>> universe.panel.nav.shape
+    (490, 20)
+    >>> bool((universe.expected_returns.std(axis=1) < 1e-12).all())  # no skill, so all funds are alike
+    True
     """
     if n_funds < 1 or seed < 0 or not 0.0 <= signal < np.inf:
         raise DataError(
-            "`n_funds` must be positive, `seed` and `signal` not negative, "
-            f"got {n_funds}, {seed} and {signal}."
+            "`n_funds` must be positive, `seed` and `signal` not negative, and `signal` finite, "
+            f"got {n_funds}, {seed} and {signal}; use numbers such as 100, 0 and 1.0."
         )
     days = _trading_days(start, end)
     rng = np.random.default_rng(seed)
@@ -131,6 +172,7 @@ def synthetic_universe(
     quarter = np.cumsum(~days.to_period("Q").duplicated()) - 1
     skill = signal * _skill(kinds, int(quarter[-1]) + 2, rng)
     returns = _CASH + _skilled_returns(skill, quarter) + _noise(kinds, market, rng)
+    # The first letter tells the kind: M, E or B.
     names = [f"{name[0].upper()}{i:05d}" for i, name in enumerate(np.array(list(_KINDS))[kinds])]
     nav = pd.DataFrame(_to_nav(returns), index=days, columns=pd.Index(names, name="fund"))
     nav_with_lives = _with_lives(nav, rng)
@@ -141,25 +183,30 @@ def synthetic_universe(
 
 
 def _trading_days(start: str, end: str) -> pd.DatetimeIndex:
-    """Return weekdays without the long Chinese holidays (roughly: the lunar ones move in truth)."""
+    """Return weekdays without the long Chinese holidays, on fixed dates (the real lunar ones move)."""
     try:
         days = pd.bdate_range(start, end, name="date")
     except ValueError:
-        raise DataError(f"`start` and `end` must be dates such as 2012-01-04, got {start}, {end}.") from None
+        raise DataError(
+            f"`start` and `end` must be dates, got {start} and {end}; write them as 2012-01-04."
+        ) from None
     closed = np.zeros(len(days), dtype=bool)
     for month, first, last in _HOLIDAYS:
         closed |= (days.month == month) & (days.day >= first) & (days.day <= last)
     if len(days[~closed]) < 2:
-        raise DataError(f"No trading days from {start} to {end}; choose `start` before `end`.")
+        raise DataError(
+            f"There are fewer than two trading days from {start} to {end}; choose `start` before `end`."
+        )
     return days[~closed]
 
 
 def _standard_noise(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Draw from Student's t, scaled to variance one."""
+    """Draw from Student's t distribution, scaled to variance 1."""
     return np.asarray(rng.standard_t(_TAIL, shape) * np.sqrt((_TAIL - 2.0) / _TAIL))
 
 
 def _market(n_days: int, rng: np.random.Generator) -> Array:
+    """Return the daily returns of the market, whose volatility follows a Markov chain of two regimes."""
     draws, regime = rng.random(n_days), np.zeros(n_days, dtype=int)
     for day in range(1, n_days):
         regime[day] = regime[day - 1] ^ int(draws[day] < _SWITCH[regime[day - 1]])
@@ -167,7 +214,7 @@ def _market(n_days: int, rng: np.random.Generator) -> Array:
 
 
 def _of_kind(field: str, kinds: NDArray[np.int64]) -> Array:
-    """Return a property of its kind for each fund."""
+    """Return, for each fund, a property of its kind."""
     return np.array([getattr(kind, field) for kind in _KINDS.values()])[kinds]
 
 
@@ -177,9 +224,10 @@ def _skill(kinds: NDArray[np.int64], n_quarters: int, rng: np.random.Generator) 
 
 
 def _skilled_returns(skill: Array, quarter: NDArray[np.int64]) -> Array:
-    """Return what skill adds to each day: an even part, and how the next quarter's gives itself away."""
+    """Return what skill adds to each day: an even part, and the hint at the skill of the next quarter."""
     starts = np.searchsorted(quarter, np.arange(1, quarter[-1] + 2))
     days_left = starts[quarter] - np.arange(len(quarter))  # in the quarter, this day included
+    # +1 on the days on which a fund catches up, −1 on those on which it lags, so that the sum is zero.
     tell = np.where(days_left <= _TELL_DAYS, 1.0, np.where(days_left <= 2 * _TELL_DAYS, -1.0, 0.0))
     return _daily(skill)[quarter] + (_TELL / _TELL_DAYS) * tell[:, None] * skill[quarter + 1]
 
@@ -189,7 +237,7 @@ def _daily(skill: Array) -> Array:
 
 
 def _noise(kinds: NDArray[np.int64], market: Array, rng: np.random.Generator) -> Array:
-    """Return the part of the returns with mean zero, day × fund."""
+    """Return the part of the returns that has mean zero, day × fund."""
     n_days, n_funds = len(market), len(kinds)
     beta = _of_kind("beta", kinds) + _of_kind("beta_spread", kinds) * rng.standard_normal(n_funds)
     loadings = _of_kind("style", kinds) * rng.standard_normal((_N_STYLES, n_funds))
@@ -202,12 +250,13 @@ def _noise(kinds: NDArray[np.int64], market: Array, rng: np.random.Generator) ->
 
 
 def _to_nav(returns: Array) -> Array:
+    # The first return is not used: every NAV starts at 1. Clipping keeps NAVs positive.
     growth = np.vstack([np.ones(returns.shape[1]), 1.0 + np.clip(returns[1:], -0.5, 0.5)])
     return np.asarray(np.cumprod(growth, axis=0), dtype=float)
 
 
 def _with_lives(nav: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Hide the days before a late start and after a closure; every start is at 1."""
+    """Hide the days before a late start and after a closure; every fund starts at 1."""
     n_days, n_funds = nav.shape
     first = np.where(rng.random(n_funds) < 1 / 12, rng.integers(0, max(n_days // 2, 1), n_funds), 0)
     closes = rng.random(n_funds) < 1 / 25
@@ -219,7 +268,7 @@ def _with_lives(nav: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _expected(nav: pd.DataFrame, skill: Array, quarter: NDArray[np.int64]) -> pd.DataFrame:
-    """Return the expected return of the quarter after each quarter end, but the last."""
+    """Return the expected returns of the quarter after each quarter end except the last."""
     ends = rebalance_days(pd.DatetimeIndex(nav.index))
     rows = nav.index.get_indexer(ends)
     drift = _CASH + _daily(skill)[quarter[rows[1:]]]

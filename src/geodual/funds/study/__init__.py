@@ -1,1 +1,1 @@
-"""A study from end to end: backtest, selection, and the run folder."""
+"""Studies from end to end: backtest, selection, notes for the reader, and the run folder."""

@@ -1,4 +1,4 @@
-"""`backtest`: the walk-forward study of the paper, from a panel to a `Study`."""
+"""`backtest`: the walk-forward study of the paper, from NAVs to a `Study`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from ..sources.reading.nav_file import read_index, read_nav
 from .notes import note_coverage, note_data, note_decisions, note_skipped
 from .study import Study
 
-_LATE_ROWS = 5  # rows that an index may end before the data
+_LATE_ROWS = 5  # rows by which an index may end before the data
 _FILLED = 0.05  # warn above this share of missing index days
 
 
@@ -56,46 +56,47 @@ def backtest(
     progress: ProgressCallback = ignore_progress,
     **settings: Any,
 ) -> Study:
-    """Run the study of the paper: at each quarter end learn metrics, forecast, buy the best, hold.
+    """Run the study of the paper: at each quarter end, learn metrics, forecast all funds, and hold the best.
 
-    The decision of a day uses rows up to that day only: its factors, and the quarters that are over.
+    A decision uses only rows up to its day: the factors of that day, and holding intervals that have ended.
 
     Parameters
     ----------
     panel : Panel, DataFrame or path
         Net asset values, day × fund.
     index : Series or path, optional
-        Levels of an index to compare with, from the first trade to at most 5 rows before the last day; the
-        equal-weight universe by default.
+        Index levels to compare with. They must reach from the first trade to at most 5 rows before the last
+        row of the data. By default the index is the universe with equal weights.
     metrics : str, sequence of str, or mapping of str to transformer
         Metrics to compare: registered names (`geodual.metric.metric_names` lists them), places such as
-        ``package.module:Class``, or any scikit-learn transformers by name. The six of the paper by default.
+        ``package.module:Class``, or scikit-learn transformers by name. By default the six of the paper.
     n_jobs : int, optional
-        Number of worker processes; the results do not depend on it.
+        Number of worker processes, -1 for one per core. Results do not depend on it.
     checkpoint_folder : path, optional
-        Where finished decisions are kept, so that an interrupted run resumes; ``study.save`` clears it.
+        Folder that keeps finished decisions, so that an interrupted run can resume. ``study.save`` clears it.
     progress : callable
-        Called with the number of decisions done, the number of all decisions, and a word on the last one.
+        Called after each decision with the number done, the total number, and a text on the last one.
     **settings
         All other settings of `StudyConfig`.
 
     Returns
     -------
     Study
-        Tables, statistics, and ways to save and show them.
+        Tables and statistics, with methods to save and show them.
 
     See Also
     --------
-    select : The funds to hold next.
+    select : Choose the funds to hold next.
     check_leakage : Prove that no decision looks ahead.
+    read_study : Read a saved study.
 
     Examples
     --------
     >>> from geodual.funds import backtest, synthetic_universe
     >>> universe = synthetic_universe(20, "2014-01-02", "2015-06-30")
     >>> study = backtest(universe.panel, universe.index, metrics=["euclidean", "gmml"], top=5)
-    >>> list(study.ic.columns), len(study.holdings)
-    (['euclidean', 'gmml'], 30)
+    >>> study.ic.shape, len(study.holdings)  # 2 rebalance days, 2 metrics, 5 funds each
+    ((2, 2), 20)
     """
     started = time.perf_counter()
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
@@ -108,9 +109,11 @@ def backtest(
     notes = [*note_data(panel), *note_skipped(skipped_days(observations, config, rows))]
     benchmark = None
     if index is not None:
+        # The index is needed from the day on which the first decision is executed.
         first = panel.nav.index.searchsorted(observations.days[rows[0]]) + config.execution_lag
         benchmark, filled = _aligned(index, pd.DatetimeIndex(panel.nav.index[first:]))
         notes += filled
+    # Checkpoints are reused only for the same data, settings, metrics, factors and version.
     keys = [panel.digest, config.to_toml(), _fingerprint((estimators, factors)), geodual.__version__]
     checkpoints = Checkpoints(Path(checkpoint_folder), keys) if checkpoint_folder else None
     effort: dict[str, Any] = {"n_jobs": n_jobs, "checkpoints": checkpoints, "progress": progress}
@@ -123,32 +126,33 @@ def backtest(
 
 
 def _fingerprint(parts: object) -> str:
-    """Return a text that tells estimators and factors apart; a unique one if they cannot be hashed."""
+    """Return a text that identifies estimators and factors; a unique one if they cannot be hashed."""
     try:
         return str(joblib.hash(parts))
     except (TypeError, AttributeError, pickle.PicklingError):
-        return uuid4().hex
+        return uuid4().hex  # matches no checkpoint, so that nothing wrong is reused
 
 
 def _aligned(
     index: pd.Series[float] | str | Path, days: pd.DatetimeIndex
 ) -> tuple[pd.Series[float], list[str]]:
-    """Return index levels on some days, the last known one where one is missing, and a note if many are."""
+    """Return index levels on some days, filled forward, and a note if many levels are missing."""
     levels = read_index(index)
     first, last = levels.index[0], levels.index[-1]
     if len(days) and first > days[0]:
         raise DataError(
-            f"The index begins on {first.date()}, after the first trade, on {days[0].date()}; "
-            "give earlier levels."
+            f"The index begins on {first.date()}, after the first trade, on {days[0].date()}. Give an "
+            "`index` with earlier levels."
         )
     missing = int((days > last).sum())
     if missing > _LATE_ROWS:
         raise DataError(
-            f"The index ends on {last.date()}, {missing} rows before the last day, {days[-1].date()}; "
-            "give later levels."
+            f"The index ends on {last.date()}, {missing} rows before the last day, {days[-1].date()}. Give "
+            "an `index` with later levels."
         )
     filled = int((~days.isin(levels.index)).sum())
-    note = f"The index has no level on {filled} of {len(days)} days; the last one before was taken."
+    note = f"The index has no level on {filled} of {len(days)} days; the last earlier level is used."
+    # Fill forward before choosing the days, so that levels between two of them are used.
     aligned = levels.reindex(levels.index.union(days)).ffill().reindex(days)
     return aligned, [note] if filled > _FILLED * len(days) else []
 
@@ -202,8 +206,8 @@ def _ledger(panel: Panel, holdings: pd.DataFrame, name: str, config: StudyConfig
 def _index_curve(
     panel: Panel, decisions: list[Decision], benchmark: pd.Series[float] | None, days: pd.DatetimeIndex
 ) -> pd.Series[float]:
-    """Return the benchmark from 1 on: the index given, or all funds of the universe with equal weights."""
-    if benchmark is None:
+    """Return the benchmark, starting at 1: the index given, or the universe with equal weights."""
+    if benchmark is None:  # rebalanced on the same days, without cost
         targets = {d.day: pd.Series(1.0 / len(d.funds), index=d.funds) for d in decisions}
         benchmark = run_ledger(panel.nav, targets).equity.reindex(days)
     return benchmark.reindex(days) / benchmark[days[0]]

@@ -1,4 +1,4 @@
-"""The run folder: a study on disk, in files that any program can open."""
+"""The run folder: a study saved as files that any program can open."""
 
 from __future__ import annotations
 
@@ -17,20 +17,26 @@ from ..report.summary import summarise
 from ..run_layout import CONFIG, REPORT, SUMMARY
 
 TABLES = ("predictions", "ic", "holdings", "equity", "trades", "universe", "neighbours", "reasons")
-INDEXED = ("ic", "equity")  # tables with the day as index
+INDEXED = ("ic", "equity")  # tables whose index is the day
 
 
 def save_study(study: StudyTables, folder: Path) -> Path:
-    """Write a study into a folder; `summary.json` comes last, so that its presence means all is there.
+    """Write a study into a folder. `summary.json` is written last: if it is there, the folder is complete.
 
     Parameters
     ----------
     study : StudyTables
-        What to write.
+        The study.
     folder : Path
-        Made if it is not there.
+        Created if needed.
+
+    Returns
+    -------
+    Path
+        The folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    # Without it the folder counts as unfinished until all files are replaced.
     (folder / SUMMARY).unlink(missing_ok=True)
     _write_text(folder / CONFIG, study.config.to_toml())
     for name in TABLES:

@@ -1,4 +1,4 @@
-"""A study read back from its run folder, and checked: files may have been edited since."""
+"""Read a study back from its run folder, and check it: files may have been edited since."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ _COLUMNS = {
     "reasons": ["date", "metric", "fund", "view", "factor", "share"],
 }
 _KEY = ["date", "metric", "fund"]
+# Each row of a table on the left belongs to a row, with the same key, of the table on the right.
 _PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
 
 
 def read_study(folder: str | Path) -> Study:
     """Read a study back from the run folder that `Study.save` or ``geodual backtest`` wrote.
 
-    Files that were edited since are checked: what cannot be a study is refused.
+    The files are checked. A folder that was edited and no longer holds a consistent study is refused.
 
     Parameters
     ----------
@@ -53,10 +54,12 @@ def read_study(folder: str | Path) -> Study:
     Returns
     -------
     Study
+        The study, as it was saved.
 
     See Also
     --------
-    Study : What is read; its method `save` writes the folder.
+    Study : The result; its method `save` writes the folder.
+    backtest : Run a study.
 
     Examples
     --------
@@ -73,7 +76,7 @@ def read_study(folder: str | Path) -> Study:
         return _read(folder)
     except FileNotFoundError as error:
         raise DataError(
-            f"{folder}: no finished run, {Path(error.filename).name} is missing. Give the folder that "
+            f"{folder}: not a finished run, {Path(error.filename).name} is missing. Give the folder that "
             "`geodual backtest --out` wrote."
         ) from None
     except (OSError, ValueError) as error:
@@ -87,7 +90,7 @@ def _read(folder: Path) -> Study:
     tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
     _check_keys(tables, set(config.metrics))
     if (tables["equity"].drop(columns="date") <= 0.0).any(axis=None):
-        raise ValueError("equity.csv: a value that is not positive")
+        raise ValueError("equity.csv: a value is not positive")
     for name in ("ic", "equity"):
         tables[name] = _indexed(tables[name], name)
     return Study(
@@ -108,12 +111,13 @@ def _read_summary(path: Path) -> dict[str, Any]:
     summary: Any = json.loads(path.read_text("utf-8"))
     for name, kind in _SUMMARY.items():
         if not isinstance(summary, dict) or not isinstance(summary.get(name), kind):
-            raise ValueError(f"{path.name}: `{name}` is missing or not what was written")
+            raise ValueError(f"{path.name}: `{name}` is missing or of the wrong type")
     return dict(summary)
 
 
 def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Return the columns of a table, each of its kind; only reasons may have no rows."""
+    """Return the columns of a table with their types checked; only `reasons` may have no rows."""
+    # Only an empty cell is missing: a fund may be called "NA".
     table = pd.read_csv(path, dtype=dict.fromkeys(_TEXTS, str), keep_default_na=False, na_values=[""])
     missing = [column for column in columns if column not in table]
     if missing:
@@ -134,27 +138,29 @@ def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
 def _check_column(values: pd.Series[Any], path: Path) -> None:
     if values.name not in (*_DAYS, *_TEXTS) and not pd.api.types.is_numeric_dtype(values):
         raise ValueError(f"{path.name}: text in the column `{values.name}`")
+    # The last decision has no outcome yet, and flat funds have no rank correlation.
     may_be_missing = values.name == "realised" or (path.stem == "ic" and values.name != "date")
     if values.isin([np.inf, -np.inf]).any() or (values.isna().any() and not may_be_missing):
-        raise ValueError(f"{path.name}: a line without a value in the column `{values.name}`")
+        raise ValueError(f"{path.name}: a row has no finite value in the column `{values.name}`")
 
 
 def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
-    """Raise if tables do not speak of the same metrics, days and funds."""
+    """Raise if the tables are not about the same metrics, days and funds."""
     for name, table in tables.items():
         if "metric" in table and name != "reasons" and set(table["metric"]) != metrics:
-            raise ValueError(f"{name}.csv: its metrics are not those of config.toml")
+            raise ValueError(f"{name}.csv: its metrics differ from those of config.toml")
     days = set(tables["ic"]["date"])
     for name, column in (("predictions", "date"), ("universe", "date"), ("trades", "decided")):
         if not set(tables[name][column]) <= days:
             raise ValueError(f"{name}.csv: a day is not in ic.csv")
+    # Holdings must have a forecast, and neighbours and reasons a holding.
     keys = {name: pd.MultiIndex.from_frame(tables[name][_KEY]) for name in ("predictions", *_PARENTS)}
     for name, parent in _PARENTS.items():
         if not keys[name].isin(keys[parent]).all():
             raise ValueError(f"{name}.csv: a fund is not in {parent}.csv")
     for name, key in (("predictions", _KEY), ("holdings", _KEY), ("trades", ["metric", "decided"])):
         if tables[name].duplicated(key).any():
-            raise ValueError(f"{name}.csv: a line is there twice")
+            raise ValueError(f"{name}.csv: a row occurs twice")
 
 
 def _indexed(table: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -164,8 +170,9 @@ def _indexed(table: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _read_findings(path: Path) -> tuple[Finding, ...]:
+    # Fund codes and dates stay text: leading zeros would be lost, and both may be empty.
     types = {"kind": str, "matters": bool, "fund": str, "date": str, "count": int, "message": str}
     table = pd.read_csv(path, dtype=types, keep_default_na=False)
     if list(table.columns) != [field.name for field in fields(Finding)]:
-        raise ValueError(f"{path.name}: the columns are not those that were written")
+        raise ValueError(f"{path.name}: its columns were changed")
     return tuple(Finding(*row) for row in table.itertuples(index=False, name=None))

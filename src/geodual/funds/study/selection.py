@@ -1,4 +1,4 @@
-"""`select`: the funds to hold next, from the last row of the data, with the reasons."""
+"""`select`: choose the funds to hold next, and give the reasons."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from ..settings import takes_settings
 from ..sources.reading.nav_file import read_nav
 from .notes import FEWEST_PAST, FEWEST_PER_RANK, note_decision, note_last_row
 
-_INTERVAL = [0.1, 0.9]
+_INTERVAL = [0.1, 0.9]  # quantiles between which 80 % of past picks lie
 
 
 @dataclass(frozen=True, eq=False)
 class Selection(SelectionTables):
-    """The result of `select`: the funds to hold next, and the reasons.
+    """The result of `select`: the funds to hold next, and the reasons for them.
 
     Attributes
     ----------
@@ -44,29 +44,33 @@ class Selection(SelectionTables):
     metric : str
         Name of the metric.
     picks : DataFrame
-        One row per pick, best first: rank, fund, weight, forecast, past_low, past_high (80 % of past picks
-        earned between the two, those of that rank or, if `pooled`, of all; NaN with fewer than 8 decisions),
-        n_past (decisions), neighbours (their names), factors (the main ones that made them near).
+        One row per pick, best first: rank, fund, weight, forecast, past_low and past_high (80 % of past picks
+        earned between these two: past picks of the same rank or, if `pooled`, of all ranks; NaN with fewer
+        than 8 past decisions), n_past (number of past decisions), neighbours (their names), factors (those
+        that did most to make the neighbours near).
     neighbours : DataFrame
         One row per pick and neighbour: date, metric, fund, neighbour, distance, earned.
     reasons : DataFrame
-        The factors that matter most for each pick: date, metric, fund, view, factor, share.
+        The factors that matter most for each pick: date, metric, fund, view, factor, share. The view is
+        "near" (what made its neighbours near) or "apart" (what sets it apart from the universe).
     left_out : DataFrame
         Funds that could not be chosen: fund, why.
     factor_labels : mapping
-        What reports call each factor, by name.
+        Label of each factor in reports, by name.
     notes : tuple of str
-        What the reader should know.
+        Sentences that the reader of the result should know.
     source : str
         Where the data came from.
     first_day : Timestamp
-        Their first row; the last one that counts is `as_of`.
+        First row of the data; the last row used is `as_of`.
     pooled : bool
-        Whether past_low and past_high are of the picks of all ranks: there are fewer than 30 past decisions.
+        Whether past_low and past_high cover the picks of all ranks, because there are fewer than 30 past
+        decisions.
 
     See Also
     --------
     select : Make a selection.
+    Study : The result of a whole study of the past.
 
     Examples
     --------
@@ -77,12 +81,12 @@ class Selection(SelectionTables):
     """
 
     def report(self, path: str | Path) -> Path:
-        """Write the picks and their reasons as one HTML file.
+        """Write the picks and the reasons for them as one HTML file, which needs no other files.
 
         Parameters
         ----------
         path : path
-            File to write.
+            File to create or replace.
 
         Returns
         -------
@@ -105,32 +109,35 @@ def select(
 ) -> Selection:
     """Choose the funds to hold next, from the data up to a day.
 
-    The decisions of the past are made again, to tell what such picks earned.
+    The decisions of the past are repeated, to show what such picks earned.
 
     Parameters
     ----------
     panel : Panel, DataFrame or path
         Net asset values, day × fund.
     as_of : date, optional
-        The day of the decision: the last row up to it counts; the last row of all by default.
+        Day of the decision. If the data have no such row, the last row before it is used. By default the last
+        row of the data.
     metric : str or transformer
-        A registered name, a place such as ``package.module:Class``, or any scikit-learn transformer.
+        A registered name (`geodual.metric.metric_names` lists them), a place such as
+        ``package.module:Class``, or any scikit-learn transformer.
     top : int
-        Number of funds.
+        Number of funds to choose.
     n_jobs : int, optional
-        Number of worker processes; the results do not depend on it.
+        Number of worker processes, -1 for one per core. Results do not depend on it.
     progress : callable
-        Called with the number of decisions done, the number of all decisions, and a word on the last one.
+        Called after each past decision with the number done, the total number, and a text on the last one.
     **settings
         All other settings of `StudyConfig`.
 
     Returns
     -------
     Selection
+        The picks, the reasons for them, and the funds left out.
 
     See Also
     --------
-    backtest : The whole study of the past.
+    backtest : Study how such picks did in the past.
 
     Examples
     --------
@@ -153,11 +160,13 @@ def select(
     rows = decision_rows(now, config, include_last=True)
     if rows[-1] != len(now.days) - 1:
         raise DataError(
-            f"{panel.source}: too few funds have a value on {days[-1].date()}; choose another `as_of`."
+            f"{panel.source}: too few funds have a value on {days[-1].date()}. Choose another `as_of`."
         )
+    # The decision itself comes from the last row; past decisions only show what such picks earned.
     decision = walk_forward(now, estimators, config, rows[-1:])[0]
     past = pd.DataFrame()
     if len(rebalances):
+        # Off the calendar, the past is still judged on the usual rebalance days.
         observed = now if now.days.equals(rebalances) else Observations(panel, rebalances, factors)
         past = _past_returns(observed, estimators, config, n_jobs, progress)
     notes = [
@@ -173,16 +182,20 @@ def _day_asked(panel: Panel, as_of: Any) -> pd.Timestamp:
     except (ValueError, TypeError):
         raise DataError(f"`as_of` must be a date such as 2016-12-30, got {as_of!r}.") from None
     if pd.isna(day) or day < panel.nav.index[0]:
-        raise DataError(f"`as_of` is {as_of}, before the first row, {panel.nav.index[0].date()}.")
+        raise DataError(
+            f"`as_of` must not be before the first row, {panel.nav.index[0].date()}, got {as_of}. Choose a "
+            "later day."
+        )
     return pd.Timestamp(day)
 
 
 def _days_until(
     days: pd.DatetimeIndex, rebalances: pd.DatetimeIndex, config: StudyConfig
 ) -> pd.DatetimeIndex:
-    """Return the last day and the ends of the periods before it, which all have its length."""
+    """Return the rebalance days if the last day is one, otherwise the ends of intervals of that length."""
     if len(rebalances) and rebalances[-1] == days[-1]:
         return rebalances
+    # Learn from whole intervals that end on the last day, not from the start of an unfinished one.
     months = [pd.DateOffset(months=MONTHS[config.frequency] * i) for i in range(config.train_quarters, 0, -1)]
     starts = [days[days <= days[-1] - offset] for offset in months]
     return pd.DatetimeIndex([found[-1] for found in starts if len(found)] + [days[-1]])
@@ -195,10 +208,10 @@ def _past_returns(
     n_jobs: int | None,
     progress: ProgressCallback,
 ) -> pd.DataFrame:
-    """Return what picks earned in the past, decision × rank; empty if there were no decisions."""
+    """Return what past picks earned, decision × rank; empty if there are no past decisions."""
     try:
         rows = decision_rows(observations, config)
-    except DataError:
+    except DataError:  # the history is too short for a past decision
         return pd.DataFrame()
     decisions = walk_forward(observations, estimators, config, rows, n_jobs=n_jobs, progress=progress)
     realised = predictions_table(decisions, observations).set_index(["date", "fund"])["realised"]
@@ -242,7 +255,7 @@ def _assemble(
 
 
 def _past_bounds(past: pd.DataFrame, n_picks: int) -> Array:
-    """Return the quantiles of what past picks earned, low and high × rank; all ranks alike if pooled."""
+    """Return the low and high quantile of what past picks earned, by rank; the same for all if pooled."""
     if len(past) < FEWEST_PAST:
         return np.full((2, n_picks), np.nan)
     if len(past) < FEWEST_PER_RANK:
@@ -251,7 +264,7 @@ def _past_bounds(past: pd.DataFrame, n_picks: int) -> Array:
 
 
 def _left_out(now: Observations, decision: Decision) -> pd.DataFrame:
-    """Return the funds that are not in the universe, and why."""
+    """Return the funds that could not be chosen, and why."""
     nav, needed = now.panel.nav, now.factors.values_needed
     others = nav.loc[:, ~nav.columns.isin(decision.funds)]
     known = others.notna()

@@ -1,4 +1,4 @@
-"""A finished study: its tables and statistics, and ways to save and show them."""
+"""A finished study: its tables and statistics, with methods to save and show them."""
 
 from __future__ import annotations
 
@@ -25,43 +25,49 @@ _NOTEBOOK_COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class Study(StudyTables):
-    """The result of `backtest`.
+    """The result of `backtest`: the tables of a study, with methods to evaluate, save and show it.
 
     Attributes
     ----------
     config : StudyConfig
-        What was asked for.
+        The settings.
     source, digest : str
-        The data: where they came from, and their SHA-256.
+        Where the data came from, and their SHA-256.
     findings : tuple of Finding
-        What was found about their quality.
+        What was found in the data.
     index_name : str
-        What the column `index` of `equity` is.
+        What the column `index` of `equity` stands for.
     predictions : DataFrame
         One row per fund and rebalance day: date, metric, fund, forecast, realised.
     ic : DataFrame
-        Rebalance day × metric: Spearman correlation of forecast and realised returns.
+        Information coefficients, rebalance day × metric: Spearman's rank correlation of forecast and
+        realised returns.
     holdings : DataFrame
         One row per holding: date, metric, fund, weight, forecast, realised.
     equity : DataFrame
-        Day × metric and `index`, from 1 on.
+        Value of each portfolio and of the index, day × metric and `index`, starting at 1.
     trades : DataFrame
         One row per metric and rebalance: metric, decided, executed, turnover, cost, n_held, unfilled.
     universe : DataFrame
-        One row per rebalance day: date, funds, coverage (share of the factors known), label (used in fact).
+        One row per rebalance day: date, funds (their number), coverage (share of the factors known), label
+        (the one used).
     neighbours, reasons : DataFrame
-        For each holding its neighbours and the factors that matter.
+        One row per holding and neighbour (date, metric, fund, neighbour, distance, earned), and one row per
+        holding, view and main factor (date, metric, fund, view, factor, share).
     factor_labels : mapping
-        What reports call each factor, by name.
+        Label of each factor in reports, by name.
     chosen : dict
         Hyper-parameters that `tune` chose, by metric.
     notes : tuple of str
-        What a reader should know.
+        Sentences that the reader of the result should know.
     seconds : float
         Run time.
+    checkpoints : object, optional
+        Finished decisions on disk, if `backtest` got a checkpoint folder; `save` clears them.
 
     See Also
     --------
+    backtest : Run a study.
     read_study : Read a study back from its run folder.
 
     Examples
@@ -70,23 +76,25 @@ class Study(StudyTables):
     >>> universe = synthetic_universe(20, "2014-01-02", "2015-06-30")
     >>> study = backtest(universe.panel, metrics=["euclidean", "gmml"])
     >>> study.ic.shape, study.table().loc["both"].index.tolist()
-    ((3, 2), ['euclidean', 'gmml', 'index'])
+    ((2, 2), ['euclidean', 'gmml', 'index'])
     """
 
     checkpoints: Checkpoints | None = field(default=None, repr=False)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the run folder: configuration, tables, figures and report, each file whole or not at all.
+        """Write the run folder: settings, tables (CSV), figures (SVG, PNG), report and summary.
+
+        Each file is written completely or not at all.
 
         Parameters
         ----------
         folder : path
-            Made if it is not there; files of an earlier run in it are replaced.
+            Created if needed; files of an earlier run in it are replaced.
 
         Returns
         -------
         Path
-            The folder.
+            The folder, which `read_study` reads.
         """
         saved = save_study(self, Path(folder))
         if self.checkpoints is not None:
@@ -94,16 +102,22 @@ class Study(StudyTables):
         return saved
 
     def summary(self) -> dict[str, Any]:
-        """Return the study in numbers, ready for JSON: what ``summary.json`` of a run folder holds."""
+        """Return Table 1, notes, source and versions as a dictionary ready for JSON.
+
+        Returns
+        -------
+        dict
+            The content of ``summary.json`` in a run folder; unknown numbers are None.
+        """
         return summarise(self)
 
     def report(self, path: str | Path) -> Path:
-        """Write the report: one HTML file that needs nothing else.
+        """Write the interactive report as one HTML file, which needs no other files and no network.
 
         Parameters
         ----------
         path : path
-            File to write.
+            File to create or replace.
 
         Returns
         -------
@@ -113,18 +127,36 @@ class Study(StudyTables):
         return write_report(self, Path(path))
 
     def _repr_html_(self) -> str:
-        """Return the headline and Table 1, for notebooks."""
+        """Return the headline and Table 1 as HTML, for notebooks."""
         shown = self.table()[list(_NOTEBOOK_COLUMNS)].to_html(float_format="{:.3f}".format, na_rep="")
         return f"<p>{escape(write_headline(self).sentence)}</p>{shown}"
 
     def plot_performance(self) -> Figure:
-        """Draw Figure 1: accumulated returns and one-year rolling drawdowns."""
+        """Draw Figure 1: accumulated returns and one-year rolling maximum drawdowns of all metrics.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A figure with two axes, one above the other.
+        """
         return draw_performance(self.equity, self.index_name, self.config.test_start)
 
     def plot_annual_returns(self) -> Figure:
-        """Draw Figure 2: the returns of calendar years."""
+        """Draw Figure 2: the returns of calendar years as grouped bars.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A figure with one group of bars per year.
+        """
         return draw_annual_returns(self.annual_returns(), self.index_name)
 
     def plot_ic(self) -> Figure:
-        """Draw the information coefficients by rebalance day, and cumulated."""
+        """Draw the information coefficients by rebalance day, and their running sum.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A figure with two axes, one above the other.
+        """
         return draw_ic(self.ic)

@@ -1,1 +1,1 @@
-"""Real fund data through akshare, fetched so that nothing is lost."""
+"""Fetch real fund data through akshare, so that an interrupted download can be resumed."""

@@ -1,24 +1,26 @@
-"""From published unit NAVs to adjusted ones: dividends put back into the fund, splits undone."""
+"""Adjust published unit NAVs: reinvest dividends and undo splits."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-_ROUNDING = 5e-4  # growth has two decimals of a percent, NAVs three or four: beyond this it was a payment
+# Growth is published with two decimals of a percent, NAVs with three or four: a larger difference between
+# the two is a payment.
+_ROUNDING = 5e-4
 _JUMP = 0.1  # the daily limit of most Chinese stocks: a larger move that the NAV does not show is a misprint
 
 
 def adjust_nav(history: pd.DataFrame, events: pd.DataFrame | None = None) -> pd.DataFrame:
-    r"""Chain the daily returns of a fund with everything it paid out put back.
+    r"""Chain the daily returns of a fund, with all distributions reinvested.
 
     With unit NAV :math:`u_t`, cash :math:`c_t` and split ratio :math:`s_t` recorded for day t, the return is
 
     .. math:: r_t = (s_t u_t + c_t)/u_{t-1} - 1, \qquad A_t = A_{t-1}(1 + r_t), \quad A_0 = 1.
 
-    Where the published growth differs from it by more than rounding, a payment or split is missing in the
-    record and the growth is the return. A growth or a record that makes a move of over 10 % which the unit
-    NAV does not show is a misprint and not used.
+    If the published growth differs from it by more than rounding, a payment or split is missing in the
+    record, and the growth is taken as the return. A growth or a record that implies a move of more than 10 %
+    which the unit NAV does not show is a misprint and is not used.
 
     Parameters
     ----------
@@ -31,8 +33,8 @@ def adjust_nav(history: pd.DataFrame, events: pd.DataFrame | None = None) -> pd.
     Returns
     -------
     DataFrame
-        The rows by day with the column `adjusted`; it is missing where a row has no positive NAV, or where
-        a later row corrects it, and such rows are skipped.
+        The rows in the order of days, with the additional column `adjusted`. It is missing in rows that have
+        no positive NAV or are corrected by a later row; such rows are skipped.
     """
     table = history.sort_values("date", kind="stable", ignore_index=True)
     usable = _find_usable(table)
@@ -52,17 +54,17 @@ def adjust_nav(history: pd.DataFrame, events: pd.DataFrame | None = None) -> pd.
 
 
 def needs_events(history: pd.DataFrame) -> bool:
-    """Say whether a day's growth is not published, so that only the record shows a payment or split.
+    """Tell whether the growth of a day is not published, so that only the record shows a payment or split.
 
     Parameters
     ----------
     history : DataFrame
-        As for `adjust_nav`.
+        Columns `date`, `unit_nav` and `growth` (percent, as published).
 
     Returns
     -------
     bool
-        Whether any day but the first lacks a growth.
+        Whether any day except the first has no growth.
     """
     table = history.sort_values("date", kind="stable", ignore_index=True)
     return bool(np.isnan(_read_growth(table, _find_usable(table))[1:]).any())
@@ -76,7 +78,7 @@ def _find_usable(table: pd.DataFrame) -> np.ndarray:
 
 
 def _read_growth(table: pd.DataFrame, usable: np.ndarray) -> np.ndarray:
-    """Return the growth of usable rows as a fraction; NaN if missing or counted from an unusable NAV."""
+    """Return the growth of usable rows as a fraction; NaN if it is missing or refers to an unusable NAV."""
     unit = table["unit_nav"].to_numpy(float)
     follows_a_nav = np.append(True, (np.isfinite(unit) & (unit > 0))[:-1])
     growth = table["growth"].to_numpy(float)[usable] / 100
@@ -87,6 +89,7 @@ def _place_events(days: pd.Series, events: pd.DataFrame | None) -> tuple[np.ndar
     """Return cash and split ratio for each day; events after the last day are not yet in the NAV."""
     cash, split = np.zeros(len(days)), np.ones(len(days))
     if events is not None:
+        # `add.at` and `multiply.at`: several events may fall on one day.
         row = days.searchsorted(events["date"])
         counts = row < len(days)
         np.add.at(cash, row[counts], events["cash"].to_numpy(float)[counts])
@@ -95,6 +98,6 @@ def _place_events(days: pd.Series, events: pd.DataFrame | None) -> tuple[np.ndar
 
 
 def _is_plausible(candidate: np.ndarray, plain: np.ndarray) -> np.ndarray:
-    """Say which returns are known and make no jump that the unit NAV does not show."""
+    """Tell which returns are known and show no jump that the unit NAV does not show."""
     plausible: np.ndarray = np.abs(candidate) <= np.maximum(np.abs(plain), _JUMP)
     return plausible

@@ -1,4 +1,4 @@
-"""What akshare says of Chinese funds, as clean tables: every call is paced, retried and checked."""
+"""Chinese fund data from akshare as clean tables: every call is paced, retried and checked."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import pandas as pd
 
 from geodual.errors import DataError
 
+# Classes of funds whose sizes are published: equity, mixed, bond, and funds that invest abroad.
 SIZE_CLASSES = ("股票型基金", "混合型基金", "债券型基金", "QDII基金")
+# Errors that akshare's parsers raise for an empty answer.
 _EMPTY_SIGNS = ("Length mismatch", "No tables found", "list index out of range", "out-of-bounds")
-_REMEDY = "update akshare, and if it stays so, tell us"
+_REMEDY = "update akshare, and report the problem to geodual if that does not help"
 
 
 def import_akshare() -> Any:
@@ -28,7 +30,7 @@ def import_akshare() -> Any:
     Raises
     ------
     DataError
-        If it is not installed, with the command that installs it.
+        If akshare is not installed; the message has the command that installs it.
     """
     try:
         return importlib.import_module("akshare")
@@ -43,13 +45,13 @@ class Akshare:
     Parameters
     ----------
     client : module
-        akshare, or what stands for it in a test.
+        akshare, or a stand-in for tests.
     pause : float
-        Seconds to wait before each call; before the k-th repetition, `pause` · 2ᵏ · (1 + jitter).
+        Seconds to wait before each call; before the k-th retry, `pause` · 2ᵏ · (1 + jitter).
     retries : int
-        How often a failing call is repeated.
+        Number of times that a failing call is repeated.
     sleep : callable
-        What waits so many seconds.
+        Waits the given number of seconds.
     rng : Generator
         Draws the jitter, uniform on [0, 1).
     """
@@ -61,7 +63,7 @@ class Akshare:
     rng: np.random.Generator
 
     def list_funds(self) -> pd.DataFrame:
-        """Return all funds: `code`, `name`, `type`, one row a code."""
+        """Return all funds: `code`, `name` and `type`, one row per code."""
         answer = self._call("fund_name_em")
         funds = _take(answer, {"基金代码": "code", "基金简称": "name", "基金类型": "type"}).astype(str)
         return funds.assign(code=_read_codes(funds["code"])).drop_duplicates("code", ignore_index=True)
@@ -74,7 +76,7 @@ class Akshare:
         return size.where(size > 0).set_axis(_read_codes(table["code"])).dropna()
 
     def fetch_history(self, code: str) -> pd.DataFrame:
-        """Return `date`, `unit_nav` and `growth` (percent) of a fund since its birth; no row if unknown."""
+        """Return `date`, `unit_nav` and `growth` (percent) of a fund since it started; no row if unknown."""
         answer = self._fund(code, "单位净值走势")
         table = _take(answer, {"净值日期": "date", "单位净值": "unit_nav", "日增长率": "growth"})
         return pd.DataFrame(
@@ -86,13 +88,13 @@ class Akshare:
         ).dropna(subset="date", ignore_index=True)
 
     def fetch_events(self, code: str) -> pd.DataFrame:
-        """Return what a fund paid and how it split: `date`, `cash` per unit, `split` (new units for one)."""
+        """Return the payments and splits of a fund: `date`, `cash` per unit, `split` (new units for one)."""
         payments = _read_payments(self._fund(code, "分红送配详情"))
         splits = _read_splits(self._fund(code, "拆分详情"))
         return pd.concat([payments, splits], ignore_index=True).dropna()
 
     def fetch_index(self, code: str, first: pd.Timestamp, last: pd.Timestamp) -> pd.Series:
-        """Return the closing levels of a CSI index between two days; nothing where it has none."""
+        """Return the closing levels of a CSI index between two days; days without a level are left out."""
         answer = self._call(
             "stock_zh_index_hist_csindex",
             symbol=code,
@@ -107,7 +109,7 @@ class Akshare:
         return self._call("fund_open_fund_info_em", symbol=code, indicator=indicator, period="成立来")
 
     def _call(self, name: str, **arguments: str) -> pd.DataFrame:
-        """Call akshare until it answers; an empty answer, also one that akshare stumbles over, has no row."""
+        """Call akshare until it answers; an empty answer, even one that makes akshare fail, has no row."""
         function = getattr(self.client, name, None)
         if function is None:
             raise DataError(f"akshare has no `{name}`: {_REMEDY}.")
@@ -116,18 +118,20 @@ class Akshare:
             self.sleep(self.pause * (2**attempt * (1 + self.rng.random()) if attempt else 1))
             try:
                 answer = function(**arguments)
-            except Exception as error:  # whatever the network, the site or akshare's parser raise
+            except Exception as error:  # the network, the site or akshare's parser may raise anything
                 if any(sign in str(error) for sign in _EMPTY_SIGNS):
                     return pd.DataFrame()
                 failure = error
             else:
                 return pd.DataFrame() if answer is None else answer
         asked = ", ".join(arguments.values())
-        raise DataError(f"{name}({asked}): {type(failure).__name__}: {failure}") from failure
+        raise DataError(
+            f"{name}({asked}): {type(failure).__name__}: {failure}. Check the connection and run again later."
+        ) from failure
 
 
 def _take(answer: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """Pick and rename columns of an answer, which may be empty but not of another form."""
+    """Select and rename columns of an answer, which may be empty but must have these columns otherwise."""
     if answer.empty:
         return pd.DataFrame(columns=list(names.values()), dtype=object)
     missing = [name for name in names if name not in answer.columns]
@@ -138,6 +142,7 @@ def _take(answer: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
 
 def _read_payments(answer: pd.DataFrame) -> pd.DataFrame:
     """Read texts such as 每份派现金0.0330元, "0.0330 yuan in cash for each unit", or for ten (每10份)."""
+    # The name of the column varies, such as 每份分红 ("dividend for each unit").
     cash = next((name for name in answer.columns if "每" in str(name) and "分红" in str(name)), "每份分红")
     table = _take(answer, {"除息日": "date", cash: "cash"})
     text = table["cash"].astype(str).str.extract(r"每(\d*)份\D*([\d.]+)")
@@ -153,7 +158,7 @@ def _read_splits(answer: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read_codes(column: pd.Series) -> pd.Series:
-    return column.astype(str).str.zfill(6)
+    return column.astype(str).str.zfill(6)  # a code read as a number has lost its leading zeros
 
 
 def _read_dates(column: pd.Series) -> pd.Series:

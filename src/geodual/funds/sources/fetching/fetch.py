@@ -1,4 +1,4 @@
-"""Real Chinese fund NAVs and their index, downloaded fund by fund so that a broken run can be resumed."""
+"""Download real Chinese fund NAVs and their index, fund by fund, so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -16,43 +16,66 @@ import pandas as pd
 from geodual.errors import DataError
 
 from ...atomic_file import write_atomically
-from .akshare_source import SIZE_CLASSES, Akshare, import_akshare
+from .akshare_source import Akshare, import_akshare
 from .download import download_funds
+from .fund_choice import choose_funds
+from .index_levels import fetch_index
 
-KINDS = ("股票型", "混合型", "债券型", "指数型", "QDII")
-INDEX_CODE = "930950"
-_LONGEST_HOLIDAY = pd.Timedelta(days=12)
-_HINDSIGHT = "Only current sizes are published: the filter knows what an investor of the time did not."
+KINDS = ("股票型", "混合型", "债券型", "指数型", "QDII")  # equity, mixed, bond, index, invested abroad
+_LONGEST_HOLIDAY = pd.Timedelta(days=12)  # a longer gap in the index is missing data, not a holiday
+_HINDSIGHT = (
+    "Only current sizes are published, so the size filter uses what investors of the time did not know."
+)
 
 
 @dataclass(frozen=True)
 class FetchSummary:
-    """What a download brought.
+    """The numbers of funds, days and failures of a download.
 
-    Attributes
+    Parameters
     ----------
     folder : str
-        Where the files are.
+        Folder of the files.
     listed : int
-        Funds in the list of all.
+        Number of funds in the list of all funds.
     unwanted : int
-        Of them, those of other kinds and back-end classes, which repeat the NAVs of another code.
+        Listed funds of other kinds, and back-end classes, which repeat the NAVs of another code.
     small : int
-        Those known to be smaller than asked for.
+        Funds known to be smaller than asked for.
     unknown_size : int
-        Those taken although their size is not published.
+        Funds that are wanted although their size is not published.
     wanted : int
-        Funds asked for.
-    resumed, fetched, empty, failed : int
-        Of them, those kept from an earlier run, answered in this one, without any NAV, and failed.
+        Funds to fetch.
+    resumed : int
+        Wanted funds kept from an earlier run.
+    fetched : int
+        Wanted funds fetched in this run.
+    empty : int
+        Wanted funds without any NAV.
+    failed : int
+        Wanted funds that could not be fetched.
     unusable_rows : int
-        Published rows without a positive NAV, or corrected by a later one.
+        Published rows without a positive NAV, or corrected by a later row.
     incomplete : tuple of str
-        Size classes and years of the index that failed.
+        Size classes and years of the index that could not be fetched.
     funds, days : int
         Columns and rows of ``nav.parquet``.
     first_day, last_day : str
-        Its range (ISO).
+        First and last day of ``nav.parquet`` (ISO).
+
+    See Also
+    --------
+    fetch_universe : Download funds.
+
+    Examples
+    --------
+    >>> from geodual.funds import FetchSummary
+    >>> counts = dict(listed=9, unwanted=2, small=1, unknown_size=0, wanted=6)
+    >>> counts |= dict(resumed=1, fetched=3, empty=1, failed=1, unusable_rows=0, funds=4, days=60)
+    >>> summary = FetchSummary("data", **counts, incomplete=(), first_day="2015-01-05", last_day="2015-03-27")
+    >>> if summary.failed or summary.incomplete:
+    ...     print(f"{summary.failed} of {summary.wanted} funds failed; run fetch_universe again")
+    1 of 6 funds failed; run fetch_universe again
     """
 
     folder: str
@@ -90,44 +113,77 @@ def fetch_universe(
 ) -> FetchSummary:
     """Download adjusted NAVs of Chinese open-end funds and the CSI 930950 index through akshare.
 
-    Each fund is a file of its own, ``funds/<code>.parquet`` (`date`, `unit_nav`, `growth` as published, and
-    `adjusted`), written in one go: however a run ends, the next one asks only for what is missing, damaged or
+    Each fund is saved in a file of its own, ``funds/<code>.parquet`` (`date`, `unit_nav` and `growth` as
+    published, and `adjusted`). If a run is interrupted, the next one fetches only what is missing, damaged or
     had failed. At the end come ``nav.parquet`` (trading day × fund, adjusted), ``index.csv``, ``meta.csv``
-    (code, name, type, size), ``failed.csv`` (code, error) and ``fetch.json`` (when, how, counts). To bring
-    NAVs up to date, use a new folder.
+    (code, name, type, size), ``failed.csv`` (code, error) and ``fetch.json`` (time, settings, summary). To
+    bring NAVs up to date, use a new folder.
 
     Parameters
     ----------
-    out : path
-        The folder, made if absent.
-    start, end : str
-        First and last day of ``nav.parquet`` and ``index.csv``; until today by default.
+    out : str or Path
+        Folder for the files; it is created if necessary.
+    start : str
+        First day of ``nav.parquet`` and ``index.csv``.
+    end : str, optional
+        Last day; today by default.
     minimum_size : float
-        Funds known to be smaller now, in yuan, are left out. Those whose size is not published are taken,
-        without a size in ``meta.csv``: what was never fetched cannot be filtered later.
+        Funds known to be smaller now, in yuan, are left out. Funds whose size is not published are taken,
+        without a size in ``meta.csv``, so that they can be filtered later.
     kinds : sequence of str
-        How the type of a fund begins. Money-market funds have no NAV of this kind.
+        Beginnings of the types to take. Money-market funds have no NAV of this kind.
     limit : int, optional
-        Only the first so many funds, for a try.
-    pause, retries, seed : float, int, int
-        Seconds between calls; repetitions of a failing one, with doubling waits; the seed of their jitter.
+        Fetch at most this number of funds, to try it out.
+    pause : float
+        Seconds to wait before each call.
+    retries : int
+        Number of times to repeat a failing call; the wait doubles each time.
+    seed : int
+        Seed of the random part of these waits.
     client : module, optional
-        What stands for akshare.
+        Stand-in for akshare.
     sleep : callable
-        What waits so many seconds.
+        Waits the given number of seconds.
     progress : callable, optional
-        Called with funds done, funds wanted and the code after each fund.
+        Called after each fund with the number of funds done, the number wanted and the code.
 
     Returns
     -------
     FetchSummary
-        What came of it.
+        Numbers of funds fetched, left out and failed.
 
     Raises
     ------
     DataError
-        If akshare is absent, an argument is wrong, no fund has a NAV, or so many funds in a row are not
-        answered that the site must be blocking.
+        If akshare is not installed, an argument is wrong, no fund has a NAV, or the site does not answer for
+        many funds in a row.
+
+    See Also
+    --------
+    read_nav : Read ``nav.parquet``.
+    read_index : Read ``index.csv``.
+
+    Examples
+    --------
+    Here a stand-in for akshare answers with two days of one fund; leave `client` out to download real data.
+
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from geodual.funds import fetch_universe
+    >>> class Client:
+    ...     def fund_name_em(self):
+    ...         return pd.DataFrame({"基金代码": ["000001"], "基金简称": ["A"], "基金类型": ["混合型"]})
+    ...     def fund_scale_open_sina(self, symbol):
+    ...         return None
+    ...     def stock_zh_index_hist_csindex(self, symbol, start_date, end_date):
+    ...         return None
+    ...     def fund_open_fund_info_em(self, symbol, indicator, period):
+    ...         days, nav, growth = ["2015-01-05", "2015-01-06"], [1.0, 1.1], [None, 10.0]
+    ...         return pd.DataFrame({"净值日期": days, "单位净值": nav, "日增长率": growth})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     summary = fetch_universe(folder, start="2015-01-01", end="2015-12-31", client=Client(), pause=0.0)
+    >>> summary.fetched, summary.unknown_size, summary.first_day, summary.last_day
+    (1, 1, '2015-01-05', '2015-01-06')
     """
     settings = {"start": start, "end": end, "minimum_size": minimum_size, "kinds": [*kinds], "limit": limit}
     first, last = _check_range(start, end)
@@ -136,17 +192,18 @@ def fetch_universe(
     folder = _make_folder(Path(out))
     failures: dict[str, str] = {}
     try:
-        meta, selection = _choose_funds(source, kinds, minimum_size, limit, failures)
-        index = _fetch_index(source, first, last, folder / "index.csv", failures)
+        meta, selection = choose_funds(source, kinds, minimum_size, limit, failures)
+        index = fetch_index(source, first, last, folder / "index.csv", failures)
         incomplete = tuple(failures)
         series, outcome = download_funds(source, list(meta.index), folder / "funds", failures, progress)
-    finally:
+    finally:  # an interrupted run must list its failures, too
         table = pd.DataFrame(failures.items(), columns=["code", "error"])
         write_atomically(folder / "failed.csv", lambda path: table.to_csv(path, index=False))
     nav = _assemble(series, index.index, first, last)
     if nav.empty:
         raise DataError(
-            f"No fund had a NAV from {first:%Y-%m-%d} to {last:%Y-%m-%d}: see {folder}/failed.csv."
+            f"No fund had a NAV from {first:%Y-%m-%d} to {last:%Y-%m-%d}; see {folder}/failed.csv, or change "
+            "`start`, `end` or `minimum_size`."
         )
     summary = FetchSummary(
         folder=str(folder),
@@ -171,81 +228,25 @@ def _check_range(start: str, end: str | None) -> tuple[pd.Timestamp, pd.Timestam
     try:
         first, last = pd.Timestamp(start), pd.Timestamp(end or datetime.now().date())
     except ValueError as error:
-        raise DataError(f"`start` and `end` must be dates such as 2012-01-01: {error}.") from error
+        raise DataError(f"`start` and `end` must be dates ({error}); write them as 2012-01-01.") from error
     if not first <= last:
-        raise DataError(f"`start` must be a day not after `end`, got {start} and {end or 'today'}.")
+        raise DataError(f"`start` must not be after `end`, got {start} and {end or 'today'}; swap them.")
     return first, last
 
 
 def _check_numbers(**numbers: float | None) -> None:
     for name, number in numbers.items():
-        if number is not None and not number >= (name == "limit"):
-            raise DataError(f"`{name}` must be at least {int(name == 'limit')}, got {number}.")
+        least = int(name == "limit")
+        if number is not None and not number >= least:  # in this form, NaN is refused too
+            raise DataError(f"`{name}` must be at least {least}, got {number}; leave it out for the default.")
 
 
 def _make_folder(folder: Path) -> Path:
     try:
         (folder / "funds").mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{folder} cannot be used as a folder ({error.strerror}): name another.") from error
+        raise DataError(f"{folder} cannot be used as a folder ({error.strerror}); name another.") from error
     return folder
-
-
-def _choose_funds(
-    source: Akshare, kinds: Sequence[str], minimum_size: float, limit: int | None, failures: dict[str, str]
-) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Return name, type and size of the funds to fetch, by code, and how many were chosen why."""
-    listed = source.list_funds().set_index("code")
-    back_end = listed["name"].str.contains("后端")
-    chosen = listed[listed["type"].str.startswith(tuple(kinds)) & ~back_end]
-    if chosen.empty:
-        raise DataError(
-            f"None of {len(listed)} funds listed is of the kinds {', '.join(kinds)}: change `kinds`."
-        )
-    chosen = chosen.assign(size=_fetch_sizes(source, failures).reindex(chosen.index))
-    meta = chosen[~(chosen["size"] < minimum_size)].sort_index().iloc[:limit]
-    return meta, {
-        "listed": len(listed),
-        "unwanted": len(listed) - len(chosen),
-        "small": int((chosen["size"] < minimum_size).sum()),
-        "unknown_size": int(meta["size"].isna().sum()),
-        "wanted": len(meta),
-    }
-
-
-def _fetch_sizes(source: Akshare, failures: dict[str, str]) -> pd.Series:
-    """Return the known sizes by code."""
-    parts = [pd.Series(dtype=float, index=pd.Index([], dtype=str))]
-    for size_class in SIZE_CLASSES:
-        try:
-            parts.append(source.fetch_sizes(size_class))
-        except DataError as error:
-            failures[f"size {size_class}"] = str(error)
-    size: pd.Series = pd.concat(parts)
-    return size.loc[~size.index.duplicated()]
-
-
-def _fetch_index(
-    source: Akshare, first: pd.Timestamp, last: pd.Timestamp, known: Path, failures: dict[str, str]
-) -> pd.Series:
-    """Return the index year by year, since long answers come short; a failing year stays as known."""
-    parts = [_read_index(known)]
-    for year in range(first.year, last.year + 1):
-        opening, closing = max(first, pd.Timestamp(year, 1, 1)), min(last, pd.Timestamp(year, 12, 31))
-        try:
-            parts.append(source.fetch_index(INDEX_CODE, opening, closing))
-        except DataError as error:
-            failures[f"index {year}"] = str(error)
-    index = pd.concat(parts)
-    latest: pd.Series = index.loc[~index.index.duplicated(keep="last")].sort_index()
-    return latest.loc[first:last].rename(INDEX_CODE)
-
-
-def _read_index(path: Path) -> pd.Series:
-    try:
-        return pd.read_csv(path, index_col="date", parse_dates=["date"])[INDEX_CODE].astype(float)
-    except (OSError, ValueError, KeyError):
-        return pd.Series(dtype=float, index=pd.DatetimeIndex([]))
 
 
 def _assemble(
@@ -253,14 +254,16 @@ def _assemble(
 ) -> pd.DataFrame:
     """Return day × fund on trading days.
 
-    Funds publish a NAV also at the end of June and December, be the exchange open or not. A closed day is one
-    at a weekend, or one that the index leaves out between two of its own; its return goes to the next day.
+    Funds publish a NAV at the end of June and December even if the exchange is closed. A closed day is a day
+    at a weekend, or a day between two days of the index on which the index has no level. Such days are left
+    out; their returns go to the next day.
     """
     if not series:
         return pd.DataFrame()
     nav = pd.concat(series, axis=1, sort=True).rename_axis(index="date", columns="fund").loc[first:last]
     calendar = pd.Series(open_days, open_days)
     at_weekend = pd.DatetimeIndex(nav.index).day_of_week >= 5
+    # From the index day on or before a row to the one on or after it: zero if the index has this day.
     gap = calendar.reindex(nav.index, method="bfill") - calendar.reindex(nav.index, method="ffill")
     closed = at_weekend | (gap > pd.Timedelta(0)) & (gap <= _LONGEST_HOLIDAY)
     return nav.loc[~closed].dropna(axis=1, how="all")

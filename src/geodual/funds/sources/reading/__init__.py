@@ -1,1 +1,1 @@
-"""NAV tables in files: recognised, parsed, validated and inspected."""
+"""Read NAV tables from files: recognise the layout, parse, validate and inspect."""

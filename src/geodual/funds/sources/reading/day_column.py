@@ -1,4 +1,4 @@
-"""Days as people write them: 2012-01-04, 20120104, 2012/1/4, 2012年1月4日, 04.01.2012, 1/31/2012."""
+"""Read days as people write them: 2012-01-04, 20120104, 2012/1/4, 2012年1月4日, 04.01.2012, 1/31/2012."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ _TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
 _YEAR_FIRST = re.compile(rf"(\d{{4}})[-/.年](\d{{1,2}})[-/.月](\d{{1,2}})日?{_TIME}")
 _COMPACT = re.compile(rf"(\d{{4}})(\d\d)(\d\d){_TIME}")
 _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})[-/.](\d{{4}}){_TIME}")
+# A time followed by a zone: the day would depend on where the reader is.
 _ZONE = re.compile(r".*\d:\d\d.*(?:Z|UTC|[+-]\d\d:?\d\d)")
-_YEARS = (1900, 2199)
+_YEARS = (1900, 2199)  # days outside are misprints, or fund codes that look like days
 _REMEDY = "Write days as 2012-01-04"
 
 
 def looks_like_day(text: str) -> bool:
-    """Whether a text is written like a day, with or without a time and a zone."""
-    if _COMPACT.fullmatch(text):
+    """Tell whether a text is written like a day, with or without a time and a zone."""
+    if _COMPACT.fullmatch(text):  # eight digits may also be a fund code
         day = _day(text, day_first=True)
         return day is not None and _YEARS[0] <= day.year <= _YEARS[1]
     return bool(_YEAR_FIRST.match(text) or _YEAR_LAST.match(text))
 
 
 def read_days(table: RawTable, column: int) -> pd.DatetimeIndex:
-    """Return the days of a column, without times, or fail at its first cell that is none.
+    """Return the days of a column, without times, or raise an error at the first cell that is not a day.
 
-    A year at the end follows day and month or month and day: with points the day is first; otherwise the
-    column as a whole must tell, by a number above 12.
+    Where the year is last, the order of day and month is unclear. With points (04.01.2012) the day is first;
+    otherwise a number above 12 somewhere in the column must tell.
     """
     cells = table.columns[column]
     if isinstance(cells.dtype, pd.PeriodDtype):
@@ -50,6 +51,7 @@ def read_days(table: RawTable, column: int) -> pd.DatetimeIndex:
 
 
 def _parsed(table: RawTable, column: int) -> pd.DatetimeIndex:
+    # Parse each different text once: a long table repeats its days for every fund.
     encoded = table.texts(column).fill_null("").dictionary_encode()
     codes, written = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
     zoned = np.flatnonzero([bool(_ZONE.fullmatch(text)) for text in written])
@@ -62,11 +64,11 @@ def _parsed(table: RawTable, column: int) -> pd.DatetimeIndex:
 
 
 def _is_day_first(table: RawTable, column: int, written: list[str]) -> bool:
-    """Decide the order of day and month for the years written last, from the whole column."""
+    """Tell from the whole column whether the day precedes the month where the year is last."""
     found = [match for match in map(_YEAR_LAST.fullmatch, written) if match and match[2] != "."]
     first, second = (any(int(match[at]) > 12 for match in found) for at in (1, 3))
     if found and first == second:
-        problem = f"{found[0][0]!r} may be day/month or month/day, and the column does not tell"
+        problem = f"{found[0][0]!r} may be day/month or month/day, and the column does not tell which"
         raise table.error(problem, _REMEDY, column=column)
     return first
 

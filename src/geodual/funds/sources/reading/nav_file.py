@@ -1,4 +1,4 @@
-"""Net asset values and index levels from files and DataFrames, in the layouts people have them in."""
+"""Read net asset values and index levels from files and DataFrames, in all common layouts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .quality import inspect_quality
 from .raw_table import RawTable, table_of_frame
 from .table_file import read_table
 
-# In order of preference; compared without case, space, signs and anything in brackets.
+# Known column names in order of preference, compared without case, spaces, signs and anything in brackets.
 _DATE_NAMES = (
     *("date", "navdate", "tradedate", "tradingdate", "day", "datetime", "timestamp", "time", "datum"),
     *("净值日期", "日期", "交易日期", "交易日"),
@@ -26,22 +26,23 @@ _FUND_NAMES = (
     *("fundcode", "code", "symbol", "ticker", "isin", "fundid", "id", "fund", "fundname", "name", "asset"),
     *("基金代码", "代码", "证券代码", "基金", "基金简称", "基金名称"),
 )
+# Adjusted NAVs first, then accumulated ones: unit NAVs fall at every distribution.
 _NAV_NAMES = (
     *("adjustednav", "adjnav", "navadjusted", "adjustedclose", "adjclose", "复权净值", "复权单位净值"),
     *("accumulatednav", "accnav", "cumulativenav", "累计净值", "累计单位净值"),
     *("nav", "unitnav", "netassetvalue", "price", "close", "value", "level"),
     *("单位净值", "净值", "收盘", "收盘价"),
 )
-_PAPER_INDEX = "930950"
-_LISTED = 20
+_PAPER_INDEX = "930950"  # the CSI index of Chinese equity and mixed funds that the paper compares with
+_LISTED = 20  # names that a message lists at most
 
 
 def read_nav(source: str | Path | pd.DataFrame) -> Panel:
-    """Read and check a table of net asset values.
+    r"""Read and check a table of net asset values.
 
-    The layout is found by looking: *wide* (a column of days, then one column a fund) or *long* (columns for
-    day, fund and NAV, known by their English or Chinese names or by what they hold). Of several columns of
-    NAVs in a long table the adjusted one is taken before the accumulated and the unit one.
+    The layout is recognised: *wide* (a column of days, then one column per fund) or *long* (columns for day,
+    fund and NAV, recognised by their English or Chinese names or by their content). If a long table has
+    several columns of NAVs, the adjusted one is preferred to the accumulated one, and that to the unit NAV.
 
     Parameters
     ----------
@@ -52,13 +53,32 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
     Returns
     -------
     Panel
-        Days increasing, funds in the order of the source and named by text as it stands there ("000001"
-        keeps its zeros), with the findings of `inspect_quality` and remarks on the reading itself.
+        Days in increasing order, funds in the order of the source. Names of funds are texts, unchanged
+        ("000001" keeps its zeros). The findings are those of `inspect_quality` and of the reading itself.
 
     Raises
     ------
     DataError
-        The table cannot be used; the message says what is wrong, where, and what to do.
+        If the table cannot be used; the message says what is wrong, where, and what to do.
+
+    See Also
+    --------
+    read_index : Read the levels of an index to compare with.
+    inspect_quality : What is looked for in the values.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from geodual.funds import read_nav
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "nav.csv"
+    ...     _ = path.write_text("date;000001;000002\n05.01.2015;1,02;\n06.01.2015;1,03;0,99\n")
+    ...     panel = read_nav(path)
+    >>> panel.nav.loc["2015-01-06"].to_dict()
+    {'000001': 1.03, '000002': 0.99}
+    >>> [finding.kind for finding in panel.findings]
+    ['short', 'late-start', 'survivorship']
     """
     table = _open(source)
     date = _find_dates(table)
@@ -66,16 +86,16 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
     roles = _find_long(table, date, days)
     nav, findings = _from_wide(table, date, days) if roles is None else _from_long(table, days, *roles)
     if not nav.notna().to_numpy().any():
-        raise table.error("there is not one value", "Fill in the NAVs")
+        raise table.error("there is no value at all", "Fill in the NAVs")
     blank = nav.index[nav.isna().all(axis=1)]
     if len(blank):
-        message = f"{len(blank)} days without one value; left out."
+        message = f"{len(blank)} days have no value at all and were left out."
         findings.append(Finding("empty-day", False, "", f"{blank.min():%Y-%m-%d}", len(blank), message))
     nav = nav.drop(index=blank)
     if len(nav) < 2:
-        raise table.error(f"there is one day only, {nav.index[0]:%Y-%m-%d}", "Give at least two")
+        raise table.error(f"there is only one day, {nav.index[0]:%Y-%m-%d}", "Give at least two")
     empty = nav.columns[nav.isna().all()]
-    findings += [Finding("empty-fund", True, fund, "", len(nav), "Has no value; dropped.") for fund in empty]
+    findings += [Finding("empty-fund", True, fund, "", len(nav), "Has no value; left out.") for fund in empty]
     nav = nav.drop(columns=empty).sort_index()
     return Panel(nav, table.source, (*findings, *inspect_quality(nav)))
 
@@ -83,19 +103,38 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
 def read_index(
     source: str | Path | pd.DataFrame | pd.Series[Any], column: str | None = None
 ) -> pd.Series[float]:
-    """Read the levels of one index.
+    """Read the levels of one index, to compare portfolios with.
 
     Parameters
     ----------
     source : path, DataFrame or Series
-        As for `read_nav`: a column of days, then one column an index.
+        A file or DataFrame with a column of days and one column per index, in the formats that `read_nav`
+        reads; or a Series of levels by day.
     column : str, optional
-        Which one; needed if there are several and none is the paper's 930950.
+        Name of the index; needed if there are several and none is the paper's 930950.
 
     Returns
     -------
     Series
-        Level by day, days increasing, days without a level left out; named as the column.
+        Levels by day, in increasing order and without missing levels; named like the column.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be used, or it is unclear which column to take.
+
+    See Also
+    --------
+    read_nav : Read the net asset values of funds.
+    backtest : Run a study, with an index to compare with.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from geodual.funds import read_index
+    >>> table = pd.DataFrame({"date": ["2015-01-06", "2015-01-05"], "930950": [1010.0, 1000.0]})
+    >>> read_index(table).tolist()
+    [1000.0, 1010.0]
     """
     if isinstance(source, pd.Series):
         source = source.to_frame(column or source.name or "index")
@@ -107,7 +146,7 @@ def read_index(
     _check_unique(table, days, date)
     levels = pd.Series(table.levels(chosen), index=days, name=table.names[chosen]).dropna().sort_index()
     if len(levels) < 2:
-        raise table.error("there are fewer than two levels", "Give one a day", column=chosen)
+        raise table.error("there are fewer than two levels", "Give one per day", column=chosen)
     return levels
 
 
@@ -115,9 +154,9 @@ def _choose_index(table: RawTable, others: list[int], column: str | None) -> int
     names = [table.names[at] for at in others]
     listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
     if not names:
-        raise table.error("there is no column beside the days", "Give the levels of the index")
+        raise table.error("there is no column besides the days", "Give the levels of the index")
     if column is None and len(names) > 1 and _PAPER_INDEX not in names:
-        raise table.error(f"there are {len(names)} columns beside the days", f"Choose one of: {listed}")
+        raise table.error(f"there are {len(names)} columns besides the days", f"Choose one of: {listed}")
     wanted = column or (names[0] if len(names) == 1 else _PAPER_INDEX)
     if names.count(wanted) != 1:
         raise table.error(f"{names.count(wanted)} columns are named {wanted!r}", f"Choose one of: {listed}")
@@ -128,12 +167,12 @@ def _open(source: str | Path | pd.DataFrame) -> RawTable:
     table = table_of_frame(source, "DataFrame") if isinstance(source, pd.DataFrame) else read_table(source)
     table = table.select([at for at in range(len(table.names)) if not _is_filler(table, at)])
     if not table.columns or not len(table.columns[0]):
-        raise table.error("there is no row", "Give one row a day")
+        raise table.error("there is no row", "Give one row per day")
     return table
 
 
 def _is_filler(table: RawTable, column: int) -> bool:
-    """Whether a column without a name is empty, as after a last delimiter, or only counts the rows."""
+    """Tell whether a column without a name is empty, as after a last delimiter, or only numbers the rows."""
     if table.names[column] not in ("", "Unnamed: 0"):
         return False
     cells = table.texts(column).to_pylist()
@@ -141,19 +180,19 @@ def _is_filler(table: RawTable, column: int) -> bool:
 
 
 def _find_named(table: RawTable, known: tuple[str, ...]) -> list[int]:
-    """Return the columns with a known name, the preferred first."""
+    """Return the columns with a known name, the preferred ones first."""
     plain = [re.sub(r"[(（].*|[\s_\-.]", "", name).casefold() for name in table.names]
     return [at for name in known for at, candidate in enumerate(plain) if candidate == name]
 
 
 def _find_dates(table: RawTable) -> int:
-    """Return the column of days: by name, else the first whose first value is a day."""
+    """Return the column of days: by name, otherwise the first column whose first value is a day."""
     remedy = "Give a first line with 'date' and the names of the funds"
     if looks_like_day(table.names[0]):
         raise table.error(f"there is no header, the first name is {table.names[0]!r}", remedy)
     across = table.names[1:]
     if across and all(looks_like_day(name) for name in across):
-        raise table.error(f"days such as {across[0]} stand in the header", "Transpose: one row a day")
+        raise table.error(f"days such as {across[0]} stand in the header", "Transpose: one row per day")
     named = _find_named(table, _DATE_NAMES)
     if named:
         return named[0]
@@ -165,12 +204,13 @@ def _find_dates(table: RawTable) -> int:
 
 
 def _find_long(table: RawTable, date: int, days: pd.DatetimeIndex) -> tuple[int, int] | None:
-    """Return the columns of funds and NAVs of a long table, None if the table is wide."""
+    """Return the columns of funds and NAVs of a long table; None if the table is wide."""
     others = [at for at in range(len(table.names)) if at != date]
     funds = [at for at in _find_named(table, _FUND_NAMES) if at != date and not table.looks_like_levels(at)]
     navs = [at for at in _find_named(table, _NAV_NAMES) if at != date]
     if funds and navs:
         return funds[0], navs[0]
+    # Without known names, a long table has two columns besides the days, and days that repeat.
     if not funds and (len(others) != 2 or days.is_unique):
         return None
     levels = [at for at in others if table.looks_like_levels(at)]
@@ -178,7 +218,7 @@ def _find_long(table: RawTable, date: int, days: pd.DatetimeIndex) -> tuple[int,
         fund = funds[0] if funds else next(at for at in others if at not in levels)
         return fund, levels[0]
     if funds:
-        problem = f"beside the funds in {table.names[funds[0]]!r} there is no one column of NAVs"
+        problem = f"it is unclear which column has the NAVs of the funds in {table.names[funds[0]]!r}"
         raise table.error(problem, "Name it 'nav'")
     return None
 
@@ -187,7 +227,7 @@ def _from_wide(table: RawTable, date: int, days: pd.DatetimeIndex) -> tuple[pd.D
     _check_unique(table, days, date)
     funds = [at for at in range(len(table.names)) if at != date]
     if not funds:
-        raise table.error("there is no column beside the days", "Give one column a fund")
+        raise table.error("there is no column besides the days", "Give one column per fund")
     seen: set[str] = set()
     for at in funds:
         if not table.names[at]:
@@ -197,7 +237,7 @@ def _from_wide(table: RawTable, date: int, days: pd.DatetimeIndex) -> tuple[pd.D
         seen.add(table.names[at])
     names = pd.Index([table.names[at] for at in funds], name="fund")
     values = np.column_stack([table.levels(at) for at in funds])
-    return pd.DataFrame(values, index=days, columns=names), _remark_order(days, np.zeros(len(days)))
+    return pd.DataFrame(values, index=days, columns=names), _find_disorder(days, np.zeros(len(days)))
 
 
 def _check_unique(table: RawTable, days: pd.DatetimeIndex, date: int) -> None:
@@ -206,7 +246,7 @@ def _check_unique(table: RawTable, days: pd.DatetimeIndex, date: int) -> None:
         return
     row = int(repeated[0])
     first = table.place(int(np.flatnonzero(days == days[row])[0]))
-    remedy = "Keep one row a day; the columns of a long table are named date, fund and nav"
+    remedy = "Keep one row per day, or name the columns of a long table date, fund and nav"
     raise table.error(f"the day {days[row]:%Y-%m-%d} is also in {first}", remedy, row, date)
 
 
@@ -219,35 +259,35 @@ def _from_long(
         row = int(np.flatnonzero(column == names.index(""))[0])
         raise table.error("there is no fund", "Write its code", row, fund)
     calendar, line = np.unique(days.to_numpy(), return_inverse=True)
-    cell = line * len(names) + column
+    cell = line * len(names) + column  # position in the flattened table, day × fund
     repeated = np.flatnonzero(pd.Index(cell).duplicated())
     if len(repeated):
         row = int(repeated[0])
         first = table.place(int(np.flatnonzero(cell == cell[row])[0]))
         problem = f"the fund {names[column[row]]!r} has a value on {days[row]:%Y-%m-%d} in {first} too"
-        raise table.error(problem, "Keep one row a fund and day", row, nav)
+        raise table.error(problem, "Keep one row per fund and day", row, nav)
     values = np.full(len(calendar) * len(names), np.nan)
     values[cell] = table.levels(nav)
     index = pd.DatetimeIndex(calendar, name="date")
     frame = pd.DataFrame(values.reshape(len(calendar), -1), index=index, columns=pd.Index(names, name="fund"))
-    return frame, _remark_order(days, column) + _remark_choice(table, nav)
+    return frame, _find_disorder(days, column) + _find_unused_navs(table, nav)
 
 
-def _remark_order(days: pd.DatetimeIndex, group: Array) -> list[Finding]:
-    """Remark rows earlier than the one before them of the same group."""
+def _find_disorder(days: pd.DatetimeIndex, group: Array) -> list[Finding]:
+    """Find rows that are earlier than the row before them of the same group, such as a fund."""
     order = np.argsort(group, kind="stable")
     sorted_days = days[order]
     earlier = (sorted_days[1:] < sorted_days[:-1]) & (np.diff(group[order]) == 0)
     if not earlier.any():
         return []
     first = sorted_days[1:][earlier][0].strftime("%Y-%m-%d")
-    message = f"{earlier.sum()} rows are earlier than the row before; sorted by day."
+    message = f"{earlier.sum()} rows are earlier than the row before them; the rows were sorted by day."
     return [Finding("unsorted", False, "", first, int(earlier.sum()), message)]
 
 
-def _remark_choice(table: RawTable, nav: int) -> list[Finding]:
+def _find_unused_navs(table: RawTable, nav: int) -> list[Finding]:
     others = [table.names[at] for at in _find_named(table, _NAV_NAMES) if at != nav]
     if not others:
         return []
-    message = f"The NAVs are those of column {table.names[nav]!r}; not used: {', '.join(others)}."
+    message = f"The NAVs were read from column {table.names[nav]!r}; not used: {', '.join(others)}."
     return [Finding("column", False, "", "", len(others), message)]

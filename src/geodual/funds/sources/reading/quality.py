@@ -1,4 +1,4 @@
-"""What to know of a NAV table before trusting a result: idle days, gaps, jumps, survivorship."""
+"""Find what can mislead a study in a NAV table: idle days, gaps, jumps, survivorship."""
 
 from __future__ import annotations
 
@@ -14,61 +14,79 @@ from geodual.arrays import Array
 from ...factors.registry import choose_factors
 from ...panel import Finding
 
-LONG_GAP = 5
-STALE_ROWS = 10
-LONG_STALE_ROWS = 20
-STILL_SHARE = 0.10
-JUMP_SIGMAS = 8.0
-JUMP_FALL = 0.03
-JUMP_MOVE = 0.20
-MARKET_MULTIPLE = 4.0
-HOLIDAY_DAYS = 12
-WEEKEND_SHARE = 0.02
-ENOUGH_FUNDS = 10
-TWIN_ROWS = 250
-TWIN_DISTANCE = 0.0006
-TWIN_SHARE = 0.1
-TWIN_LEAST = 1e-6
-_BLOCK = 512
+LONG_GAP = 5  # a gap of more rows matters; rows further apart than this many days are not daily
+STALE_ROWS = 10  # a NAV that stays the same for this many rows is stale
+LONG_STALE_ROWS = 20  # more stale rows always matter
+STILL_SHARE = 0.10  # fewer stale rows matter if the fund stands still on a smaller share of its other days
+JUMP_SIGMAS = 8.0  # a fall is a jump if it exceeds this many robust standard deviations of the fund,
+JUMP_FALL = 0.03  # this share of the NAV,
+MARKET_MULTIPLE = 4.0  # and this multiple of the fall of the market
+JUMP_MOVE = 0.20  # a larger move, up or down, is always a jump
+HOLIDAY_DAYS = 12  # calendar days between two rows that a long holiday can explain
+WEEKEND_SHARE = 0.02  # warn above this share of rows at weekends; a few are working days in China
+ENOUGH_FUNDS = 10  # with fewer funds, a row without a move may be chance
+TWIN_ROWS = 250  # twins are looked for in the last rows, about a year
+TWIN_DISTANCE = 0.0006  # rms difference of log NAVs; rounding to three decimals alone gives about 0.0004
+TWIN_SHARE = 0.1  # the difference must also be below this share of a fund's own rms: some funds hardly move
+TWIN_LEAST = 1e-6  # a fund with a smaller rms only follows its trend and cannot be compared
+_BLOCK = 512  # number of funds compared with all others at a time, to limit memory
 
 Rows = NDArray[np.intp]
 Days = NDArray[Any]
 
 
 def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
-    """Inspect a NAV table and remark what can mislead a study.
+    """Find what can mislead a study in a NAV table.
 
     With r the daily returns of a fund, σ = 1.4826 median|r − median r| and m the median return of all funds
-    on the day:
+    on the day, these kinds of findings matter:
 
-    - ``short``: fewer rows than the longest factor of the paper needs, and one more;
-    - ``calendar``: more than 12 calendar days between two rows, or rows that are not daily;
-    - ``weekend``: more than 2 % of the rows are Saturdays and Sundays;
-    - ``sparse-day``: rows on which most of the living funds, those between their first and their last value,
-      have none; ``still-day``: rows on which no fund moves, out of 10 or more;
-    - ``twin``: funds whose log NAV, less its trend over the last 250 rows, is that of another but for the
-      rounding of NAVs, as for share classes: rms of the difference below 0.0006 and a tenth of its own; for
-      information;
-    - ``late-start``, ``early-end``, ``survivorship``: funds are born or end inside the table, or all live
-      to its end; for information;
-    - ``gap``: values missing between the first and the last of a fund; matters if over 5 rows in a row;
-    - ``stale``: one NAV for at least 10 rows in a row while at least half of the other funds moved; matters
-      if over 20 rows, or if the fund stands still on fewer than 10 % of its other days;
+    - ``short``: there are fewer rows than the longest factor of the paper needs, plus one to earn a return;
+    - ``calendar``: there are more than 12 calendar days between two rows, or rows are not daily;
+    - ``weekend``: more than 2 % of the rows are Saturdays or Sundays;
+    - ``sparse-day``: on some rows most of the funds between their first and their last value have none;
+    - ``still-day``: on some rows no fund moves, out of 10 or more;
+    - ``gap``: values are missing between the first and the last of a fund; matters only if more than 5 in a
+      row are missing;
+    - ``stale``: a NAV stays the same for at least 10 rows while at least half of the other funds move;
+      matters only for more than 20 rows, or if the fund stands still on fewer than 10 % of its other days;
     - ``jump``: a fall as after a distribution or a split, max(r, r − m) < −max(8σ, 3 %) and r < 4m; or any
-      |r| > 20 %.
+      move |r| > 20 %.
+
+    These are for information:
+
+    - ``late-start``, ``early-end``: funds start or end inside the table;
+    - ``survivorship``: no fund ends before the last day, so closed funds seem to be missing;
+    - ``twin``: funds move almost identically to another, as share classes do. Over the last 250 rows, their
+      detrended log NAVs differ by less than 0.0006 and a tenth of their own size (rms).
 
     Parameters
     ----------
-    nav : DataFrame
-        Day × fund, as in `Panel.nav`.
+    nav : DataFrame of shape (n_days, n_funds)
+        NAVs, day × fund, such as the `nav` of a `Panel`; NaN where a fund has no value.
 
     Returns
     -------
     tuple of Finding
-        At most one a fund and kind.
+        At most one per fund and kind.
+
+    See Also
+    --------
+    read_nav : Read a table and inspect it.
+    Finding : What a finding tells.
+
+    Examples
+    --------
+    >>> from geodual.funds import inspect_quality, synthetic_universe
+    >>> nav = synthetic_universe(12, "2014-01-02", "2014-12-31").panel.nav.copy()
+    >>> nav.iloc[100:, 0] *= 0.6  # a distribution that was not reinvested
+    >>> for finding in inspect_quality(nav):
+    ...     if finding.matters:
+    ...         print(finding.kind, finding.fund, finding.date, finding.count)
+    jump E00000 2014-06-05 1
     """
     index = pd.DatetimeIndex(nav.index)
-    values = np.asfortranarray(nav.to_numpy(float))
+    values = np.asfortranarray(nav.to_numpy(float))  # most checks go through the table fund by fund
     days = index.strftime("%Y-%m-%d").to_numpy()
     return (
         *_inspect_calendar(index),
@@ -80,43 +98,43 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
 
 
 def _rows_needed() -> int:
-    """Return the rows that the longest factor of the paper needs, and one more to earn something."""
+    """Return the number of rows that the longest factor of the paper needs, plus one to earn a return."""
     return choose_factors().values_needed + 1
 
 
 def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
     needed = _rows_needed()
     if len(index) < needed:
-        message = f"{len(index)} rows; the factors need {needed}, {needed - len(index)} more."
+        message = f"There are {len(index)} rows; the factors need {needed}, {needed - len(index)} more."
         yield Finding("short", True, "", "", len(index), message)
     weekends = np.flatnonzero(index.day_of_week >= 5)
     if len(weekends) > WEEKEND_SHARE * len(index):
-        message = f"{len(weekends)} of {len(index)} rows are Saturdays or Sundays; leave such days out."
+        message = f"{len(weekends)} of {len(index)} rows are Saturdays or Sundays; remove such days."
         yield Finding("weekend", True, "", f"{index[weekends[0]]:%Y-%m-%d}", len(weekends), message)
     apart = np.diff(index.to_numpy()) / np.timedelta64(1, "D")
     if len(apart) and (usual := float(np.median(apart))) > LONG_GAP:
-        message = f"Rows are {usual:g} days apart; the factors take them for trading days."
+        message = f"Rows are {usual:g} days apart, but the factors expect one row per trading day."
         yield Finding("calendar", True, "", "", len(index), message)
         return
     wide = np.flatnonzero(apart > HOLIDAY_DAYS)
     if len(wide):
         longest = f"the longest gap is {apart.max():.0f} days"
-        message = f"More than {HOLIDAY_DAYS} days without a row, {len(wide)} times; {longest}."
+        message = f"There are more than {HOLIDAY_DAYS} days without a row, {len(wide)} times; {longest}."
         yield Finding("calendar", True, "", f"{index[wide[0]]:%Y-%m-%d}", len(wide), message)
 
 
 def _inspect_rows(values: Array, days: Days) -> Iterator[Finding]:
-    """Remark rows that are no trading days for most funds: no values, or those of the row before."""
+    """Find rows that are no trading days for most funds: without values, or with those of the row before."""
     given = ~np.isnan(values)
     born, open_ = np.logical_or.accumulate(given), np.logical_or.accumulate(given[::-1])[::-1]
     sparse = np.flatnonzero(2 * given.sum(axis=1) < (born & open_).sum(axis=1))
     if len(sparse):
-        message = f"{len(sparse)} rows on which most of the living funds have no value; leave such days out."
+        message = f"On {len(sparse)} rows most of the funds that exist have no value; remove such days."
         yield Finding("sparse-day", True, "", days[sparse[0]], len(sparse), message)
     known, moved = given[1:] & given[:-1], values[1:] != values[:-1]
     still = np.flatnonzero((known.sum(axis=1) >= ENOUGH_FUNDS) & ~(known & moved).any(axis=1)) + 1
     if len(still):
-        message = f"{len(still)} rows on which no fund moves, as on a holiday; leave such days out."
+        message = f"On {len(still)} rows no fund moves, as on a holiday; remove such days."
         yield Finding("still-day", True, "", days[still[0]], len(still), message)
 
 
@@ -134,15 +152,16 @@ def _inspect_lives(values: Array, days: Days) -> Iterator[Finding]:
         yield Finding("early-end", False, "", days[early.min()], len(early), message)
     elif n_funds:
         message = (
-            "Every fund lives to the last day: closed ones seem to be missing, returns are likely too good."
+            "Every fund lives to the last day: closed funds seem to be missing, returns are likely too good."
         )
         yield Finding("survivorship", False, "", days[-1], n_funds, message)
 
 
 def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
-    if len(nav) < _rows_needed():
+    if len(nav) < _rows_needed():  # too few rows to tell twins from funds with the same market
         return
     recent = nav.iloc[-TWIN_ROWS:].dropna(axis=1).sort_index(axis=1)
+    # Remove the trend, in which share classes differ by their fees; divided by √n, norms are rms values.
     line = np.vander(np.linspace(-1.0, 1.0, len(recent)), 2)
     levels = np.log(recent.to_numpy(float))
     levels = (levels - line @ np.linalg.lstsq(line, levels)[0]) / np.sqrt(len(levels))
@@ -153,6 +172,7 @@ def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
     twins: dict[str, str] = {}
     for start in range(0, len(square), _BLOCK):
         block = slice(start, start + _BLOCK)
+        # |a − b|² = |a|² + |b|² − 2ab for all pairs of a block; a fund is not its own twin.
         apart = square[block, None] + square - 2.0 * levels[:, block].T @ levels
         apart[np.arange(len(apart)), np.arange(len(apart)) + start] = np.inf
         near = apart.argmin(axis=1)
@@ -170,6 +190,7 @@ def _inspect_funds(nav: pd.DataFrame, values: Array, days: Days) -> Iterator[Fin
     step = values[1:] / values[:-1] - 1.0
     market = pd.DataFrame(step).median(axis=1).to_numpy() if step.shape[1] > 1 else np.zeros(len(step))
     moved, seen = (np.abs(step) > 0.0).sum(axis=1), (~np.isnan(step)).sum(axis=1)
+    # Running number of the rows on which at least half of the other funds moved.
     lively = np.concatenate([[0], np.cumsum((moved > 0) & (2 * moved >= seen - 1))])
     for fund, value, r in zip(nav.columns, values.T, step.T, strict=True):
         rows = np.flatnonzero(~np.isnan(value))
@@ -184,12 +205,12 @@ def _inspect_gaps(fund: str, rows: Rows, days: Days) -> Iterator[Finding]:
     total, longest = int(missing.sum()), int(missing.max())
     if total:
         first = days[rows[np.flatnonzero(missing)[0]] + 1]
-        message = f"{total} values missing between the first and the last, at most {longest} in a row."
+        message = f"{total} values are missing between the first and the last, at most {longest} in a row."
         yield Finding("gap", longest > LONG_GAP, fund, first, total, message)
 
 
 def _inspect_staleness(fund: str, value: Array, rows: Rows, lively: Rows, days: Days) -> Iterator[Finding]:
-    """Remark runs of equal values; `lively` counts the days on which the other funds moved."""
+    """Find runs of equal values; `lively` counts the rows so far on which the other funds moved."""
     change = np.flatnonzero(np.diff(value))
     start, end = np.append(0, change + 1), np.append(change, len(value) - 1)
     stale = lively[rows[end]] - lively[rows[start]] >= STALE_ROWS - 1
@@ -197,9 +218,10 @@ def _inspect_staleness(fund: str, value: Array, rows: Rows, lively: Rows, days: 
         start, end = start[stale], end[stale]
         length = end - start + 1
         longest, total = int(length.max()), int(length.sum())
+        # Rows outside these runs on which the fund stands still.
         still = len(value) - 1 - len(change) - (total - len(length))
         matters = longest > LONG_STALE_ROWS or still < STILL_SHARE * (len(value) - total)
-        message = f"The same NAV for up to {longest} rows in a row while other funds moved."
+        message = f"The NAV stays the same for up to {longest} rows in a row while other funds move."
         yield Finding("stale", matters, fund, days[rows[start[0]]], total, message)
 
 
@@ -207,6 +229,7 @@ def _inspect_jumps(fund: str, r: Array, market: Array, days: Days) -> Iterator[F
     known = r[~np.isnan(r)]
     if not len(known):
         return
+    # The median deviation, scaled to that of a normal distribution: the jumps themselves must not raise it.
     sigma = 1.4826 * np.median(np.abs(known - np.median(known)))
     least = max(JUMP_SIGMAS * sigma, JUMP_FALL)
     own = (np.maximum(r, r - market) < -least) & (r < MARKET_MULTIPLE * market)

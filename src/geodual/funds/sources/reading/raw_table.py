@@ -1,4 +1,4 @@
-"""A table as it was found, before anything is known of its columns: names, cells and their places."""
+"""A table as it was found, before its columns are understood: names, cells and their places."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ import pyarrow.compute as pc
 from geodual.arrays import Array
 from geodual.errors import DataError
 
+# Texts that mean "no value", in lower case.
 _MISSING = pa.array(["", "nan", "na", "n/a", "#n/a", "<na>", "nat", "null", "none", "-", "--"])
-_SAMPLE = 1000
+_SAMPLE = 1000  # rows that show what a column holds
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def row_place(row: int) -> str:
-    """Name a row of a table that has no lines, counted from 1."""
+    """Name a row, counted from 1, of a table that has no lines."""
     return f"row {row + 1}"
 
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """Named columns of cells of any type, and where in the source they stand.
+    """Named columns of cells of any type, and their places in the source.
 
     Parameters
     ----------
     source : str
-        What messages call the table: the file as it was given, or ``"DataFrame"``.
+        Name of the table in messages: the path as given, or ``"DataFrame"``.
     names : tuple of str
         The header; names may repeat or be empty.
     columns : tuple of Series
-        The cells, one Series a column.
+        The cells, one Series per column.
     place : callable
-        Names the place of a row (from 0) in the source, such as ``"line 7"``.
+        Returns the place of a row (from 0) in the source, such as ``"line 7"``.
     decimal_comma : bool
         Whether ``1,25`` may mean 1.25.
     """
@@ -56,7 +57,7 @@ class RawTable:
     def error(
         self, problem: str, remedy: str, row: int | None = None, column: int | None = None
     ) -> DataError:
-        """Return the exception for a problem: where, what is wrong, and what to do, in one line."""
+        """Return the exception for a problem, in one line: where, what is wrong, and what to do."""
         where = [self.source]
         if row is not None:
             where.append(self.place(row))
@@ -65,13 +66,13 @@ class RawTable:
         return DataError(f"{', '.join(where)}: {problem}. {remedy}.")
 
     def shown(self, row: int, column: int) -> str:
-        """Return a cell as a message quotes it."""
+        """Return a cell as it is quoted in messages, at most 40 characters long."""
         cell = self.columns[column].iloc[row]
         text = repr(cell) if isinstance(cell, str) else str(cell)
         return text if len(text) <= 40 else f"{text[:37]}..."
 
     def texts(self, column: int) -> pa.Array:
-        """Return the cells of a column as text without surrounding space."""
+        """Return the cells of a column as texts without surrounding space."""
         cells = self.columns[column]
         if cells.dtype != "str":
             cells = cells.astype(object).map(str, na_action="ignore")
@@ -79,7 +80,7 @@ class RawTable:
         return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
 
     def levels(self, column: int) -> Array:
-        """Return a column of positive numbers, NaN where nothing is given, or fail at the first other."""
+        """Return a column of positive numbers, NaN where a cell is empty; anything else is an error."""
         cells = self.columns[column]
         if pd.api.types.is_any_real_numeric_dtype(cells.dtype):
             values = cells.to_numpy(float, na_value=np.nan)
@@ -96,7 +97,8 @@ class RawTable:
     def _parsed(self, column: int) -> Array:
         text = _given(self.texts(column))
         if self.decimal_comma and pc.any(pc.match_substring(text, ",")).as_py():
-            # Beside decimal commas a point groups thousands or is a mistake: unreadable, so it is reported.
+            # Next to decimal commas, a point groups thousands or is a mistake. The "?" makes such a number
+            # unreadable, so that it is reported rather than guessed.
             text = pc.replace_substring(pc.replace_substring(text, ".", "?"), ",", ".")
         try:
             return np.asarray(pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
@@ -106,7 +108,7 @@ class RawTable:
         raise self.error(problem, "Write it as 1234.5, or leave the cell empty", row, column)
 
     def looks_like_levels(self, column: int) -> bool:
-        """Whether the cells look like NAVs and not like fund codes: numbers, some with decimals."""
+        """Tell whether the cells look like NAVs and not like fund codes: numbers, some with decimals."""
         cells = self.columns[column]
         if pd.api.types.is_numeric_dtype(cells.dtype):
             return pd.api.types.is_float_dtype(cells.dtype)
@@ -118,12 +120,12 @@ class RawTable:
 
 
 def _given(text: pa.Array) -> pa.Array:
-    """Return texts with null where they say that nothing is given."""
+    """Return texts with null in place of those that mean "no value"."""
     return pc.if_else(pc.is_in(pc.utf8_lower(text), value_set=_MISSING), None, text)
 
 
 def table_of_frame(frame: pd.DataFrame, source: str) -> RawTable:
-    """Take a DataFrame as a table: levels of the index that carry a name or days become its first columns."""
+    """Return a DataFrame as a table; index levels that have a name or hold days become its first columns."""
     if frame.columns.nlevels > 1:
         problem = f"the columns have {frame.columns.nlevels} levels"
         raise DataError(f"{source}: {problem}. Select one, such as `frame['Close']`.")
@@ -138,10 +140,11 @@ def table_of_frame(frame: pd.DataFrame, source: str) -> RawTable:
 
 
 def _carries_data(level: pd.Index[Any]) -> bool:
-    """Whether a level of an index is more than row numbers."""
+    """Tell whether a level of an index is more than row numbers."""
     if isinstance(level, pd.RangeIndex):
         return False
     numbers = pd.api.types.is_any_real_numeric_dtype(level.dtype)
+    # Whole numbers from 19000101 on are days without separators.
     return level.name is not None or not numbers or bool(len(level) and level[0] >= 19000101)
 
 

@@ -1,4 +1,4 @@
-"""Tables in files, recognised by what is in them: CSV of several dialects and encodings, Parquet, gzip."""
+"""Read tables from files, recognised by content: CSV of several dialects and encodings, Parquet, gzip."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from geodual.errors import DataError
 
 from .raw_table import RawTable, table_of_frame
 
-_DELIMITERS = ("\t", ";", "|", ",")
-_SAMPLE = 20
-_BLOCK_BYTES = 1 << 26
-_BLANK_LINES = re.compile(r"\n[\t;|, ]+(?=\n|\Z)")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
+_DELIMITERS = ("\t", ";", "|", ",")  # the comma last: it may also be a decimal comma
+_SAMPLE = 20  # lines that decide on the delimiter
+_BLOCK_BYTES = 1 << 26  # 64 MB: a row must fit into one block of pyarrow
+_BLANK_LINES = re.compile(r"\n[\t;|, ]+(?=\n|\Z)")  # spreadsheets save empty rows as lines of delimiters
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")  # characters that no text has: the file is binary
 
 
 def read_table(path: str | Path) -> RawTable:
     """Read a file as a table of unparsed cells.
 
-    The kind of file is found in its first bytes, the encoding (UTF-8, UTF-16 with a mark, GBK) by trying,
-    and the delimiter (tab, semicolon, bar, comma) in the first lines.
+    The first bytes tell the kind of file, and the first lines the delimiter (tab, semicolon, bar, comma). The
+    encodings UTF-8, UTF-16 (with a byte order mark) and GBK are tried in turn.
     """
     source = str(path)
     try:
@@ -52,7 +52,7 @@ def read_table(path: str | Path) -> RawTable:
     try:
         return _read_text(_decode(data, source), source)
     except csv.Error:
-        raise DataError(f"{source}: the lines are no rows of a table. Save the table as CSV.") from None
+        raise DataError(f"{source}: the lines are not rows of a table. Save the table as CSV.") from None
 
 
 def _read_parquet(data: bytes, source: str) -> RawTable:
@@ -70,6 +70,7 @@ def _decode(data: bytes, source: str) -> str:
             text = data.decode(encoding)
         except UnicodeDecodeError:
             continue
+        # GBK decodes almost any bytes, so look whether the result is text at all.
         if "\0" in text or _CONTROL.search(text[:4096]):
             break
         return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -82,28 +83,31 @@ def _read_text(text: str, source: str) -> RawTable:
     text = _BLANK_LINES.sub("\n", f"\n{text}")[1:]
     first = list(itertools.islice((line for line in io.StringIO(text) if line != "\n"), _SAMPLE))
     if not first:
-        raise DataError(f"{source}: the file is empty. Give a header and one row a day.")
+        raise DataError(f"{source}: the file is empty. Give a header and one row per day.")
     delimiter = _find_delimiter(first)
     names = next(csv.reader(first, delimiter=delimiter))
     if len(names) < 2:
         problem = f"the header {first[0].strip()[:40]!r} has one column"
         raise DataError(f"{source}, line 1: {problem}. Separate columns by commas, semicolons or tabs.")
     if len(first) < 2:
-        raise DataError(f"{source}: there is a header and no row. Give one row a day.")
+        raise DataError(f"{source}: there is a header but no row. Give one row per day.")
     columns = _read_cells(text, delimiter, len(names), source)
     place = partial(_line_place, text)
     return RawTable(source, tuple(name.strip() for name in names), columns, place, delimiter != ",")
 
 
 def _find_delimiter(lines: list[str]) -> str:
-    """Return the first delimiter that cuts all lines into equally many fields, else the header into most."""
+    """Return the first delimiter that gives all lines the same number of fields.
+
+    If there is none, return the one that gives the header the most fields.
+    """
     widths = {mark: [len(row) for row in csv.reader(lines, delimiter=mark)] for mark in _DELIMITERS}
     even = [mark for mark, width in widths.items() if width[0] > 1 and len(set(width)) == 1]
     return even[0] if even else max(_DELIMITERS, key=lambda mark: widths[mark][0])
 
 
 def _read_cells(text: str, delimiter: str, width: int, source: str) -> tuple[pd.Series, ...]:
-    names = [str(at) for at in range(width)]
+    names = [str(at) for at in range(width)]  # numbers, as the names in the header may repeat
     header = next(number for number, line in enumerate(io.StringIO(text), 1) if line != "\n")
     try:
         table = arrow_csv.read_csv(
@@ -118,12 +122,15 @@ def _read_cells(text: str, delimiter: str, width: int, source: str) -> tuple[pd.
 
 
 def _describe_bad_row(text: str, delimiter: str, width: int, source: str) -> DataError:
-    """Return the error for the first row with too many or too few fields."""
+    """Return the error for the first row with too many or too few fields.
+
+    pyarrow's own message does not say which line it is.
+    """
     rows = csv.reader(io.StringIO(text), delimiter=delimiter)
     line = 1
     for row in rows:
         if row and len(row) != width:
-            problem = f"the row has {len(row)} fields and the header {width}"
+            problem = f"the row has {len(row)} fields, the header has {width}"
             remedy = "Complete the row, or quote fields that contain the delimiter"
             return DataError(f"{source}, line {line}: {problem}. {remedy}.")
         line = rows.line_num + 1
