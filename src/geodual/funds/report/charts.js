@@ -184,7 +184,7 @@ function makeDataset(name, values, plot, kind) {
     name,
     label: report.names[name],
     data: values,
-    borderWidth: lines ? (name === "rpdml" ? 2.4 : 1.5) : 0,
+    borderWidth: lines ? (name === report.featured ? 2.4 : 1.5) : 0,
     borderDash: lines && name === "index" ? [5, 4] : [],
     pointRadius: plot.points ? 2 : 0,
     pointHoverRadius: 3,

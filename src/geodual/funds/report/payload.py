@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from geodual.metric.registry import metric_label
+from geodual.metric.registry import FEATURED, metric_label
 
 from ..evaluation.study_tables import StudyTables
 from .plots import colour_map
@@ -38,6 +38,7 @@ def make_payload(study: StudyTables, best: str) -> str:
         "testStart": study.config.test_start,
         "testDecision": _first_test_decision(study),
         "best": best or metrics[-1],
+        "featured": FEATURED,
         "csv": _csv_texts(study),
         "reasons": _pick_reasons(study),
     }

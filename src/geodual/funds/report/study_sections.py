@@ -49,8 +49,7 @@ def show_picks(study: StudyTables) -> str:
 <thead><tr><th scope="col" class="number">Rank</th><th scope="col">Fund</th>
 <th scope="col" class="number">Weight</th><th scope="col" class="number">Forecast</th>
 <th scope="col" class="number">Realised</th>
-<th scope="col" class="number" title="Rank of the realised return among all funds">Realised rank</th>
-</tr></thead>
+<th scope="col" class="number" title="Rank of the realised return among all funds">Outcome</th></tr></thead>
 <tbody id="pick-rows"></tbody></table></div>
 {note}
 </div>
