@@ -23,8 +23,8 @@ def plain(whole):
     return backtest(whole[0], metrics="euclidean")
 
 
-def remarks_with(study, text):
-    return [remark for remark in study.notes if text in remark]
+def notes_with(study, text):
+    return [note for note in study.notes if text in note]
 
 
 @pytest.mark.parametrize("make", [pd.bdate_range, pd.date_range])
@@ -43,18 +43,21 @@ def test_rows_that_are_no_trading_days_are_remarked(whole):
     nav = whole[0]
     padded = nav.reindex(pd.date_range(nav.index[0], nav.index[-1], name="date"))
     filled = backtest(padded.ffill(), metrics="euclidean")
-    assert remarks_with(filled, "rows are Saturdays or Sundays")
-    assert remarks_with(filled, "rows no fund moves")
+    assert notes_with(filled, "rows are Saturdays or Sundays")
+    assert notes_with(filled, "rows no fund moves")
     two = padded.copy()
     two.iloc[:, :2] = two.iloc[:, :2].ffill()
     sparse = backtest(two, metrics="euclidean", k=3)
-    assert remarks_with(sparse, "rows most of the funds that exist have no value")
-    (coverage,) = remarks_with(sparse, "fewer than 90 % of the factors were known")
-    assert f"{100 * sparse.universe['coverage'].min():.0f} %. Missing factors count as average" in coverage
+    assert notes_with(sparse, "rows most of the funds that exist have no value")
+    (left_out,) = notes_with(sparse, "rows are left out, because too few of the funds alive have a value")
+    assert left_out.startswith(f"{len(padded) - len(nav)} rows")
+    plain = backtest(nav, metrics="euclidean", k=3)
+    pd.testing.assert_frame_equal(sparse.predictions, plain.predictions, check_exact=True)
+    pd.testing.assert_frame_equal(sparse.fills, plain.fills, check_exact=True)
 
 
 def test_a_clean_study_remarks_survivors_and_nothing_else(plain):
-    told = [remark for remark in plain.notes if "median was used as label" not in remark]
+    told = [note for note in plain.notes if "median was used as label" not in note]
     assert len(told) == 1
     assert told[0].startswith("Every fund lives to the last day")
 
@@ -62,37 +65,39 @@ def test_a_clean_study_remarks_survivors_and_nothing_else(plain):
 def test_a_fund_that_closes_takes_the_remark_away(whole):
     nav = whole[0].copy()
     nav.iloc[600:, 0] = np.nan
-    assert not remarks_with(backtest(nav, metrics="euclidean"), "lives to the last day")
+    assert not notes_with(backtest(nav, metrics="euclidean"), "lives to the last day")
 
 
 def test_skipped_rebalance_days_are_remarked(whole, plain):
     nav = whole[0].copy()
     day, following = plain.ic.index[2:4]
-    nav.loc[day] = np.nan
+    few = nav.columns[:-8]  # eight funds publish for weeks: in the end they are all that is alive
+    nav.loc[day - pd.Timedelta(days=25) : day, few] = np.nan
     study = backtest(Panel(nav), metrics="euclidean")
     assert plain.ic.index.difference(study.ic.index).tolist() == [day, following]
-    (remark,) = remarks_with(study, "No decision was made on 2 rebalance days")
-    assert f"{day.date()}: 0 funds to choose from, 11 needed" in remark
-    assert f"{following.date()}: 0 funds to learn from, 11 needed" in remark
+    (note,) = notes_with(study, "No decision was made on 2 rebalance days")
+    assert f"{day.date()}: 8 funds to choose from, 11 needed" in note
+    assert f"{following.date()}: 8 funds to learn from, 11 needed" in note
 
 
 def test_decisions_that_end_early_are_remarked(whole, plain):
     nav = whole[0].copy()
     days = plain.ic.index
-    nav.loc[days[-3] :, nav.columns[5:]] = np.nan
+    nav.loc[days[-3] - pd.Timedelta(days=25) :, nav.columns[5:]] = np.nan
     study = backtest(Panel(nav), metrics="euclidean")
     assert study.ic.index[-1] == days[-4]
-    (remark,) = remarks_with(study, "No decision was made on 3 rebalance days")
+    (note,) = notes_with(study, "No decision was made on 3 rebalance days")
     listed = ", ".join(str(day.date()) for day in days[-3:])
-    assert f"({listed}: 5 funds to choose from, 11 needed)" in remark
+    assert f"({listed}: 5 funds to choose from, 11 needed)" in note
 
 
 def test_a_first_decision_that_comes_late_is_remarked(whole, plain):
     nav = whole[0].copy()
-    nav.loc[plain.ic.index[0]] = np.nan
+    first = plain.ic.index[0]
+    nav.loc[first - pd.Timedelta(days=25) : first, nav.columns[:-8]] = np.nan
     study = backtest(Panel(nav), metrics="euclidean")
     assert study.ic.index[0] == plain.ic.index[2]
-    assert remarks_with(study, "No decision was made on 2 rebalance days")
+    assert notes_with(study, "No decision was made on 2 rebalance days")
 
 
 @pytest.mark.parametrize(("step", "is_remarked"), [(5, True), (10, True), (25, False)])
@@ -102,5 +107,5 @@ def test_an_index_with_holes_is_remarked(whole, plain, step, is_remarked):
     holes = days[1:-1][::step] if step > 5 else days[1:-1].difference(days[::5])
     study = backtest(nav, levels.drop(holes), metrics="euclidean")
     expected = f"The index has no level on {len(holes)} of {len(days)} days"
-    assert len(remarks_with(study, expected)) == is_remarked
-    assert len(remarks_with(study, "The index has no level")) == is_remarked
+    assert len(notes_with(study, expected)) == is_remarked
+    assert len(notes_with(study, "The index has no level")) == is_remarked

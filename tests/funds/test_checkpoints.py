@@ -186,3 +186,36 @@ def test_saving_removes_nothing_but_the_decisions_of_the_study(panel, tmp_path):
     assert (tmp_path / "mine.txt").read_text() == "precious"
     assert (tmp_path / "summary.json").exists()
     assert len(list(tmp_path.rglob("*.npz"))) == len(other.ic)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"cost": 0.0015},
+        {"execution_lag": 1},
+        {"weights": "forecast"},
+        {"redemption_fees": ["7:0.015"]},
+        {"test_start": "2013-06-01"},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_what_only_trading_depends_on_learns_nothing_anew(universe, tmp_path, changed):
+    """Cost, lag and weights belong to the ledger: decisions that are finished serve for all of them."""
+    made = []
+    for settings in ({}, changed):
+        backtest(
+            universe.panel,
+            metrics="euclidean",
+            checkpoint_folder=tmp_path,
+            progress=lambda done, total, last: made.append(last),
+            **settings,
+        )
+    assert len(made) == len(set(made)), "no decision is made twice"
+
+
+def test_a_test_period_that_tuning_depends_on_does_learn_anew(universe, tmp_path):
+    made = []
+    for start in ("2013-06-01", "2014-01-01"):
+        settings = {"tune": True, "test_start": start, "checkpoint_folder": tmp_path}
+        backtest(universe.panel, metrics="gmml", progress=lambda *told: made.append(told[2]), **settings)
+    assert len(made) > len(set(made))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from geodual.funds import DataError
+from geodual.funds.evaluation.fees import FeeRules, parse_redemption
 from geodual.funds.evaluation.ledger import run_ledger
 
 
@@ -31,28 +32,63 @@ def random_case(seed, n_days=60, n_funds=8, n_trades=5, missing=0.1):
     return nav, pd.DataFrame(weights, index=nav.index[days], columns=nav.columns)
 
 
-def slow_ledger(nav, targets, cost, lag):
-    """Units and cash in dicts, day by day, the cost by bisection."""
-    orders = {nav.index.get_loc(day) + lag: targets.loc[day] for day in targets.index}
-    units, cash, last, equity = {}, 1.0, {}, []
-    for row in range(min(orders), len(nav)):
-        for fund in nav.columns:
-            known = nav[fund].iloc[: row + 1].dropna()
-            last[fund] = known.iloc[-1] if len(known) else np.nan
-        worth = {fund: units[fund] * last[fund] for fund in units}
-        total = cash + sum(worth.values())
-        equity.append(total)
-        if row in orders:
-            wanted = {f: w for f, w in orders[row].items() if w > 0.0 and np.isfinite(nav[f].iloc[row])}
+def slow_ledger(nav, targets, cost, lag, wait=10):  # noqa: C901 - slow and plain on purpose
+    """Units and cash in dicts, day by day; orders wait; purchases share the money there is."""
+    given = {nav.index.get_loc(day) + lag: targets.loc[day] for day in targets.index}
+    units, cash, equity, orders, since = {}, 1.0, [], {}, 0
 
-            def missing(after, wanted=wanted, worth=worth, total=total):
-                funds = set(wanted) | set(worth)
+    def price(fund, row):
+        return nav.at[nav[fund].iloc[: row + 1].last_valid_index(), fund]
+
+    def age(fund, row):
+        return row - nav.index.get_loc(nav[fund].iloc[: row + 1].last_valid_index())
+
+    for row in range(min(given), len(nav)):
+        equity.append(cash + sum(n * price(f, row) for f, n in units.items()))
+        if row in given:
+            for fund in [f for f in units if age(f, row) > wait]:
+                cash += units.pop(fund) * price(fund, row)
+            worth = {f: n * price(f, row) for f, n in units.items()}
+            total = cash + sum(worth.values())
+            wanted = {f: w for f, w in given[row].items() if w > 0.0}
+            funds = sorted({*wanted, *worth})
+
+            def missing(after, wanted=wanted, worth=worth, total=total, funds=funds):
                 traded = sum(abs(wanted.get(f, 0.0) * after - worth.get(f, 0.0)) for f in funds)
                 return after + cost * traded - total
 
-            after = brentq(missing, 0.0, total, xtol=1e-15) if cost else total
-            units = {fund: weight * after / last[fund] for fund, weight in wanted.items()}
-            cash = after * (1.0 - sum(wanted.values()))
+            after = brentq(missing, 0.0, total, xtol=1e-16, rtol=1e-15) if cost else total
+            amounts = {f: wanted.get(f, 0.0) * after - worth.get(f, 0.0) for f in funds}
+            orders, since = {f: a for f, a in amounts.items() if abs(a) > 1e-15}, row
+            promised = dict.fromkeys(orders, 0.0)  # money set aside for purchases
+        open_ = {f for f in orders if row <= since + wait and np.isfinite(nav[f].iloc[row])}
+        for fund in sorted(f for f in open_ if orders[f] < 0.0):
+            n = units[fund] if fund not in wanted else min(units[fund], -orders[fund] / price(fund, row))
+            units[fund] -= n
+            cash += (1.0 - cost) * n * price(fund, row)
+            del orders[fund]
+            if fund not in wanted:
+                del units[fund]
+        buys = {f: a for f, a in orders.items() if a > 0.0}
+        if buys and (open_ or row == since):
+            lacking = {f: a - promised[f] for f, a in buys.items()}
+            money = cash - (1.0 + cost) * sum(promised[f] for f in buys)
+            needed = (1.0 + cost) * sum(lacking.values())
+            share = min(1.0, max(money, 0.0) / needed) if needed > 1e-14 else 0.0
+            for fund, amount in lacking.items():
+                promised[fund] += share * amount
+        for fund in sorted(f for f in open_ if f in buys):
+            n = promised[fund] / price(fund, row)
+            units[fund] = units.get(fund, 0.0) + n
+            cash -= (1.0 + cost) * promised[fund]
+            orders[fund] -= promised[fund]
+            promised[fund] = 0.0
+            if orders[fund] <= 1e-13:
+                del orders[fund]
+        for fund in [f for f, a in orders.items() if a < 0.0]:
+            if row == since + wait and row + 1 < len(nav) and row + 1 not in given:
+                cash += units.pop(fund) * price(fund, row)  # waited in vain: closed
+                del orders[fund]
     return np.array(equity)
 
 
@@ -64,14 +100,16 @@ def test_two_funds_by_hand():
     np.testing.assert_allclose(ledger.equity, [1.0, 1.25, 1.0, 1.25], rtol=1e-15)
     np.testing.assert_allclose(ledger.trades["turnover"], [1.0, 0.5], rtol=1e-15)
     np.testing.assert_array_equal(ledger.trades["n_held"], [2, 2])
-    np.testing.assert_array_equal(ledger.weights, [[0.5, 0.5], [0.25, 0.5]])
+    np.testing.assert_allclose(ledger.trades["cash"], [0.0, 0.25], atol=1e-15)
+    np.testing.assert_allclose(ledger.cash, [0.0, 0.0, 0.25, 0.2], atol=1e-15)
+    assert ledger.fills["side"].tolist() == ["buy", "buy", "sell", "buy"]
     assert list(ledger.trades["decided"]) == list(ledger.trades["executed"]) == list(nav.index[[0, 2]])
 
 
 def test_costs_by_hand():
     nav = table({"A": [1.0, 2.0, 2.0], "B": [1.0, 1.0, 1.0]})
     targets = {nav.index[0]: pd.Series({"A": 1.0}), nav.index[1]: pd.Series({"B": 1.0})}
-    ledger = run_ledger(nav, targets, cost=0.02)
+    ledger = run_ledger(nav, targets, fees=FeeRules(0.02))
     # Buying costs 2 % of what is bought; a switch loses 2 % going out and again coming in.
     bought = 1.0 / 1.02
     np.testing.assert_allclose(ledger.equity, [1.0, 2.0 * bought, 2.0 * bought * 0.98 / 1.02], rtol=1e-15)
@@ -90,18 +128,136 @@ def test_buy_and_hold_is_the_ratio_of_navs():
 def test_it_agrees_with_a_slow_ledger(cost, lag):
     for seed in range(3):
         nav, targets = random_case(seed)
-        ledger = run_ledger(nav, targets, cost=cost, execution_lag=lag)
+        ledger = run_ledger(nav, targets, fees=FeeRules(cost), execution_lag=lag)
         np.testing.assert_allclose(ledger.equity, slow_ledger(nav, targets, cost, lag), rtol=1e-12)
 
 
 def test_a_closed_fund_keeps_its_value_and_turns_to_cash():
-    nav = table({"A": [1.0, 2.0, np.nan, np.nan, np.nan, np.nan], "B": [1.0, 1.0, 1.0, 1.0, 2.0, 3.0]})
+    gone = [1.0, 2.0, *[np.nan] * 14]
+    nav = table({"A": gone, "B": [*np.ones(14), 2.0, 3.0]})
     half = pd.Series({"A": 0.5, "B": 0.5})
-    ledger = run_ledger(nav, {nav.index[0]: half, nav.index[3]: half})
-    # A's 1.0 (of 1.5) is paid out on day 3; only 0.75 goes into B, the share meant for A stays in cash.
-    np.testing.assert_allclose(ledger.equity, [1.0, 1.5, 1.5, 1.5, 2.25, 3.0], rtol=1e-15)
-    np.testing.assert_array_equal(ledger.trades["unfilled"], [0.0, 0.5])
+    ledger = run_ledger(nav, {nav.index[0]: half, nav.index[13]: half})
+    # A's 1.0 (of 1.5) is paid out on day 13, when it has had no value for over ten rows; 0.25 of it goes into
+    # B, and the half that was meant for A stays in cash.
+    np.testing.assert_allclose(ledger.equity, [1.0, *[1.5] * 13, 2.25, 3.0], rtol=1e-15)
+    np.testing.assert_allclose(ledger.trades["unfilled"], [0.0, 0.5], rtol=1e-15)
     np.testing.assert_array_equal(ledger.trades["n_held"], [2, 1])
+    closure = ledger.fills[ledger.fills["side"] == "closure"].iloc[0]
+    assert (closure["fund"], closure["day"], closure["price"]) == ("A", nav.index[1], 2.0)
+
+
+def test_a_purchase_waits_for_the_funds_own_next_value():
+    nav = table({"A": [np.nan, np.nan, 2.0, 4.0], "B": [1.0, 1.0, 1.0, 2.0]})
+    ledger = run_ledger(nav, {nav.index[0]: pd.Series({"A": 0.5, "B": 0.5})})
+    # Half waits in cash until day 2, buys A at 2 and doubles; so does B.
+    np.testing.assert_allclose(ledger.equity, [1.0, 1.0, 1.0, 2.0], rtol=1e-15)
+    np.testing.assert_allclose(ledger.cash, [0.5, 0.5, 0.0, 0.0], atol=1e-15)
+    assert ledger.fills[["day", "fund", "price"]].to_numpy().tolist() == [
+        [nav.index[0], "B", 1.0],
+        [nav.index[2], "A", 2.0],
+    ]
+    assert ledger.trades["unfilled"].tolist() == [0.0]
+
+
+def test_an_order_that_waits_too_long_is_cancelled_and_told():
+    nav = table({"A": [*[np.nan] * 4, 1.0, 5.0], "B": np.ones(6)})
+    ledger = run_ledger(nav, {nav.index[0]: pd.Series({"A": 0.5, "B": 0.5})}, wait=3)
+    assert ledger.trades["unfilled"].tolist() == [0.5]
+    np.testing.assert_array_equal(ledger.equity, np.ones(6))
+    assert ledger.fills["fund"].tolist() == ["B"]
+    bought = run_ledger(nav, {nav.index[0]: pd.Series({"A": 0.5, "B": 0.5})}, wait=4)
+    assert bought.equity.iloc[-1] == 3.0
+
+
+def test_a_sale_waits_and_purchases_cannot_spend_what_it_will_bring():
+    nav = table({"A": [1.0, np.nan, 3.0, 9.0], "B": [1.0, 1.0, 1.0, 2.0]})
+    ledger = run_ledger(nav, {nav.index[0]: pd.Series({"A": 1.0}), nav.index[1]: pd.Series({"B": 1.0})})
+    # On day 1 A has no value. It is sold on day 2, at 3; then B is bought for 1, as planned; 2 stay in cash.
+    np.testing.assert_allclose(ledger.equity, [1.0, 1.0, 3.0, 4.0], rtol=1e-15)
+    np.testing.assert_allclose(ledger.trades["unfilled"], [0.0, 0.0], atol=1e-15)
+    assert ledger.fills["day"].tolist() == [nav.index[0], nav.index[2], nav.index[2]]
+
+
+def test_a_stray_row_does_not_put_the_portfolio_in_cash():
+    """On the day of execution one fund of three has a value; the other orders go through a day later."""
+    nav = table({f"F{j}": np.linspace(1.0, 2.0, 30) for j in range(3)})
+    nav.iloc[10, 1:] = np.nan
+    third = pd.Series(1 / 3, index=nav.columns)
+    ledger = run_ledger(nav, {nav.index[9]: third}, execution_lag=1)
+    assert ledger.trades["unfilled"].tolist() == [0.0]
+    assert ledger.cash.iloc[0] == pytest.approx(2 / 3)
+    np.testing.assert_allclose(ledger.cash.iloc[1:], 0.0, atol=1e-15)
+
+
+def test_fees_by_holding_time_first_in_first_out():
+    days = pd.DatetimeIndex(["2020-01-01", "2020-01-03", "2020-01-20", "2020-01-21"], name="date")
+    nav = pd.DataFrame({"A": np.ones(4), "B": np.ones(4)}, index=days)
+    fees = FeeRules(purchase={"A": 0.01}, redemption=parse_redemption(("7:0.015", "30:0.005")))
+    half, more, none = pd.Series({"A": 0.5}), pd.Series({"A": 0.8}), pd.Series({"B": 0.0})
+    ledger = run_ledger(nav, {days[0]: half, days[1]: more, days[2]: none}, fees=fees)
+    # Day 0: x = 1 − 0.01 · 0.5 x. Day 1: the rest up to 0.8. Day 2: all is sold after 19 and 17 days.
+    x = 1.0 / 1.005
+    y = (x + 0.005 * x) / 1.008  # y = x − 0.01 (0.8 y − 0.5 x)
+    np.testing.assert_allclose(ledger.equity, [1.0, x, y, y * (1.0 - 0.8 * 0.005)], rtol=1e-14)
+    sale = ledger.fills.iloc[-1]
+    assert (sale["side"], sale["fund"]) == ("sell", "A")
+    assert sale["fee"] == pytest.approx(0.005 * 0.8 * y)
+
+
+def test_the_oldest_lot_is_sold_first():
+    days = pd.DatetimeIndex(["2020-01-01", "2020-01-30", "2020-02-01", "2020-02-02"], name="date")
+    nav = pd.DataFrame({"A": np.ones(4)}, index=days)
+    fees = FeeRules(redemption=((7, 0.05),))
+    weights = {days[0]: 0.5, days[1]: 1.0, days[2]: 0.4}
+    ledger = run_ledger(nav, {day: pd.Series({"A": w}) for day, w in weights.items()}, fees=fees)
+    # 0.6 is sold: 0.5 of the first lot free of charge, and 0.1 and a bit of the second at 5 %.
+    after = (1.0 - 0.05 * 0.5) / (1.0 - 0.05 * 0.4)  # x = 1 − 0.05 (1 − 0.4 x − 0.5)
+    assert ledger.equity.iloc[-1] == pytest.approx(after, rel=1e-14)
+
+
+def test_orders_for_funds_abroad_take_longer():
+    nav = table({"A": [1.0, 1.0, 2.0, 4.0], "B": [1.0, 1.0, 1.0, 1.0]})
+    ledger = run_ledger(nav, {nav.index[0]: pd.Series({"A": 0.5, "B": 0.5})}, fees=FeeRules(delay={"A": 2}))
+    assert dict(zip(ledger.fills["fund"], ledger.fills["day"], strict=True)) == {
+        "B": nav.index[0],
+        "A": nav.index[2],
+    }
+    np.testing.assert_allclose(ledger.equity, [1.0, 1.0, 1.0, 1.5], rtol=1e-15)
+
+
+@given(seed=st.integers(0, 10**6), cost=st.sampled_from([0.0, 0.003]), lag=st.integers(0, 2))
+def test_fills_explain_the_equity_and_every_price_is_published(seed, cost, lag):
+    nav, targets = random_case(seed)
+    ledger = run_ledger(nav, targets, fees=FeeRules(cost), execution_lag=lag)
+    sign = ledger.fills["side"].map({"buy": 1.0, "sell": -1.0, "closure": -1.0})
+    for row in ledger.fills.itertuples():
+        assert row.price == nav.at[row.day, row.fund], "a value that the fund published on that day"
+        assert row.value == row.units * row.price
+    cash = 1.0 - float((sign * ledger.fills["value"] + ledger.fills["fee"]).sum())
+    units = (sign * ledger.fills["units"]).groupby(ledger.fills["fund"]).sum()
+    worth = float((units * nav.ffill().iloc[-1][units.index]).sum())
+    decided = ledger.fills["day"] < nav.index[-1]
+    if decided.all():  # a trade on the last day costs after the last value
+        assert ledger.equity.iloc[-1] == pytest.approx(cash + worth, rel=1e-12)
+    assert (ledger.fills["units"] > 0.0).all()
+    assert (ledger.cash >= -1e-12).all()
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ({"cost": 0.1}, r"below 0\.1 \(0\.0015 means"),
+        ({"cost": -0.01}, "at least 0"),
+        ({"purchase": {"A": 2.0}}, "got 2.0"),
+        ({"redemption": ((365, 0.005), (7, 0.015))}, r"increasing numbers of days, got \[365, 7\]"),
+        ({"delay": {"A": -1}}, "delay of an order must not be negative"),
+    ],
+)
+def test_bad_fees_are_named(rules, told):
+    with pytest.raises(DataError, match=told):
+        FeeRules(**rules)
+    with pytest.raises(DataError, match=r"must be days:rate, such as 7:0\.015"):
+        parse_redemption(("1.5 %",))
 
 
 def test_a_gap_is_valued_at_the_last_nav_and_then_made_up():
@@ -110,11 +266,11 @@ def test_a_gap_is_valued_at_the_last_nav_and_then_made_up():
     np.testing.assert_array_equal(ledger.equity, [1.0, 2.0, 2.0, 4.0])
 
 
-def test_an_unborn_fund_is_not_bought():
+def test_an_unborn_fund_is_bought_at_its_first_value_if_that_comes_in_time():
     nav = table({"A": [np.nan, 1.0, 5.0], "B": [1.0, 1.0, 1.0]})
     ledger = run_ledger(nav, {nav.index[0]: pd.Series({"A": 1.0})})
-    np.testing.assert_array_equal(ledger.equity, [1.0, 1.0, 1.0])
-    np.testing.assert_array_equal(ledger.trades["turnover"], [0.0])
+    np.testing.assert_array_equal(ledger.equity, [1.0, 1.0, 5.0])
+    assert run_ledger(nav, {nav.index[0]: pd.Series({"A": 1.0})}, wait=0).trades["turnover"].tolist() == [0.0]
 
 
 def test_a_lag_trades_at_later_navs():
@@ -125,33 +281,13 @@ def test_a_lag_trades_at_later_navs():
     assert ledger.trades[["decided", "executed"]].to_numpy().tolist() == [[nav.index[0], nav.index[1]]]
 
 
-@given(seed=st.integers(0, 10**6), cost=st.sampled_from([0.0, 0.003, 0.099]), lag=st.integers(0, 1))
-def test_no_money_appears_or_vanishes(seed, cost, lag):
-    """Equity before = equity after + cost of what was traded, with equity and weights of the ledger alone."""
-    nav, targets = random_case(seed)
-    ledger = run_ledger(nav, targets, cost=cost, execution_lag=lag)
-    filled, weights, trades = nav.ffill()[ledger.weights.columns], ledger.weights, ledger.trades
-    held = pd.Series(0.0, index=weights.columns)
-    for k, day in enumerate(weights.index):
-        before = ledger.equity[day]
-        after = before * (1.0 - trades["cost"][k])
-        bought = weights.loc[day] * after
-        np.testing.assert_allclose(before - after, cost * (bought - held).abs().sum(), rtol=0, atol=1e-14)
-        assert 0.0 <= trades["turnover"][k] <= 1.0 + 1e-12
-        end = weights.index[k + 1] if k + 1 < len(weights) else nav.index[-1]
-        held = (bought * filled.loc[end] / filled.loc[day]).fillna(0.0)
-        cash = after * (1.0 - weights.loc[day].sum())
-        if end > day:
-            np.testing.assert_allclose(ledger.equity[end], held.sum() + cash, rtol=1e-13)
-
-
 @given(seed=st.integers(0, 10**6))
 def test_neither_units_nor_order_of_funds_matter(seed):
     nav, targets = random_case(seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(nav.columns)
     scaled = (nav * np.exp(5.0 * rng.standard_normal(len(nav.columns))))[order]
-    ours, other = (run_ledger(values, targets, cost=0.01) for values in (nav, scaled))
+    ours, other = (run_ledger(values, targets, fees=FeeRules(0.01)) for values in (nav, scaled))
     np.testing.assert_allclose(ours.equity, other.equity, rtol=1e-12)
     np.testing.assert_allclose(ours.trades["turnover"], other.trades["turnover"], rtol=1e-9, atol=1e-12)
 
@@ -160,16 +296,17 @@ def test_neither_units_nor_order_of_funds_matter(seed):
 def test_what_comes_later_changes_nothing_before(seed, cut):
     nav, targets = random_case(seed)
     day = nav.index[cut]
-    whole = run_ledger(nav, targets, cost=0.01)
-    part = run_ledger(nav.loc[:day], targets.loc[:day], cost=0.01)
+    whole = run_ledger(nav, targets, fees=FeeRules(0.01))
+    part = run_ledger(nav.loc[:day], targets.loc[:day], fees=FeeRules(0.01))
     pd.testing.assert_series_equal(part.equity, whole.equity.loc[:day], check_exact=True, check_freq=False)
-    pd.testing.assert_frame_equal(part.trades, whole.trades.iloc[: len(part.trades)], check_exact=True)
+    over = len(part.trades) - 1  # the orders of the last rebalance may still wait
+    pd.testing.assert_frame_equal(part.trades.iloc[:over], whole.trades.iloc[:over], rtol=1e-12, atol=1e-14)
 
 
 def test_costs_lower_the_equity_and_inputs_stay_as_they_are():
     nav, targets = random_case(3)
     before = nav.copy(), targets.copy()
-    curves = [run_ledger(nav, targets, cost=cost).equity for cost in (0.0, 0.001, 0.01)]
+    curves = [run_ledger(nav, targets, fees=FeeRules(cost)).equity for cost in (0.0, 0.001, 0.01)]
     assert (curves[0].iloc[1:] > curves[1].iloc[1:]).all()
     assert (curves[1].iloc[1:] > curves[2].iloc[1:]).all()
     pd.testing.assert_frame_equal(nav, before[0])
@@ -185,15 +322,13 @@ def test_a_mapping_and_a_table_are_the_same():
 def test_holding_to_target_without_drift_costs_nothing():
     nav = table({"A": [1.0, 2.0, 3.0], "B": [2.0, 4.0, 6.0]})
     half = pd.Series({"A": 0.5, "B": 0.5})
-    ledger = run_ledger(nav, {nav.index[0]: half, nav.index[1]: half}, cost=0.05)
+    ledger = run_ledger(nav, {nav.index[0]: half, nav.index[1]: half}, fees=FeeRules(0.05))
     np.testing.assert_allclose(ledger.trades["cost"], [1.0 - 1.0 / 1.05, 0.0], atol=1e-15)
 
 
 @pytest.mark.parametrize(
     ("targets", "options", "error", "message"),
     [
-        ({"2020-01-02": {"A": 1.0}}, {"cost": 0.1}, ValueError, r"`cost` must .* 0\.0015 means 0\.15 %"),
-        ({"2020-01-02": {"A": 1.0}}, {"cost": -0.1}, ValueError, "`cost` must"),
         ({"2020-01-02": {"A": 1.0}}, {"execution_lag": -1}, ValueError, "`execution_lag` must .* Use 0"),
         ({"2020-01-04": {"A": 1.0}}, {}, DataError, "2020-01-04, which is not a row .* Decide on days"),
         ({"2020-01-02": {"C": 1.0}}, {}, DataError, "'C', which is not a column .* Remove it"),

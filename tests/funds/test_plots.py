@@ -32,7 +32,7 @@ def test_figure_1_shows_returns_and_rolling_drawdowns():
     for line, name in zip(below.lines, equity, strict=False):
         values = equity[name].to_numpy()
         for row in (0, 10, 300, 399):
-            window = values[max(row - 252, 0) : row + 1]
+            window = values[: row + 1][DAYS[: row + 1] >= DAYS[row] - pd.Timedelta(days=365)]
             worst = min(window[i:].min() / window[i] - 1.0 for i in range(len(window)))
             assert line.get_ydata()[row] == pytest.approx(worst)
 

@@ -64,7 +64,7 @@ def test_staleness_reaches_over_gaps_and_counts_all_runs() -> None:
     nav.iloc[200:215, 7] = 1.5
     (finding,) = found(nav, "stale")
     assert (finding.date, finding.count) == (day(100), 11 + 15)
-    assert "up to 15 rows" in finding.message
+    assert "up to 15 values" in finding.message
 
 
 def test_nobody_is_stale_on_days_when_all_stand_still() -> None:
@@ -73,14 +73,24 @@ def test_nobody_is_stale_on_days_when_all_stand_still() -> None:
     assert not found(nav, "stale")
 
 
-@pytest.mark.parametrize(("rows", "matters"), [(15, False), (25, True)])
-def test_a_fund_that_often_stands_still_may_do_so_for_a_while(rows: int, matters: bool) -> None:
+@pytest.mark.parametrize(("rows", "is_found"), [(15, False), (25, True)])
+def test_a_fund_that_often_stands_still_may_do_so_for_a_while(rows: int, is_found: bool) -> None:
     """Two steps of three are zero, as for a bond fund quoted with few decimals."""
     nav = clean_table()
     nav.iloc[:, 0] = 1.0 + 0.001 * (np.arange(N_DAYS) // 3)
     nav.iloc[150 : 150 + rows, 0] = 1.05
+    assert [(f.fund, f.matters) for f in found(nav, "stale")] == [("000000", True)] * is_found
+
+
+def test_a_few_values_of_a_fund_that_is_seldom_quoted_are_not_stale() -> None:
+    """Three equal values, a week apart, are no run of ten, whatever the other funds do in between."""
+    nav = clean_table()
+    nav.iloc[np.arange(N_DAYS) % 5 > 0, 4] = np.nan
+    nav.iloc[[100, 105, 110], 4] = 1.234
+    assert not found(nav, "stale")
+    nav.iloc[100:150:5, 4] = 1.234
     (finding,) = found(nav, "stale")
-    assert (finding.fund, finding.matters) == ("000000", matters)
+    assert (finding.date, finding.count) == (day(100), 10)
 
 
 def test_a_distribution_looks_like_a_jump() -> None:
@@ -105,7 +115,8 @@ def test_a_split_is_a_jump_in_either_direction(factor: float) -> None:
 
 def test_small_falls_and_falls_of_the_whole_market_are_no_jumps() -> None:
     nav = clean_table()
-    nav.iloc[120:, 0] *= 0.98
+    nav.iloc[120:, 0] *= 0.993
+    nav.iloc[130:, 11] *= 0.98
     nav.iloc[150:] *= 0.85
     assert not found(nav, "jump")
 

@@ -146,12 +146,12 @@ def test_identifiers_are_unique(page):
 def test_every_chart_has_a_table_and_a_csv(page):
     plots = {kept["data-plot"] for _, kept in page.elements if "data-plot" in kept}
     saved = {kept["data-csv"] for _, kept in page.elements if "data-csv" in kept}
-    assert plots == {"equity", "drawdown", "annual", "ic", "ic_cumulated", "fifths"}
+    assert plots == {"equity", "drawdown", "annual", "ic", "ic_cumulated", "fifths", "cash"}
     assert saved <= set(page.data["csv"])
     assert {"equity", "rolling_drawdown", "annual_returns", "ic", "ic_cumulated", "quantile_returns"} <= saved
     filled = {kept["data-fill"] for _, kept in page.elements if "data-fill" in kept}
     captions = {"Returns of calendar years", "IC by rebalance day", "Cumulated IC by rebalance day"}
-    assert filled - {"findings"} == {"equity", "rolling_drawdown"}
+    assert filled - {"findings"} == {"equity", "rolling_drawdown", "cash"}
     assert captions < set(page.tables)
 
 

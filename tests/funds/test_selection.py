@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import DataError, Panel, compute_factors, select
+from geodual.funds import DataError, Panel, backtest, compute_factors, select, synthetic_universe
 from geodual.funds.report.selection_page import render_selection
 
 TOP, K = 4, 10
@@ -207,3 +207,39 @@ def test_the_page_names_the_data_and_what_shares_mean(nav):
     assert "same rank" not in page
     for words in ("What made its neighbours near", "What sets it apart from the universe", "negative share"):
         assert words in page
+
+
+def test_the_track_record_is_that_of_past_decisions(universe):
+    """IC, excess over the average fund and share above the median, by hand from a study of the same data."""
+    selection = select(universe.panel, metric="euclidean", top=5)
+    study = backtest(universe.panel, metrics="euclidean", top=5)
+    record = selection.record
+    known = study.predictions.dropna()
+    assert record.n == known["date"].nunique()
+    assert record.ic == pytest.approx(study.ic["euclidean"].mean(), abs=1e-12)
+    gaps, beat = [], []
+    for day, own in study.holdings.dropna(subset=["realised"]).groupby("date"):
+        everyone = known.loc[known["date"] == day, "realised"]
+        gaps.append(own["realised"].mean() - everyone.mean())
+        beat += (own["realised"] > everyone.median()).tolist()
+    assert record.excess == pytest.approx(np.mean(gaps), abs=1e-12)
+    assert record.beat_median == pytest.approx(np.mean(beat), abs=1e-12)
+    assert record.ic_low < record.ic < record.ic_high
+    assert f"IC {record.ic:+.2f}" in selection.record_text
+    assert "no evidence of skill" in selection.record_text
+    assert record.is_evidence is False
+
+
+def test_planted_skill_is_evidence_and_a_first_decision_has_no_record():
+    skilled = synthetic_universe(80, "2012-01-04", "2016-12-30", seed=1, signal=3.0)
+    assert select(skilled.panel, metric="rpdml").record.is_evidence
+    first = select(skilled.panel, "2012-12-31", metric="euclidean")
+    assert first.record.n == 0
+    assert first.record_text.startswith("There is no track record")
+
+
+def test_the_track_record_comes_first_on_the_page(universe, tmp_path):
+    selection = select(universe.panel, metric="euclidean")
+    page = selection.report(tmp_path / "picks.html").read_text("utf-8")
+    told = page.index("Track record of")
+    assert told < page.index("What to hold")

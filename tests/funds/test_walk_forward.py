@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import brentq
 from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA
@@ -16,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.funds import DataError, Panel, StudyConfig, backtest, compute_factors
 from geodual.metric import GMML, EuclideanMetric
+from tests.funds.test_ledger import slow_ledger
 
 TABLES = ("predictions", "ic", "holdings", "equity", "trades", "neighbours", "reasons", "universe")
 
@@ -103,24 +103,10 @@ def slow_holdings(predictions, top, weights):
 
 
 def slow_equity(nav, holdings, cost, lag):
-    """Units and cash, day by day; the cost of a rebalance by bisection."""
-    filled, place = nav.ffill().to_numpy(), {fund: j for j, fund in enumerate(nav)}
-    orders = {nav.index.get_loc(day) + lag: weights for day, weights in holdings.items()}
-    units, cash, curve = {}, 1.0, {}
-    for row in range(min(orders), len(nav)):
-        worth = {fund: n * filled[row, place[fund]] for fund, n in units.items()}
-        equity = curve[nav.index[row]] = cash + sum(worth.values())
-        if row in orders:
-            wanted = {f: w for f, w in orders[row].items() if np.isfinite(nav[f].iat[row])}
-
-            def missing(after, wanted=wanted, worth=worth, equity=equity):
-                traded = sum(abs(wanted.get(f, 0.0) * after - worth.get(f, 0.0)) for f in {*wanted, *worth})
-                return after + cost * traded - equity
-
-            after = brentq(missing, 0.0, equity, xtol=1e-15) if cost else equity
-            units = {fund: w * after / filled[row, place[fund]] for fund, w in wanted.items()}
-            cash = after - sum(w * after for w in wanted.values())
-    return pd.Series(curve)
+    """The slow ledger of the tests of the ledger, for holdings by day."""
+    targets = pd.DataFrame(holdings).T.reindex(columns=nav.columns).fillna(0.0)
+    first = nav.index.get_loc(targets.index[0]) + lag
+    return pd.Series(slow_ledger(nav, targets, cost, lag), index=nav.index[first:])
 
 
 CASES = {

@@ -75,7 +75,7 @@ def _option(setting: Setting) -> inspect.Parameter:
     """Return a setting as a parameter for typer; the default None leaves it to the configuration file."""
     default = setting.default
     kind = str if isinstance(default, tuple) else type(default)
-    shown = ",".join(default) if isinstance(default, tuple) else default
+    shown = (",".join(default) or "none") if isinstance(default, tuple) else default
     option = typer.Option(
         f"--{setting.name.replace('_', '-')}",
         help=setting.text.replace("`", "") + ("" if kind is bool else f" (default: {shown})"),
@@ -90,7 +90,7 @@ def _merge(config: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     settings = read_config(config) if config else {}
     settings |= {name: value for name, value in given.items() if value is not None}
     # An option gives a list as one text, a configuration file as a tuple.
-    for name in ("metrics", "factors"):
+    for name in (setting.name for setting in list_settings() if isinstance(setting.default, tuple)):
         if isinstance(settings.get(name), str):
             settings[name] = split_names(settings[name])
         if isinstance(settings.get(name), tuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,6 +70,9 @@ def _as_record(selection: funds.Selection) -> dict[str, object]:
     return {
         "as_of": str(selection.as_of.date()),
         "metric": selection.metric,
+        "track_record": {
+            name: None if value != value else value for name, value in asdict(selection.record).items()
+        },
         "picks": plain_records(selection.picks),
         "neighbours": plain_records(selection.neighbours.drop(columns=["date", "metric"])),
         "reasons": plain_records(selection.reasons.drop(columns=["date", "metric"])),
@@ -78,6 +82,7 @@ def _as_record(selection: funds.Selection) -> dict[str, object]:
 
 
 def _print_selection(selection: funds.Selection, quiet: bool) -> None:
+    say(selection.record_text)
     rows = [
         {
             "rank": pick["rank"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,10 @@ class StudyConfig:
     test_start : str
         First day of the test period; the days before are the validation period.
     cost : float
-        Cost of a trade as a share of the value bought or sold, such as 0.0015 for 0.15 %.
+        Cost of a trade per side, as a share of the value bought or sold, such as 0.0015 for 0.15 %.
+    redemption_fees : tuple of str
+        Redemption fees by days held, in place of `cost`: 7:0.015 and 365:0.005 mean 1.5 % below 7 days, 0.5 %
+        below a year, then nothing. Lots are sold first in, first out.
     execution_lag : int
         Trading days from a decision to its execution: 0 in the paper, 1 in practice.
     tune : bool
@@ -94,6 +97,7 @@ class StudyConfig:
     frequency: str = "quarterly"
     test_start: str = "2017-01-01"
     cost: float = 0.0
+    redemption_fees: tuple[str, ...] = ()
     execution_lag: int = 0
     tune: bool = False
     random_state: int = 0
@@ -114,8 +118,18 @@ class StudyConfig:
         }
         checked |= {name: _names(name, getattr(self, name)) for name in ("metrics", "factors")}
         checked |= {"cost": float(self.cost), "test_start": _day("test_start", self.test_start)}
+        checked["redemption_fees"] = _texts("redemption_fees", self.redemption_fees)
         for name, value in checked.items():
             object.__setattr__(self, name, value)  # a frozen dataclass allows no assignment
+
+    def without_trading(self) -> StudyConfig:
+        """Return the settings with those that no decision depends on at their defaults."""
+        trading = ("cost", "redemption_fees", "execution_lag", "weights")
+        periods = () if self.tune else ("test_start",)  # tuning looks at the validation period
+        defaults: dict[str, Any] = {
+            field.name: field.default for field in fields(self) if field.name in (*trading, *periods)
+        }
+        return replace(self, **defaults)
 
     def to_toml(self) -> str:
         """Return the settings as a TOML document that `read_config` reads."""
@@ -201,6 +215,13 @@ def _names(setting: str, names: Any) -> tuple[str, ...]:
             "repeated or reserved name."
         )
     return tuple(names)
+
+
+def _texts(setting: str, texts: Any) -> tuple[str, ...]:
+    is_list = isinstance(texts, Sequence) and not isinstance(texts, str)
+    if not is_list or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"`{setting}` must be a list of texts, got {texts!r}; write [] for none.")
+    return tuple(texts)
 
 
 def _day(name: str, value: Any) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from geodual.errors import DataError
 
-from ..calendar import rebalance_days
+from ..calendar import keep_trading_days, rebalance_days
 from ..config import StudyConfig, check_names
 from ..factors.factor import FactorSet
 from ..factors.registry import take_factors
@@ -152,6 +152,7 @@ def forecast_days(
     factors: FactorSet,
 ) -> pd.DataFrame:
     """Return the forecasts that a study makes on some rebalance days: date, metric, fund, forecast."""
+    panel = keep_trading_days(panel)
     rebalances = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
     observations = Observations(panel, rebalances, factors)
     rows = [t for t in decision_rows(observations, config, include_last=True) if rebalances[t] in days]
@@ -166,6 +167,7 @@ def forecast_days(
 def _days_to_test(panel: Panel, config: StudyConfig, factors: FactorSet, n_days: int) -> pd.DatetimeIndex:
     if n_days < 1:
         raise DataError(f"`n_days` must be at least 1, got {n_days}; leave it out to test 3 days.")
+    panel = keep_trading_days(panel)
     rebalances = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
     rows = decision_rows(Observations(panel, rebalances, factors), config)
     chosen = np.unique(np.linspace(0, len(rows) - 1, n_days).round().astype(int))

@@ -1,7 +1,8 @@
 """Measures of an equity curve: return, volatility, drawdowns, calendar years.
 
-An equity curve is a Series of positive values by trading day, in order; a year has 252 trading days. A
-measure that a short or constant curve does not define is NaN.
+An equity curve is a Series of positive values by day, in order. The number of rows per year is read off the
+days, so that daily, weekly and monthly curves of any calendar are annualised alike. A measure that a short or
+constant curve does not define is NaN.
 """
 
 from __future__ import annotations
@@ -11,12 +12,23 @@ import pandas as pd
 
 from geodual.arrays import Array
 
-DAYS_A_YEAR = 252
+YEAR = 365.25  # calendar days
 _RETURN_ROUNDING = 8.0 * np.finfo(float).eps  # largest spread that rounding gives to equal returns
 
 
+def years_between(days: pd.Index) -> float:
+    """Return the years from the first to the last of some days."""
+    return float((days[-1] - days[0]) / pd.Timedelta(days=YEAR)) if len(days) else 0.0
+
+
+def rows_per_year(days: pd.Index) -> float:
+    """Return the number of rows per year; NaN for fewer than two days."""
+    years = years_between(days)
+    return (len(days) - 1) / years if years > 0.0 else np.nan
+
+
 def annual_return(equity: pd.Series[float]) -> float:
-    """Return the geometric annual return, (E_n/E_0)^{252/n} − 1 over n daily returns.
+    """Return the geometric annual return, (E_n/E_0)^{1/T} − 1 over T calendar years.
 
     Parameters
     ----------
@@ -32,11 +44,11 @@ def annual_return(equity: pd.Series[float]) -> float:
     if len(values) < 2:
         return np.nan
     with np.errstate(over="ignore"):  # a few days can annualise to infinity
-        return float(np.expm1(np.log(values[-1] / values[0]) * DAYS_A_YEAR / (len(values) - 1)))
+        return float(np.expm1(np.log(values[-1] / values[0]) / years_between(equity.index)))
 
 
 def volatility(equity: pd.Series[float]) -> float:
-    """Return the standard deviation (ddof = 1) of daily returns times √252.
+    """Return the standard deviation (ddof = 1) of returns times √A, with A rows per year.
 
     Parameters
     ----------
@@ -53,11 +65,11 @@ def volatility(equity: pd.Series[float]) -> float:
         return np.nan
     if np.ptp(returns) <= _RETURN_ROUNDING:
         return 0.0
-    return float(returns.std(ddof=1) * np.sqrt(DAYS_A_YEAR))
+    return float(returns.std(ddof=1) * np.sqrt(rows_per_year(equity.index)))
 
 
 def sharpe(equity: pd.Series[float]) -> float:
-    """Return the Sharpe ratio, mean/std·√252 of daily returns, with a risk-free rate of 0.
+    """Return the Sharpe ratio, mean/std·√A of returns, with a risk-free rate of 0.
 
     Parameters
     ----------
@@ -70,7 +82,7 @@ def sharpe(equity: pd.Series[float]) -> float:
         NaN where the volatility is NaN or 0.
     """
     spread = volatility(equity)
-    return float(_returns(equity).mean() * DAYS_A_YEAR / spread) if spread > 0.0 else np.nan
+    return float(_returns(equity).mean() * rows_per_year(equity.index) / spread) if spread > 0.0 else np.nan
 
 
 def max_drawdown(equity: pd.Series[float]) -> float:
@@ -90,31 +102,33 @@ def max_drawdown(equity: pd.Series[float]) -> float:
     return float((values / np.maximum.accumulate(values)).min() - 1.0) if len(values) else np.nan
 
 
-def rolling_drawdown(equity: pd.Series[float], window: int = DAYS_A_YEAR) -> pd.Series[float]:
-    """Return, for each day, the maximum drawdown within the window that ends on that day.
+def rolling_drawdown(equity: pd.Series[float], window: int = 365) -> pd.Series[float]:
+    """Return for each day the maximum drawdown of the window that ends on it.
 
     Parameters
     ----------
     equity : Series
-        Value by trading day.
+        Value by day.
     window : int
-        Number of daily returns in the window; fewer on the first days.
+        Length of the window in calendar days; it is shorter on the first days.
 
     Returns
     -------
     Series
-        By day, at most 0.
+        At most 0, by day.
     """
     if window < 1:
-        raise ValueError(f"`window` must be positive, got {window}. Use {DAYS_A_YEAR} for one year.")
-    values = _values(equity)
+        raise ValueError(f"`window` must be positive, got {window}. Use 365 for one year.")
+    values, days = _values(equity), pd.DatetimeIndex(equity.index).to_numpy("datetime64[D]")
     lowest, worst = values.copy(), np.ones(len(values))
-    # At each lag, `lowest[t]` is the minimum from t − lag to t, and is compared with the value at t − lag.
-    # One vectorised pass per lag: days × window operations, without a matrix of that size.
-    for lag in range(1, min(window, len(values) - 1) + 1):
+    # Number of rows that each window reaches back.
+    reach = np.arange(len(days)) - np.searchsorted(days, days - np.timedelta64(window, "D"))
+    for lag in range(1, int(reach.max(initial=0)) + 1):
         start = values[:-lag]
+        # The lowest value from `start` to the day; the loss counts if the window reaches back to `start`.
         lowest[lag:] = np.minimum(lowest[lag:], start)
-        worst[lag:] = np.minimum(worst[lag:], lowest[lag:] / start)
+        loss = np.where(reach[lag:] >= lag, lowest[lag:] / start, 1.0)
+        worst[lag:] = np.minimum(worst[lag:], loss)
     return pd.Series(worst - 1.0, index=equity.index, name=equity.name)
 
 

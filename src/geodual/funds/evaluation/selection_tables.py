@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from .track_record import TrackRecord
+
 
 @dataclass(frozen=True, eq=False)
 class SelectionTables:
@@ -19,6 +21,8 @@ class SelectionTables:
     reasons: pd.DataFrame = field(repr=False)
     left_out: pd.DataFrame = field(repr=False)
     factor_labels: Mapping[str, str] = field(repr=False)
+    record: TrackRecord
+    record_text: str
     notes: tuple[str, ...]
     source: str
     first_day: pd.Timestamp

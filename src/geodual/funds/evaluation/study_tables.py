@@ -27,11 +27,14 @@ class StudyTables:
     digest: str
     findings: tuple[Finding, ...]
     index_name: str
+    index_digest: str
     predictions: pd.DataFrame = field(repr=False)
     ic: pd.DataFrame = field(repr=False)
     holdings: pd.DataFrame = field(repr=False)
     equity: pd.DataFrame = field(repr=False)
     trades: pd.DataFrame = field(repr=False)
+    fills: pd.DataFrame = field(repr=False)
+    cash: pd.DataFrame = field(repr=False)
     universe: pd.DataFrame = field(repr=False)
     neighbours: pd.DataFrame = field(repr=False)
     reasons: pd.DataFrame = field(repr=False)
@@ -161,7 +164,7 @@ class StudyTables:
     @cached_property
     def costs(self) -> pd.DataFrame:
         """Turnover, cost and break-even cost of each metric's portfolio."""
-        return measure_costs(self.equity, self.trades)
+        return measure_costs(self.equity, self.trades, self.cash)
 
     @cached_property
     def drawdowns(self) -> pd.DataFrame:

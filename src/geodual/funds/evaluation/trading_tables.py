@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from .performance import DAYS_A_YEAR, annual_return, rolling_drawdown, worst_drawdowns
+from .performance import annual_return, rolling_drawdown, worst_drawdowns, years_between
 
 _DRAWDOWNS = 3  # listed per curve
 _DIGITS = 6  # of rolling drawdowns: the report embeds them, and full precision would take twice the space
 
 
-def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame) -> pd.DataFrame:
+def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame, cash: pd.DataFrame) -> pd.DataFrame:
     """Return turnover, cost and break-even cost of each metric's portfolio.
 
-    A rebalance trades the share V = Σ|Δw| = 2·turnover − |Δ invested| of the portfolio's value. To first
+    A rebalance trades the share V = Σ|Δw| of the portfolio's value, over the funds. To first
     order, a cost of c per traded value multiplies the final value by exp(−c Σ V). The break-even cost, at
     which the portfolio earns as much as the index, is therefore c* = ln(G/I)/Σ V, where G is the final value
     of the portfolio before cost and I that of the index.
@@ -24,16 +24,20 @@ def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame) -> pd.DataFrame:
     equity : DataFrame
         Day × metric and `index`, starting at 1.
     trades : DataFrame
-        One row per metric and rebalance: metric, executed, turnover, cost, unfilled.
+        One row per metric and rebalance: metric, executed, turnover, traded, cost, unfilled.
+
+    cash : DataFrame
+        Day × metric: share of the portfolio in cash.
 
     Returns
     -------
     DataFrame
         By metric: `turnover` and `traded` (V) per year; `cost` paid per year, as a share of the portfolio's
-        value; annual return `gross` (before cost) and `net`; `excess`, net minus the index; `break_even`,
-        negative if the portfolio trails the index even before cost.
+        value; the mean share in `cash` and the mean weight `unfilled` per rebalance; annual return `gross`
+        (before cost) and `net`; `excess`, net minus the index; `break_even`, negative if the portfolio trails
+        the index even before cost.
     """
-    years = (len(equity) - 1) / DAYS_A_YEAR
+    years = years_between(equity.index)
     rows = {}
     for name in equity.columns.drop("index"):
         # A trade on the last day is left out: its cost would show on the day after.
@@ -41,14 +45,14 @@ def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame) -> pd.DataFrame:
         kept = (1.0 - own.set_index("executed")["cost"]).reindex(equity.index, fill_value=1.0)
         # Equity is taken before the trades of a day, so a cost shows from the next day on.
         gross = equity[name] / kept.cumprod().shift(1, fill_value=1.0)
-        # Turnover counts the change of cash, too, on which no cost is paid.
-        invested = 1.0 - own["unfilled"]
-        traded = (2.0 * own["turnover"] - invested.diff().fillna(invested).abs()).sum()
+        traded = own["traded"].sum()
         net = annual_return(equity[name])
         rows[name] = {
             "turnover": own["turnover"].sum() / years,
             "traded": traded / years,
             "cost": own["cost"].sum() / years,
+            "cash": cash[name].mean(),
+            "unfilled": own["unfilled"].mean(),
             "gross": annual_return(gross),
             "net": net,
             "excess": net - annual_return(equity["index"]),

@@ -22,6 +22,7 @@ const asReturn = (value, digits = 1) => formatPercent(value - 1, digits);
 const PLOTS = {
   equity: { csv: "equity", show: asReturn, per: 100, base: 1 },
   drawdown: { csv: "rolling_drawdown", show: asPercent, per: 100, base: 0 },
+  cash: { csv: "cash", show: asPercent, per: 100, base: 0 },
   ic: { csv: "ic", show: asNumber, per: 1, base: 0, decisions: true, points: true },
   ic_cumulated: { csv: "ic_cumulated", show: asNumber, per: 1, base: 0, decisions: true },
   annual: { read: () => readTable("annual_returns"), show: asPercent, per: 100, base: 0 },

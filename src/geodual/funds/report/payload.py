@@ -60,6 +60,7 @@ def _csv_texts(study: StudyTables) -> dict[str, str]:
         "table1": study.table(),
         "equity": study.equity,
         "rolling_drawdown": study.rolling_drawdowns,
+        "cash": study.cash,
         "annual_returns": study.annual_returns(),
         "ic": study.ic,
         "ic_cumulated": study.ic.cumsum(),

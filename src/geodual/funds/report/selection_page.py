@@ -29,6 +29,7 @@ def render_selection(selection: SelectionTables) -> str:
     title = f"Picks of {metric_label(selection.metric)} on {selection.as_of:%Y-%m-%d}"
     style = read_asset("style.css")
     sections = [
+        make_paragraph(selection.record_text, "headline"),
         *(make_paragraph(note) for note in selection.notes),
         _show_picks(selection),
         _show_reasons(selection),

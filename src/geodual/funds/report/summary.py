@@ -30,6 +30,7 @@ def summarise(study: StudyTables) -> dict[str, Any]:
         "days": [str(study.equity.index[0].date()), str(study.equity.index[-1].date())],
         "rebalances": len(study.ic),
         "index": study.index_name,
+        "index_sha256": study.index_digest,
         "table1": by_period,
         "factor_labels": dict(study.factor_labels),
         "chosen": study.chosen,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import time
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ import pandas as pd
 import geodual
 from geodual.errors import DataError
 
-from ..calendar import rebalance_days
+from ..calendar import keep_trading_days, rebalance_days
 from ..config import StudyConfig, check_names
 from ..decisions.checkpoints import Checkpoints
 from ..decisions.chosen_metrics import chosen_names, resolve_metrics
@@ -23,22 +24,16 @@ from ..decisions.decision import Decision
 from ..decisions.decision_days import decision_rows, skipped_days
 from ..decisions.observations import Observations
 from ..decisions.walk_forward import walk_forward
-from ..evaluation.ledger import Ledger, run_ledger
-from ..evaluation.result_tables import (
-    holdings_table,
-    ic_table,
-    neighbours_table,
-    predictions_table,
-    reasons_table,
-    universe_table,
-)
+from ..evaluation.fees import FeeRules, parse_redemption
+from ..evaluation.result_tables import neighbours_table, reasons_table, universe_table
 from ..evaluation.tuning import tune_metrics
 from ..factors.registry import take_factors
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.nav_file import read_index, read_nav
-from .notes import note_coverage, note_data, note_decisions, note_skipped
+from .notes import note_coverage, note_data, note_decisions, note_orders, note_skipped, note_stray
+from .portfolios import EQUAL_WEIGHT, keep_ledgers
 from .study import Study
 
 _LATE_ROWS = 5  # rows by which an index may end before the data
@@ -102,27 +97,80 @@ def backtest(
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
     factors, settings = take_factors(settings)
     config = StudyConfig(metrics=chosen_names(metrics), **check_names(settings, "backtest"))
+    fees = FeeRules(config.cost, redemption=parse_redemption(config.redemption_fees))
     estimators = resolve_metrics(metrics, config.random_state)
-    days = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
-    observations = Observations(panel, days, factors)
+    levels = None if index is None else read_index(index)
+    traded = keep_trading_days(panel, None if levels is None else levels.index)
+    days = rebalance_days(pd.DatetimeIndex(traded.nav.index), config.frequency)
+    observations = Observations(traded, days, factors)
     rows = decision_rows(observations, config)
-    notes = [*note_data(panel), *note_skipped(skipped_days(observations, config, rows))]
-    benchmark = None
-    if index is not None:
-        # The index is needed from the day on which the first decision is executed.
-        first = panel.nav.index.searchsorted(observations.days[rows[0]]) + config.execution_lag
-        benchmark, filled = _aligned(index, pd.DatetimeIndex(panel.nav.index[first:]))
-        notes += filled
-    # Checkpoints are reused only for the same data, settings, metrics, factors and version.
-    keys = [panel.digest, config.to_toml(), _fingerprint((estimators, factors)), geodual.__version__]
+    benchmark, filled = _benchmark(levels, observations, rows, config)
+    keys = _checkpoint_keys(panel, config, levels, (estimators, factors))
     checkpoints = Checkpoints(Path(checkpoint_folder), keys) if checkpoint_folder else None
     effort: dict[str, Any] = {"n_jobs": n_jobs, "checkpoints": checkpoints, "progress": progress}
     chosen = tune_metrics(observations, estimators, config, rows, **effort) if config.tune else {}
     for name, parameters in chosen.items():
         estimators[name].set_params(**parameters)
     decisions = walk_forward(observations, estimators, config, rows, **effort)
-    seconds = time.perf_counter() - started
-    return _assemble(observations, decisions, config, benchmark, chosen, checkpoints, notes, seconds)
+    books = keep_ledgers(observations, decisions, config, fees, benchmark)
+    told = _note_results(observations, decisions, config, books["trades"])
+    return Study(
+        config=config,
+        source=panel.source,
+        digest=panel.digest,
+        findings=panel.findings,
+        index_name=EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
+        index_digest=_digest_of(levels),
+        **books,
+        universe=universe_table(decisions, observations),
+        neighbours=neighbours_table(decisions),
+        reasons=reasons_table(decisions, observations.factors.columns),
+        factor_labels=observations.factors.labels,
+        chosen=chosen,
+        notes=(*note_data(panel), *_note_rows(panel, observations, config, rows), *filled, *told),
+        seconds=time.perf_counter() - started,
+        checkpoints=checkpoints,
+    )
+
+
+def _benchmark(
+    levels: pd.Series[float] | None, observations: Observations, rows: list[int], config: StudyConfig
+) -> tuple[pd.Series[float] | None, list[str]]:
+    """Return the index from the execution of the first decision on, and a note if many levels are missing."""
+    if levels is None:
+        return None, []
+    nav = observations.panel.nav
+    first = nav.index.searchsorted(observations.days[rows[0]]) + config.execution_lag
+    return _aligned(levels, pd.DatetimeIndex(nav.index[first:]))
+
+
+def _checkpoint_keys(
+    panel: Panel, config: StudyConfig, levels: pd.Series[float] | None, parts: object
+) -> list[str]:
+    """Return all that a decision depends on: data, settings, calendar, metrics, factors and version."""
+    settings = config.without_trading().to_toml()
+    return [panel.digest, settings, _digest_of(levels), _fingerprint(parts), geodual.__version__]
+
+
+def _note_rows(panel: Panel, observations: Observations, config: StudyConfig, rows: list[int]) -> list[str]:
+    stray = note_stray(len(panel.nav) - len(observations.panel.nav))
+    return [*stray, *note_skipped(skipped_days(observations, config, rows))]
+
+
+def _note_results(
+    observations: Observations, decisions: list[Decision], config: StudyConfig, trades: pd.DataFrame
+) -> list[str]:
+    coverage = note_coverage(universe_table(decisions, observations))
+    return [*coverage, *note_decisions(decisions, config), *note_orders(trades)]
+
+
+def _digest_of(levels: pd.Series[float] | None) -> str:
+    """Return the SHA-256 of an index, days and levels; nothing without one."""
+    if levels is None:
+        return ""
+    hasher = hashlib.sha256(levels.index.to_numpy("datetime64[ns]").tobytes())
+    hasher.update(levels.to_numpy(float).tobytes())
+    return hasher.hexdigest()
 
 
 def _fingerprint(parts: object) -> str:
@@ -133,11 +181,8 @@ def _fingerprint(parts: object) -> str:
         return uuid4().hex  # matches no checkpoint, so that nothing wrong is reused
 
 
-def _aligned(
-    index: pd.Series[float] | str | Path, days: pd.DatetimeIndex
-) -> tuple[pd.Series[float], list[str]]:
+def _aligned(levels: pd.Series[float], days: pd.DatetimeIndex) -> tuple[pd.Series[float], list[str]]:
     """Return index levels on some days, filled forward, and a note if many levels are missing."""
-    levels = read_index(index)
     first, last = levels.index[0], levels.index[-1]
     if len(days) and first > days[0]:
         raise DataError(
@@ -155,59 +200,3 @@ def _aligned(
     # Fill forward before choosing the days, so that levels between two of them are used.
     aligned = levels.reindex(levels.index.union(days)).ffill().reindex(days)
     return aligned, [note] if filled > _FILLED * len(days) else []
-
-
-def _assemble(
-    observations: Observations,
-    decisions: list[Decision],
-    config: StudyConfig,
-    benchmark: pd.Series[float] | None,
-    chosen: dict[str, dict[str, Any]],
-    checkpoints: Checkpoints | None,
-    notes: list[str],
-    seconds: float,
-) -> Study:
-    panel = observations.panel
-    predictions = predictions_table(decisions, observations)
-    holdings = holdings_table(decisions, predictions, config)
-    ledgers = {name: _ledger(panel, holdings, name, config) for name in config.metrics}
-    equity = pd.DataFrame({name: ledger.equity for name, ledger in ledgers.items()})
-    equity["index"] = _index_curve(panel, decisions, benchmark, pd.DatetimeIndex(equity.index))
-    universe = universe_table(decisions, observations)
-    trades = pd.concat({name: ledger.trades for name, ledger in ledgers.items()}, names=["metric", None])
-    return Study(
-        config=config,
-        source=panel.source,
-        digest=panel.digest,
-        findings=panel.findings,
-        index_name="equal-weight universe" if benchmark is None else str(benchmark.name),
-        predictions=predictions,
-        ic=ic_table(predictions),
-        holdings=holdings,
-        equity=equity.rename_axis(index="date", columns="metric"),
-        trades=trades.reset_index("metric").reset_index(drop=True),
-        universe=universe,
-        neighbours=neighbours_table(decisions),
-        reasons=reasons_table(decisions, observations.factors.columns),
-        factor_labels=observations.factors.labels,
-        chosen=chosen,
-        notes=(*notes, *note_coverage(universe), *note_decisions(decisions, config)),
-        seconds=seconds,
-        checkpoints=checkpoints,
-    )
-
-
-def _ledger(panel: Panel, holdings: pd.DataFrame, name: str, config: StudyConfig) -> Ledger:
-    own = holdings[holdings["metric"] == name]
-    targets = {day: group.set_index("fund")["weight"] for day, group in own.groupby("date")}
-    return run_ledger(panel.nav, targets, cost=config.cost, execution_lag=config.execution_lag)
-
-
-def _index_curve(
-    panel: Panel, decisions: list[Decision], benchmark: pd.Series[float] | None, days: pd.DatetimeIndex
-) -> pd.Series[float]:
-    """Return the benchmark, starting at 1: the index given, or the universe with equal weights."""
-    if benchmark is None:  # rebalanced on the same days, without cost
-        targets = {d.day: pd.Series(1.0 / len(d.funds), index=d.funds) for d in decisions}
-        benchmark = run_ledger(panel.nav, targets).equity.reindex(days)
-    return benchmark.reindex(days) / benchmark[days[0]]

@@ -11,6 +11,7 @@ from ..panel import Panel
 FEWEST_PAST = 8  # fewest past decisions for an interval of past returns
 FEWEST_PER_RANK = 30  # fewest past decisions for an interval per rank
 _COVERAGE = 0.90  # warn below this share of known factors
+_UNFILLED = 0.001  # tell of purchases above this weight that were not made
 _WEEK = 5  # rows
 _MISSING = 0.1  # warn if more than this share of last week's funds has no value in the last row
 
@@ -19,6 +20,30 @@ def note_data(panel: Panel) -> list[str]:
     """Return the findings about the table as a whole that a reader of results should know."""
     whole = [finding for finding in panel.findings if not finding.fund]
     return [finding.message for finding in whole if finding.matters or finding.kind == "survivorship"]
+
+
+def note_stray(n_rows: int) -> list[str]:
+    """Return a note on rows that are no trading days."""
+    if not n_rows:
+        return []
+    rows = "1 row is" if n_rows == 1 else f"{n_rows} rows are"
+    return [
+        f"{rows} left out, because too few of the funds alive have a value there: no decision is made and "
+        "nothing is traded on such a day."
+    ]
+
+
+def note_orders(trades: pd.DataFrame) -> list[str]:
+    """Return a note on purchases that were cancelled because their funds had no value for too long."""
+    failed = trades[trades["unfilled"] > _UNFILLED]
+    if failed.empty:
+        return []
+    worst = failed.sort_values("unfilled", kind="stable").iloc[-1]
+    return [
+        f"On {_days(failed['decided'].nunique())} purchases could not be made in time, because funds had no "
+        f"value to trade at. The money stayed in cash: up to {100 * worst['unfilled']:.0f} % of a portfolio "
+        f"({worst['metric']}, {worst['decided'].date()})."
+    ]
 
 
 def note_skipped(skipped: dict[pd.Timestamp, str]) -> list[str]:

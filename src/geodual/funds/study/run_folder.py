@@ -16,8 +16,12 @@ from ..report.plots import draw_annual_returns, draw_performance, save_figure
 from ..report.summary import summarise
 from ..run_layout import CONFIG, REPORT, SUMMARY
 
-TABLES = ("predictions", "ic", "holdings", "equity", "trades", "universe", "neighbours", "reasons")
-INDEXED = ("ic", "equity")  # tables whose index is the day
+TABLES = (
+    *("predictions", "ic", "holdings", "equity", "cash", "trades", "fills"),
+    *("universe", "neighbours", "reasons"),
+)
+
+INDEXED = ("ic", "equity", "cash")  # tables whose index is the day
 
 
 def save_study(study: StudyTables, folder: Path) -> Path:

@@ -17,12 +17,13 @@ from ..panel import Finding
 from ..run_layout import CONFIG, SUMMARY
 from .study import Study
 
-_DAYS = ("date", "decided", "executed")
-_TEXTS = ("fund", "metric", "neighbour", "factor", "view", "label")
+_DAYS = ("date", "decided", "executed", "day")
+_TEXTS = ("fund", "metric", "neighbour", "factor", "view", "label", "side")
 _SUMMARY = {
     "source": str,
     "sha256": str,
     "index": str,
+    "index_sha256": str,
     "chosen": dict,
     "notes": list,
     "factor_labels": dict,
@@ -31,7 +32,8 @@ _SUMMARY = {
 _COLUMNS = {
     "predictions": ["date", "metric", "fund", "forecast", "realised"],
     "holdings": ["date", "metric", "fund", "weight", "forecast", "realised"],
-    "trades": ["metric", "decided", "executed", "turnover", "cost", "n_held", "unfilled"],
+    "trades": ["metric", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"],
+    "fills": ["metric", "decided", "day", "fund", "side", "price", "units", "value", "fee"],
     "universe": ["date", "funds", "coverage", "label"],
     "neighbours": ["date", "metric", "fund", "neighbour", "distance", "earned"],
     "reasons": ["date", "metric", "fund", "view", "factor", "share"],
@@ -86,12 +88,17 @@ def read_study(folder: str | Path) -> Study:
 def _read(folder: Path) -> Study:
     summary = _read_summary(folder / SUMMARY)
     config = StudyConfig(**read_config(folder / CONFIG))
-    columns = {"ic": ["date", *config.metrics], "equity": ["date", *config.metrics, "index"], **_COLUMNS}
+    columns = {
+        "ic": ["date", *config.metrics],
+        "equity": ["date", *config.metrics, "index"],
+        "cash": ["date", *config.metrics],
+        **_COLUMNS,
+    }
     tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
     _check_keys(tables, set(config.metrics))
     if (tables["equity"].drop(columns="date") <= 0.0).any(axis=None):
         raise ValueError("equity.csv: a value is not positive")
-    for name in ("ic", "equity"):
+    for name in ("ic", "equity", "cash"):
         tables[name] = _indexed(tables[name], name)
     return Study(
         config=config,
@@ -99,6 +106,7 @@ def _read(folder: Path) -> Study:
         digest=summary["sha256"],
         findings=_read_findings(folder / "findings.csv"),
         index_name=summary["index"],
+        index_digest=summary["index_sha256"],
         **tables,  # type: ignore[arg-type]
         factor_labels=summary["factor_labels"],
         chosen=summary["chosen"],

@@ -13,23 +13,32 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 from geodual.metric.registry import FEATURED
 
-from ..calendar import MONTHS, rebalance_days
+from ..calendar import MONTHS, keep_trading_days, rebalance_days
 from ..config import StudyConfig, check_names
 from ..decisions.chosen_metrics import resolve_metrics
 from ..decisions.decision import Decision
 from ..decisions.decision_days import decision_rows
 from ..decisions.observations import Observations
 from ..decisions.walk_forward import walk_forward
-from ..evaluation.result_tables import neighbours_table, portfolio_weights, predictions_table, reasons_table
+from ..evaluation.result_tables import (
+    holdings_table,
+    neighbours_table,
+    portfolio_weights,
+    predictions_table,
+    reasons_table,
+)
 from ..evaluation.selection_tables import SelectionTables
+from ..evaluation.track_record import TrackRecord, measure_record
 from ..factors.registry import take_factors
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..report import write_selection
+from ..report.wording import TERMS
 from ..settings import takes_settings
 from ..sources.reading.nav_file import read_nav
 from .notes import FEWEST_PAST, FEWEST_PER_RANK, note_decision, note_last_row
 
+_NO_PREDICTIONS = pd.DataFrame(columns=["date", "metric", "fund", "forecast", "realised"])
 _INTERVAL = [0.1, 0.9]  # quantiles between which 80 % of past picks lie
 
 
@@ -57,6 +66,11 @@ class Selection(SelectionTables):
         Funds that could not be chosen: fund, why.
     factor_labels : mapping
         Label of each factor in reports, by name.
+    record : TrackRecord
+        What past decisions with the same settings were worth: n, ic, excess over the average fund and
+        beat_median, with intervals.
+    record_text : str
+        The same in words.
     notes : tuple of str
         Sentences that the reader of the result should know.
     source : str
@@ -149,7 +163,7 @@ def select(
     """
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
     asked = _day_asked(panel, as_of)
-    panel = panel.until(asked)
+    panel = keep_trading_days(panel.until(asked))
     name = metric if isinstance(metric, str) else type(metric).__name__.lower()
     factors, settings = take_factors(settings)
     config = StudyConfig(metrics=(name,), top=top, **check_names(settings, "select"))
@@ -164,16 +178,16 @@ def select(
         )
     # The decision itself comes from the last row; past decisions only show what such picks earned.
     decision = walk_forward(now, estimators, config, rows[-1:])[0]
-    past = pd.DataFrame()
+    past, record = pd.DataFrame(), measure_record(_NO_PREDICTIONS, _NO_PREDICTIONS)
     if len(rebalances):
         # Off the calendar, the past is still judged on the usual rebalance days.
         observed = now if now.days.equals(rebalances) else Observations(panel, rebalances, factors)
-        past = _past_returns(observed, estimators, config, n_jobs, progress)
+        past, record = _look_back(observed, estimators, config, n_jobs, progress)
     notes = [
         *note_last_row(panel.nav, asked),
         *note_decision(decision, config, decision.day in rebalances, len(past)),
     ]
-    return _assemble(now, decision, past, config, tuple(notes))
+    return _assemble(now, decision, past, record, config, tuple(notes))
 
 
 def _day_asked(panel: Panel, as_of: Any) -> pd.Timestamp:
@@ -201,26 +215,33 @@ def _days_until(
     return pd.DatetimeIndex([found[-1] for found in starts if len(found)] + [days[-1]])
 
 
-def _past_returns(
+def _look_back(
     observations: Observations,
     estimators: dict[str, Any],
     config: StudyConfig,
     n_jobs: int | None,
     progress: ProgressCallback,
-) -> pd.DataFrame:
-    """Return what past picks earned, decision × rank; empty if there are no past decisions."""
+) -> tuple[pd.DataFrame, TrackRecord]:
+    """Return what past picks earned, decision × rank, and the track record; empty without past decisions."""
     try:
         rows = decision_rows(observations, config)
     except DataError:  # the history is too short for a past decision
-        return pd.DataFrame()
+        return pd.DataFrame(), measure_record(_NO_PREDICTIONS, _NO_PREDICTIONS)
     decisions = walk_forward(observations, estimators, config, rows, n_jobs=n_jobs, progress=progress)
-    realised = predictions_table(decisions, observations).set_index(["date", "fund"])["realised"]
+    predictions = predictions_table(decisions, observations)
+    realised = predictions.set_index(["date", "fund"])["realised"]
     earned = [pd.Series(realised[d.day].reindex(d.funds[d.picks]).to_numpy()) for d in decisions]
-    return pd.DataFrame(earned).dropna(how="all")
+    record = measure_record(predictions, holdings_table(decisions, predictions, config))
+    return pd.DataFrame(earned).dropna(how="all"), record
 
 
 def _assemble(
-    now: Observations, decision: Decision, past: pd.DataFrame, config: StudyConfig, notes: tuple[str, ...]
+    now: Observations,
+    decision: Decision,
+    past: pd.DataFrame,
+    record: TrackRecord,
+    config: StudyConfig,
+    notes: tuple[str, ...],
 ) -> Selection:
     reasons = reasons_table([decision], now.factors.columns)
     funds, forecast = decision.funds[decision.picks], decision.forecast[decision.picks]
@@ -247,6 +268,8 @@ def _assemble(
         reasons=reasons,
         left_out=_left_out(now, decision),
         factor_labels=now.factors.labels,
+        record=record,
+        record_text=record.tell(TERMS[config.frequency]),
         notes=notes,
         source=now.panel.source,
         first_day=pd.Timestamp(now.panel.nav.index[0]),

@@ -35,8 +35,8 @@ class Study(StudyTables):
         Where the data came from, and their SHA-256.
     findings : tuple of Finding
         What was found in the data.
-    index_name : str
-        What the column `index` of `equity` stands for.
+    index_name, index_digest : str
+        What the column `index` of `equity` stands for, and the SHA-256 of the levels that were given.
     predictions : DataFrame
         One row per fund and rebalance day: date, metric, fund, forecast, realised.
     ic : DataFrame
@@ -47,7 +47,12 @@ class Study(StudyTables):
     equity : DataFrame
         Value of each portfolio and of the index, day × metric and `index`, starting at 1.
     trades : DataFrame
-        One row per metric and rebalance: metric, decided, executed, turnover, cost, n_held, unfilled.
+        One row per metric and rebalance: metric, decided, executed, turnover, traded, cost, n_held,
+        unfilled, cash (shares of the equity; `unfilled` is the weight of purchases that were cancelled).
+    fills : DataFrame
+        One row per order filled: metric, decided, day, fund, side, price, units, value, fee.
+    cash : DataFrame
+        Day × metric: share of the portfolio in cash after the trades of the day.
     universe : DataFrame
         One row per rebalance day: date, funds (their number), coverage (share of the factors known), label
         (the one used).
