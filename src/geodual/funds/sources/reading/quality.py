@@ -13,15 +13,13 @@ from geodual.arrays import Array
 
 from ...factors.registry import choose_factors
 from ...panel import Finding
+from .jumps import inspect_jumps
+from .survivorship import USUAL_RATE, Survivorship, measure_survivorship
 
 LONG_GAP = 5  # a gap of more rows matters; rows further apart than this many days are not daily
-STALE_ROWS = 10  # a NAV that stays the same for this many rows is stale
-LONG_STALE_ROWS = 20  # more stale rows always matter
-STILL_SHARE = 0.10  # fewer stale rows matter if the fund stands still on a smaller share of its other days
-JUMP_SIGMAS = 8.0  # a fall is a jump if it exceeds this many robust standard deviations of the fund,
-JUMP_FALL = 0.03  # this share of the NAV,
-MARKET_MULTIPLE = 4.0  # and this multiple of the fall of the market
-JUMP_MOVE = 0.20  # a larger move, up or down, is always a jump
+STALE_ROWS = 10  # as many equal values in a row are stale if the fund seldom stands still,
+STILL_SHARE = 0.10  # on a smaller share than this of its other days
+LONG_STALE_ROWS = 20  # more equal values are always stale
 HOLIDAY_DAYS = 12  # calendar days between two rows that a long holiday can explain
 WEEKEND_SHARE = 0.02  # warn above this share of rows at weekends; a few are working days in China
 ENOUGH_FUNDS = 10  # with fewer funds, a row without a move may be chance
@@ -38,8 +36,7 @@ Days = NDArray[Any]
 def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
     """Find what can mislead a study in a NAV table.
 
-    With r the daily returns of a fund, σ = 1.4826 median|r − median r| and m the median return of all funds
-    on the day, these kinds of findings matter:
+    These kinds of findings matter:
 
     - ``short``: there are fewer rows than the longest factor of the paper needs, plus one to earn a return;
     - ``calendar``: there are more than 12 calendar days between two rows, or rows are not daily;
@@ -48,15 +45,20 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
     - ``still-day``: on some rows no fund moves, out of 10 or more;
     - ``gap``: values are missing between the first and the last of a fund; matters only if more than 5 in a
       row are missing;
-    - ``stale``: a NAV stays the same for at least 10 rows while at least half of the other funds move;
-      matters only for more than 20 rows, or if the fund stands still on fewer than 10 % of its other days;
-    - ``jump``: a fall as after a distribution or a split, max(r, r − m) < −max(8σ, 3 %) and r < 4m; or any
-      move |r| > 20 %.
+    - ``stale``: a NAV stays the same for more than 20 values while at least half of the other funds move, or
+      for at least 10 values if the fund stands still on fewer than 10 % of its other days. (A bond fund that
+      is quoted in three decimals may well stand still for two weeks.)
+    - ``jump``: a fall against similar funds, as after a distribution that was not reinvested; a move that is
+      taken back at once, as after a wrong value; or a difference of more than 20 %, as after a split. A fall
+      is measured in the scale of the usual differences; it matters only if it exceeds 10 scales or 4 %.
+      Funds without similar funds are compared with their own past.
 
     These are for information:
 
-    - ``late-start``, ``early-end``: funds start or end inside the table;
-    - ``survivorship``: no fund ends before the last day, so closed funds seem to be missing;
+    - ``late-start``, ``early-end``: funds start or end inside the table; if enough end, how much better
+      returns would look without them;
+    - ``survivorship``: fewer funds close than usual, so closed funds seem to be missing, see
+      `measure_survivorship`; or no fund closes in a table too small to tell;
     - ``twin``: funds move almost identically to another, as share classes do. Over the last 250 rows, their
       detrended log NAVs differ by less than 0.0006 and a tenth of their own size (rms).
 
@@ -91,7 +93,7 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
     return (
         *_inspect_calendar(index),
         *_inspect_rows(values, days),
-        *_inspect_lives(values, days),
+        *_inspect_lives(nav, values, days),
         *_inspect_twins(nav),
         *_inspect_funds(nav, values, days),
     )
@@ -138,23 +140,43 @@ def _inspect_rows(values: Array, days: Days) -> Iterator[Finding]:
         yield Finding("still-day", True, "", days[still[0]], len(still), message)
 
 
-def _inspect_lives(values: Array, days: Days) -> Iterator[Finding]:
+def _inspect_lives(nav: pd.DataFrame, values: Array, days: Days) -> Iterator[Finding]:
     given = ~np.isnan(values)
     given = given[:, given.any(axis=0)]
     n_rows, n_funds = given.shape
     first, last = given.argmax(axis=0), n_rows - 1 - given[::-1].argmax(axis=0)
     late, early = first[first > 0], last[last < n_rows - 1]
+    measured = measure_survivorship(nav)
     if len(late):
         message = f"{len(late)} of {n_funds} funds start after the first day."
         yield Finding("late-start", False, "", days[late.min()], len(late), message)
     if len(early):
-        message = f"{len(early)} of {n_funds} funds end before the last day."
+        message = f"{len(early)} of {n_funds} funds end before the last day{_describe_bias(measured)}."
         yield Finding("early-end", False, "", days[early.min()], len(early), message)
-    elif n_funds:
-        message = (
-            "Every fund lives to the last day: closed funds seem to be missing, returns are likely too good."
-        )
+    if n_funds and (measured.seems_incomplete or not len(early)):
+        message = _describe_survivorship(measured, not len(early))
         yield Finding("survivorship", False, "", days[-1], n_funds, message)
+
+
+def _describe_bias(measured: Survivorship) -> str:
+    if np.isnan(measured.bias) or measured.seems_incomplete:
+        return ""
+    bias, low, high = (f"{100.0 * value:+.1f}" for value in (measured.bias, *measured.interval))
+    told = f"without them, returns would look {bias} points per year better ({low} to {high})"
+    return f", {measured.rate:.1%} per year; {told}"
+
+
+def _describe_survivorship(measured: Survivorship, all_live: bool) -> str:
+    years = f"in {measured.years:.1f} years"
+    closes = "closes" if measured.closed < 2 else "close"
+    number = f"Only {measured.closed}" if measured.closed else "None"
+    lead = f"{number} of {measured.funds} funds {closes} {years}"
+    if all_live:
+        lead = f"Every fund lives to the last day, {measured.funds} funds {years}"
+    if measured.seems_incomplete:
+        usual = f"{lead}, where at least {USUAL_RATE:.0%} per year are usual"
+        return f"{usual}: closed funds seem to be missing, returns are likely too good."
+    return f"{lead}, which may be chance; but if closed funds were left out, returns are likely too good."
 
 
 def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
@@ -188,16 +210,15 @@ def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
 
 def _inspect_funds(nav: pd.DataFrame, values: Array, days: Days) -> Iterator[Finding]:
     step = values[1:] / values[:-1] - 1.0
-    market = pd.DataFrame(step).median(axis=1).to_numpy() if step.shape[1] > 1 else np.zeros(len(step))
     moved, seen = (np.abs(step) > 0.0).sum(axis=1), (~np.isnan(step)).sum(axis=1)
-    # Running number of the rows on which at least half of the other funds moved.
-    lively = np.concatenate([[0], np.cumsum((moved > 0) & (2 * moved >= seen - 1))])
-    for fund, value, r in zip(nav.columns, values.T, step.T, strict=True):
+    # Rows on which at least half of the other funds moved.
+    lively = np.concatenate([[False], (moved > 0) & (2 * moved >= seen - 1)])
+    for fund, value in zip(nav.columns, values.T, strict=True):
         rows = np.flatnonzero(~np.isnan(value))
         if len(rows) > 1:
             yield from _inspect_gaps(fund, rows, days)
             yield from _inspect_staleness(fund, value[rows], rows, lively, days)
-            yield from _inspect_jumps(fund, r, market, days)
+    yield from inspect_jumps(nav.columns, step, days)
 
 
 def _inspect_gaps(fund: str, rows: Rows, days: Days) -> Iterator[Finding]:
@@ -209,32 +230,22 @@ def _inspect_gaps(fund: str, rows: Rows, days: Days) -> Iterator[Finding]:
         yield Finding("gap", longest > LONG_GAP, fund, first, total, message)
 
 
-def _inspect_staleness(fund: str, value: Array, rows: Rows, lively: Rows, days: Days) -> Iterator[Finding]:
-    """Find runs of equal values; `lively` counts the rows so far on which the other funds moved."""
+def _inspect_staleness(
+    fund: str, value: Array, rows: Rows, lively: NDArray[np.bool_], days: Days
+) -> Iterator[Finding]:
+    """Find runs of equal values; `lively` tells the rows on which the other funds moved."""
     change = np.flatnonzero(np.diff(value))
     start, end = np.append(0, change + 1), np.append(change, len(value) - 1)
-    stale = lively[rows[end]] - lively[rows[start]] >= STALE_ROWS - 1
-    if stale.any():
-        start, end = start[stale], end[stale]
-        length = end - start + 1
-        longest, total = int(length.max()), int(length.sum())
-        # Rows outside these runs on which the fund stands still.
-        still = len(value) - 1 - len(change) - (total - len(length))
-        matters = longest > LONG_STALE_ROWS or still < STILL_SHARE * (len(value) - total)
-        message = f"The NAV stays the same for up to {longest} rows in a row while other funds move."
-        yield Finding("stale", matters, fund, days[rows[start[0]]], total, message)
-
-
-def _inspect_jumps(fund: str, r: Array, market: Array, days: Days) -> Iterator[Finding]:
-    known = r[~np.isnan(r)]
-    if not len(known):
+    # Only values that the fund has count: a few values of a fund that is quoted weekly are no run.
+    seen = np.cumsum(lively[rows])
+    stale = seen[end] - seen[start] >= STALE_ROWS - 1
+    if not stale.any():
         return
-    # The median deviation, scaled to that of a normal distribution: the jumps themselves must not raise it.
-    sigma = 1.4826 * np.median(np.abs(known - np.median(known)))
-    least = max(JUMP_SIGMAS * sigma, JUMP_FALL)
-    own = (np.maximum(r, r - market) < -least) & (r < MARKET_MULTIPLE * market)
-    jump = np.flatnonzero(own | (np.abs(r) > JUMP_MOVE))
-    if len(jump):
-        worst = r[jump][np.abs(r[jump]).argmax()]
-        message = f"A one-day move of {worst:+.1%}; if it is a distribution or a split, use adjusted NAVs."
-        yield Finding("jump", True, fund, days[jump[0] + 1], len(jump), message)
+    start, end = start[stale], end[stale]
+    length = end - start + 1
+    longest, total = int(length.max()), int(length.sum())
+    # Rows outside these runs on which the fund stands still.
+    still = len(value) - 1 - len(change) - (total - len(length))
+    if longest > LONG_STALE_ROWS or still < STILL_SHARE * (len(value) - total):
+        message = f"The NAV stays the same for up to {longest} values in a row while other funds move."
+        yield Finding("stale", True, fund, days[rows[start[0]]], total, message)
