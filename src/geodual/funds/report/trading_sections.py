@@ -64,6 +64,7 @@ def show_costs(study: StudyTables) -> str:
         "Turnover, cost and cash",
         make_paragraph(lead),
         table,
+        make_paragraph("Share of each portfolio in cash, after the trades of each day:"),
         chart,
         make_filled_table("cash", "Table of the share in cash by day", "percent"),
         make_downloads("costs", "cash"),
