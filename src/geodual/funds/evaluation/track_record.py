@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from .result_tables import ic_table
-from .statistics import stationary_bootstrap_interval
+from .statistics import corrected_p, stationary_bootstrap_interval
 
 FEWEST = 8  # decisions from which a record says something
+_LEVEL = 0.05
 _EVIDENCE = "This is evidence of skill, unless the settings were chosen on these data."
 
 
@@ -22,8 +23,8 @@ class TrackRecord:
     ----------
     n : int
         Number of past decisions whose outcome is known.
-    ic, ic_low, ic_high : float
-        Mean information coefficient and its 95 % interval.
+    ic, ic_low, ic_high, p : float
+        Mean information coefficient, its 95 % interval, and the p-value of a mean of zero.
     excess, excess_low, excess_high : float
         Mean return of the picks less that of all funds of the day, per holding interval, and its interval.
     beat_median : float
@@ -34,6 +35,7 @@ class TrackRecord:
     ic: float
     ic_low: float
     ic_high: float
+    p: float
     excess: float
     excess_low: float
     excess_high: float
@@ -41,8 +43,8 @@ class TrackRecord:
 
     @property
     def is_evidence(self) -> bool:
-        """Whether the record shows skill: enough decisions, and an IC whose interval lies above zero."""
-        return self.n >= FEWEST and self.ic_low > 0.0
+        """Whether the record shows skill: enough decisions, and a mean IC above zero with p < 0.05."""
+        return self.n >= FEWEST and self.ic > 0.0 and self.p < _LEVEL
 
     def tell(self, term: str) -> str:
         """Return the record in words; `term` is what a holding interval is called, such as "quarter"."""
@@ -75,7 +77,7 @@ def measure_record(predictions: pd.DataFrame, holdings: pd.DataFrame) -> TrackRe
     known = predictions.dropna(subset=["realised"])
     picks = known.merge(holdings[["date", "fund"]], on=["date", "fund"])
     if picks.empty:
-        return TrackRecord(0, *[np.nan] * 7)
+        return TrackRecord(0, *[np.nan] * 8)
     ic = ic_table(known).iloc[:, 0]
     by_day = known.groupby("date")["realised"]
     excess = picks.groupby("date")["realised"].mean() - by_day.mean()
@@ -85,6 +87,7 @@ def measure_record(predictions: pd.DataFrame, holdings: pd.DataFrame) -> TrackRe
         ic=float(ic.mean()),
         ic_low=(interval := stationary_bootstrap_interval(ic))[0],
         ic_high=interval[1],
+        p=corrected_p(ic),
         excess=float(excess.mean()),
         excess_low=(interval := stationary_bootstrap_interval(excess))[0],
         excess_high=interval[1],

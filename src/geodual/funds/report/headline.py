@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from geodual.metric.registry import BASELINE, metric_label
+from geodual.metric.registry import BASELINE, find_metric, metric_label
 
+from ..evaluation.statistics import corrected_p
 from ..evaluation.study_tables import StudyTables
 from .wording import (
     PERIOD_PHRASES,
@@ -78,7 +79,7 @@ def write_headline(study: StudyTables) -> Headline:
         sentence = f"{phrase} {metric_label(best)} did best, with a mean IC of {mean} over {terms}. {lead}."
     notes = [
         *([] if period == "test" else [_explain_missing_test(study)]),
-        _judge_ic(rows.T[best]),
+        _judge_ic(study, period, best, rows.T[best]),
         *_compare_with_validation(table, best, periods),
         _report_returns(rows, best, study),
         *_warn_of_few(n, frequency),
@@ -141,14 +142,18 @@ def _explain_missing_test(study: StudyTables) -> str:
     )
 
 
-def _judge_ic(row: pd.Series[float]) -> str:
-    """Return whether the mean IC itself differs from zero."""
-    if pd.isna(row["t"]):
+def _judge_ic(study: StudyTables, period: str, best: str, row: pd.Series[float]) -> str:
+    """Return whether the mean IC of the best metric differs from zero, the choice of the best counted."""
+    choices = len(study.config.metrics)
+    if study.config.tune and period != "test":  # the period on which settings were tried
+        choices += sum(len(find_metric(name).grid) for name in study.chosen)
+    p = corrected_p(study.ic.loc[study.decided(period), best], choices)
+    if pd.isna(p):
         return "There are too few values to tell whether its IC differs from zero."
-    clear = row["low"] > 0.0 or row["high"] < 0.0
-    verdict = "differs" if clear else "does not clearly differ"
-    interval = f"{format_number(row['low'])} to {format_number(row['high'])}"
-    return f"Its IC {verdict} from zero: 95 % interval {interval}, t = {format_number(row['t'], 1)}."
+    verdict = "differs" if p < _LEVEL else "does not clearly differ"
+    counted = f", corrected for the choice among {choices}" if choices > 1 else ""
+    interval = f"95 % interval {format_number(row['low'])} to {format_number(row['high'])}"
+    return f"Its IC {verdict} from zero ({_show_p(p)}{counted}; {interval})."
 
 
 def _compare_with_validation(table: pd.DataFrame, best: str, periods: tuple[str, ...]) -> list[str]:
