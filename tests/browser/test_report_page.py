@@ -15,6 +15,7 @@ from geodual.funds.report.wording import VIEWS, format_percent
 from tests.browser.hostile_study import HOSTILE, hostile_study
 
 pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
+from selenium.common.exceptions import ElementClickInterceptedException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -60,8 +61,17 @@ def find_all(page, selector):
 
 
 def click(page, element):
-    page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
-    element.click()
+    """Click as a person would: look at it first, and try again if the charts above it have just moved it."""
+
+    def try_to(page):
+        page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+        try:
+            element.click()
+        except ElementClickInterceptedException:
+            return False
+        return True
+
+    WebDriverWait(page, 10).until(try_to)
 
 
 def in_chart(page, plot, expression):
@@ -256,7 +266,7 @@ def test_dark_mode_follows_the_system_and_the_switch(page):
     assert light != dark
     # The browser tells the page of the new scheme in its own time.
     WebDriverWait(page, 5).until(lambda _: find(page, "#theme").get_attribute("aria-pressed") == "true")
-    find(page, "#theme").click()
+    click(page, find(page, "#theme"))
     assert page.execute_script(colour) == light
     assert in_chart(page, "equity", "chart.options.plugins.tooltip.backgroundColor") == "#ffffff"
 
