@@ -1,9 +1,11 @@
 """Files that cannot be used, each broken in one way: name → function that writes it in a folder."""
 
 import gzip
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import openpyxl
 import pandas as pd
 
 HEADER = "date,000001,000002\n"
@@ -52,6 +54,41 @@ def folder_instead(folder: Path) -> Path:
     return path
 
 
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # how old and encrypted workbooks begin
+SHEET = [["date", "000001", "000002"], ["2012-01-04", 1.0, 2.0], ["2012-01-05", 1.1, 2.1]]
+
+
+def workbook(
+    sheets: dict[str, list[list[object]]] | None = None, change: Callable[[bytes], bytes] = bytes
+) -> Callable[[Path], Path]:
+    """Write rows as the sheets of a workbook, and change its bytes."""
+
+    def write(folder: Path) -> Path:
+        book = openpyxl.Workbook()
+        book.remove(book.active)
+        for name, rows in (sheets or {"A": SHEET}).items():
+            sheet = book.create_sheet(name)
+            for row in rows:
+                sheet.append(row)
+        path = folder / "nav.xlsx"
+        book.save(path)
+        path.write_bytes(change(path.read_bytes()))
+        return path
+
+    return write
+
+
+def zipped(files: dict[str, str]) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder / "nav.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        return path
+
+    return write
+
+
 BROKEN: dict[str, Callable[[Path], Path]] = {
     "missing file": lambda folder: folder / "nav.csv",
     "folder": folder_instead,
@@ -71,7 +108,7 @@ BROKEN: dict[str, Callable[[Path], Path]] = {
     "day twice": changed("2012-01-06", "2012-01-04"),
     "two times on a day": changed("2012-01-06", "2012-01-05 15:00:00"),
     "fund twice": changed("000002", "000001"),
-    "fund and day twice": text(LONG + "2012-01-04,000002,2.0\n"),
+    "fund and day twice": text(LONG + "2012-01-04,000002,2.5\n"),
     "fund without a name": changed(",000002", ","),
     "row without a fund": text(LONG + "2012-01-05,,2.1\n"),
     "long without values": text("code,name,since\n000001,Growth,2001-12-18\n000011,Value,2004-08-11\n"),
@@ -94,7 +131,23 @@ BROKEN: dict[str, Callable[[Path], Path]] = {
     "wrong encoding": text(GOOD.replace("000002", "Société"), encoding="latin-1"),
     "no byte order mark": text(GOOD, encoding="utf-16-le"),
     "binary": data(bytes(range(256)) * 20),
-    "workbook": data(b"PK\x03\x04" + bytes(100), "nav.xlsx"),
+    "zip damaged": data(b"PK\x03\x04" + bytes(100), "nav.xlsx"),
+    "zip of a csv": zipped({"nav.csv": GOOD}),
+    "workbook cut short": workbook(change=lambda content: content[:-100]),
+    "workbook damaged": zipped({"xl/workbook.xml": "<workbook>", "[Content_Types].xml": "<Types/>"}),
+    "workbook with a password": data(OLE + "EncryptedPackage".encode("utf-16-le"), "nav.xlsx"),
+    "old workbook": data(OLE + bytes(500), "nav.xls"),
+    "workbook without a table": workbook({"Notes": [["Prices of our funds"], [], ["See the web page."]]}),
+    "workbook with two tables": workbook({"Notes": [["Both:"]], "A": SHEET, "B": SHEET}),
+    "workbook with a header only": workbook({"A": [["Our funds"], ["date", "000001"]]}),
+    "workbook with a word": workbook({"A": [["Our funds"], [], *SHEET, ["2012-01-06", "closed", 2.2]]}),
+    "workbook with a day twice": workbook({"A": [*SHEET, [*SHEET[1][:-1], 2.5]]}),
+    "banner and too many fields": text("Our funds\n\n" + GOOD.replace("2.1", "2.1,3.1")),
+    "banner and a word": text(
+        "Our funds;as of 2012-01-06\n\n" + GOOD.replace(",", ";").replace("1.1", "closed")
+    ),
+    "month that is none": changed("2012-01-05", "05-Foo-2012"),
+    "short year": changed("2012-01-05", "05-Jan-12"),
     "gzip cut short": data(gzip.compress(GOOD.encode(), mtime=0)[:-12], "nav.csv.gz"),
     "gzip damaged": data(gzip.compress(GOOD.encode(), mtime=0)[:12] + b"\xff" * 40, "nav.csv.gz"),
     "parquet cut short": frame(lambda nav: nav, keep=0.6),

@@ -29,7 +29,7 @@ PLACES = {
     "day twice": ", line 4, column 'date': the day 2012-01-04 is also in line 2",
     "two times on a day": ", line 4, column 'date': the day 2012-01-05 is also in line 3",
     "fund twice": ": the fund '000001' has two columns",
-    "fund and day twice": ", line 5, column 'nav': the fund '000002' has a value on 2012-01-04 in line 3",
+    "fund and day twice": ", line 5, column 'nav': the fund '000002' has another value on 2012-01-04 in",
     "fund without a name": ": column 3 has no name",
     "row without a fund": ", line 5, column 'fund': there is no fund",
     "long without values": ": it is unclear which column has the NAVs of the funds in 'code'",
@@ -52,7 +52,21 @@ PLACES = {
     "wrong encoding": ": this is not text",
     "no byte order mark": ": this is not text",
     "binary": ": this is not text",
-    "workbook": ": this is a zip or Excel file",
+    "zip damaged": ": the zip or Excel file is damaged",
+    "zip of a csv": ": this zip file is not from Excel",
+    "workbook cut short": ": the zip or Excel file is damaged",
+    "workbook damaged": ": the Excel file is damaged",
+    "workbook with a password": ": the Excel file has a password",
+    "old workbook": ": this is an old Excel file",
+    "workbook without a table": ": no sheet holds a table",
+    "workbook with two tables": ": the sheets 'A', 'B' hold tables",
+    "workbook with a header only": ": no sheet holds a table",
+    "workbook with a word": ", row 6, column '000001': the value 'closed' is not a number",
+    "workbook with a day twice": ", row 4, column 'date': the day 2012-01-04 is also in row 2",
+    "banner and too many fields": ", line 5: the row has 4 fields, the header has 3",
+    "banner and a word": ", line 5, column '000001': the value 'closed' is not a number",
+    "month that is none": ", line 3, column 'date': '05-Foo-2012' is not a day",
+    "short year": ", line 3, column 'date': '05-Jan-12' is not a day",
     "gzip cut short": ": the gzip file is damaged",
     "gzip damaged": ": the gzip file is damaged",
     "parquet cut short": ": the Parquet file is damaged",
@@ -80,9 +94,10 @@ def test_a_broken_file_is_refused_in_one_line_with_place_and_remedy(kind: str, t
 
 # Where the levels of the index themselves are sound.
 FINE_FOR_AN_INDEX = {"fund without a name", "word for a value", "percent", "infinite", "thousands"}
+SAME_LEVELS = {"workbook with a day twice"}  # only another column differs, so the rows can be merged
 
 
-@pytest.mark.parametrize("kind", sorted(BROKEN.keys() - FINE_FOR_AN_INDEX))
+@pytest.mark.parametrize("kind", sorted(BROKEN.keys() - FINE_FOR_AN_INDEX - SAME_LEVELS))
 def test_an_index_is_refused_likewise(kind: str, tmp_path: Path) -> None:
     path = BROKEN[kind](tmp_path)
     with pytest.raises(DataError, match=r"^[^\n]+: [^\n]+\. [A-Z][^\n]+\.$") as caught:

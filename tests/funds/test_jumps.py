@@ -96,6 +96,15 @@ def test_share_classes_that_pay_on_the_same_day_do_not_hide_each_other() -> None
     assert {found[name].date for name in classes} == {f"{nav.index[200]:%Y-%m-%d}"}
 
 
+def test_share_classes_of_a_small_table_do_not_hide_each_other_either() -> None:
+    """With twelve funds all are peers, even the fund and its share classes, but those must not count."""
+    nav = market_table().iloc[:, :9]
+    for name in "ABC":
+        nav[name] = nav["000003"]
+    nav.iloc[200:, [3, 9, 10, 11]] *= 0.95
+    assert {"000003", "A", "B", "C"} <= jumps(nav).keys()
+
+
 def test_a_wrong_value_is_told_from_a_payment() -> None:
     nav = market_table()
     nav.iloc[250, 3] *= 0.92
@@ -143,6 +152,17 @@ def test_a_fund_that_changes_what_it_holds_is_compared_with_its_new_peers() -> N
     later = nav.index[250:]
     nav.loc[later, "changed"] = nav.loc[later, "000002"] * (nav["000041"].iloc[250] / nav["000002"].iloc[250])
     assert "changed" not in jumps(nav)
+
+
+def test_funds_that_follow_another_exactly_are_compared_without_a_warning() -> None:
+    """Few decimals and copies: many differences are exactly zero, and some funds do not move at all."""
+    nav = market_table().iloc[:, :30].round(2)
+    copies = nav.iloc[:, [0] * 12].set_axis([f"copy {at}" for at in range(12)], axis=1)
+    nav = pd.concat([nav, copies], axis=1).assign(flat=1.0, step=np.where(np.arange(N_DAYS) < 250, 1.0, 1.01))
+    nav.iloc[300:, 35] *= 0.95
+    found = jumps(nav)
+    assert found["copy 5"].date == f"{nav.index[300]:%Y-%m-%d}"
+    assert found.keys().isdisjoint({"flat", "step"})
 
 
 def test_all_blocks_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,12 @@
 
 import decimal
 import gzip
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -77,6 +79,40 @@ def parquet(make: Callable[[], pd.DataFrame]) -> Callable[[Path], Path]:
     return write
 
 
+def banner(text: str, **options: object) -> Callable[[Path], Path]:
+    """Write lines above the header."""
+    return edited(lambda table: text + table, **options)
+
+
+def excel(*sheets: tuple[str, Callable[[], pd.DataFrame]], skip: int = 0, index: bool = True) -> Callable:
+    """Write tables as the sheets of a workbook, the first `skip` rows of each left empty."""
+
+    def write(folder: Path) -> Path:
+        path = folder / "nav.data"  # the name does not tell
+        with pd.ExcelWriter(path, engine="openpyxl") as book:
+            for name, make in sheets:
+                make().to_excel(book, sheet_name=name, index=index, startrow=skip)
+                if skip:
+                    book.sheets[name]["A1"] = "NAVs of our funds"
+                    book.sheets[name]["A2"], book.sheets[name]["B2"] = "as of", NAV.index[-1]
+        return path
+
+    return write
+
+
+def notes() -> pd.DataFrame:
+    return pd.DataFrame(index=["Prices of our funds", "in euros", "see the other sheet"])
+
+
+def serial() -> pd.DataFrame:
+    """Days as Excel counts them, from 1899-12-30 on."""
+    return NAV.set_axis(pd.Index((NAV.index - pd.Timestamp("1899-12-30")).days, name="date"))
+
+
+def doubled() -> pd.DataFrame:
+    return pd.concat([stacked(), stacked().iloc[[3, 77]]], ignore_index=True)
+
+
 CHINESE = {"date": "净值日期", "fund": "基金代码", "nav": "单位净值"}
 
 FILES: dict[str, Callable[[Path], Path]] = {
@@ -104,6 +140,22 @@ FILES: dict[str, Callable[[Path], Path]] = {
     "chinese days": written(lambda: unpadded("{0.year}年{0.month}月{0.day}日")),
     "day first": written(lambda: dated("%d/%m/%Y")),
     "month first": written(lambda: unpadded("{0.month}/{0.day}/{0.year}")),
+    "english months": written(lambda: dated("%d-%b-%Y")),
+    "english months with spaces": written(lambda: unpadded("{0.day} {0:%B} {0.year}")),
+    "english months first": written(lambda: unpadded("{0:%b} {0.day}, {0.year}")),
+    "excel's days": written(serial),
+    "title": banner("NAVs of our funds\n"),
+    "title with delimiters": banner("NAVs of our funds,,,,,\nas of,2013-01-25,,,,\n\n"),
+    "title before semicolons": banner("Funds, in euros\nas of; 2013-01-25\n", sep=";", decimal=","),
+    "a day above the days": banner("2013-01-25\n"),
+    "excel": excel(("nav", lambda: NAV)),
+    "excel below a title": excel(("nav", lambda: NAV), skip=3),
+    "excel on the second sheet": excel(("read me", notes), ("nav", lambda: NAV)),
+    "excel on the first sheet": excel(("nav", lambda: NAV), ("other", lambda: NAV[::-1])),
+    "excel with a column of days": excel(("nav", lambda: NAV.reset_index()), index=False),
+    "excel with texts": excel(("nav", lambda: dated("%d-%b-%Y").astype(str))),
+    "excel with numbers for days": excel(("nav", serial)),
+    "long in excel": excel(("nav", stacked), index=False),
     "times": written(lambda: dated("%Y-%m-%d 15:00:00")),
     "iso times": written(lambda: dated("%Y-%m-%dT15:00")),
     "long by fund": written(stacked, index=False),
@@ -174,6 +226,32 @@ def test_unsorted_days_are_sorted_and_remarked(make: Callable[[], pd.DataFrame])
     assert not finding.matters
 
 
+@pytest.mark.parametrize(
+    ("make", "count"), [(doubled, 2), (lambda: NAV.iloc[[0, 1, 1, *range(2, 40), 39]], 2)]
+)
+def test_rows_that_repeat_another_are_merged_and_remarked(
+    make: Callable[[], pd.DataFrame], count: int
+) -> None:
+    panel = read_nav(make())
+    pd.testing.assert_frame_equal(panel.nav, NAV, check_freq=False)
+    (finding,) = [finding for finding in panel.findings if finding.kind == "duplicate"]
+    assert (finding.matters, finding.count) == (False, count)
+
+
+def test_an_index_with_rows_that_repeat_is_read() -> None:
+    twice = pd.concat([LEVELS, LEVELS.iloc[5:8]])
+    pd.testing.assert_series_equal(read_index(twice), LEVELS["930950"], check_freq=False)
+
+
+def test_excel_without_openpyxl_tells_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = FILES["excel"](tmp_path)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(DataError, match=r"pip install 'geodual\[excel\]'"):
+        read_nav(path)
+
+
 def test_an_empty_fund_is_dropped_and_remarked() -> None:
     panel = read_nav(NAV.assign(empty=np.nan))
     pd.testing.assert_frame_equal(panel.nav, NAV, check_freq=False)
@@ -231,6 +309,20 @@ def test_a_file_of_several_blocks_is_read_as_one(tmp_path: Path, monkeypatch: py
     assert_is_the_table(read_nav(FILES["long by fund"](tmp_path)))
 
 
+def test_one_fund_without_a_name_for_days_is_no_title(tmp_path: Path) -> None:
+    path = tmp_path / "nav.csv"
+    NAV[["000001"]].rename_axis(None).to_csv(path)
+    pd.testing.assert_frame_equal(read_nav(path).nav, NAV[["000001"]], check_freq=False)
+
+
+def test_a_hidden_sheet_is_not_read(tmp_path: Path) -> None:
+    path = FILES["excel on the first sheet"](tmp_path).rename(tmp_path / "nav.xlsx")
+    book = openpyxl.load_workbook(path)
+    book["nav"].sheet_state, book.active = "hidden", 1
+    book.save(path)
+    assert "unsorted" in {finding.kind for finding in read_nav(path).findings}
+
+
 def test_the_home_folder_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     FILES["comma"](tmp_path)
@@ -244,6 +336,7 @@ def test_damaged_bytes_end_in_a_panel_or_a_data_error(tmp_path: Path) -> None:
     for original in (
         NAV.to_csv().encode(),
         gzip.compress(stacked().to_csv(index=False).encode("gbk"), mtime=0),
+        FILES["excel"](tmp_path).read_bytes(),
     ):
         for _ in range(100):
             content = bytearray(original)

@@ -10,9 +10,13 @@ from .panel import Finding as Finding
 from .panel import Panel as Panel
 from .sources.fetching.fetch import FetchSummary as FetchSummary
 from .sources.fetching.fetch import fetch_universe as fetch_universe
+from .sources.reading.fund_facts import FundFacts as FundFacts
+from .sources.reading.fund_facts import read_facts as read_facts
 from .sources.reading.nav_file import read_index as read_index
 from .sources.reading.nav_file import read_nav as read_nav
 from .sources.reading.quality import inspect_quality as inspect_quality
+from .sources.reading.survivorship import Survivorship as Survivorship
+from .sources.reading.survivorship import measure_survivorship as measure_survivorship
 from .sources.synthetic import Universe as Universe
 from .sources.synthetic import synthetic_universe as synthetic_universe
 from .study.backtest import backtest as backtest
@@ -25,12 +29,14 @@ __all__ = [
     "DataError",
     "FetchSummary",
     "Finding",
+    "FundFacts",
     "LeakageCheck",
     "Panel",
     "RecursiveFactor",
     "Selection",
     "Study",
     "StudyConfig",
+    "Survivorship",
     "Universe",
     "WindowedFactor",
     "backtest",
@@ -38,7 +44,9 @@ __all__ = [
     "compute_factors",
     "fetch_universe",
     "inspect_quality",
+    "measure_survivorship",
     "read_config",
+    "read_facts",
     "read_index",
     "read_nav",
     "read_study",

@@ -23,6 +23,7 @@ _SAME = 0.999  # a larger correlation is that of a share class, which pays out o
 _PEERS_IN_STYLE = 30  # funds on whose residuals the residual of a fund is regressed
 _SAME_STYLE = 0.9  # share classes have a larger correlation of residuals
 _RIDGE = 0.5  # keeps the regression on so many funds from explaining chance
+_LEAST_SPREAD = 1e-6  # funds that follow their peers exactly must not divide by zero
 _CAP = 4.0  # standard deviations at which values are cut off, so that errors in the data have no weight
 _CAP_ALIKE = 2.0  # the same when funds with alike residuals are looked for
 _NEAR = 20  # rows before and after a day that tell how lively a fund is at the time
@@ -89,15 +90,16 @@ def _compare(moves: Array) -> tuple[Array, Array]:
 
 def _expect_style(residual: Array) -> Array:
     """Return what other residuals tell of each residual, by a ridge regression; 0 if they tell nothing."""
-    spread = _spread(residual)[:, None]
+    spread = np.maximum(_spread(residual)[:, None], _LEAST_SPREAD)
     z = _cut(residual / spread)
     known = (~np.isnan(residual)).astype(z.dtype)
     # A single day must not decide who is alike, or a payment finds the funds that fell on the day by chance.
     calm = np.clip(z, -_CAP_ALIKE, _CAP_ALIKE)
-    peers, _ = _find_peers(calm, _PEERS_IN_STYLE, _SAME_STYLE, either_sign=True)
+    peers, alike = _find_peers(calm, _PEERS_IN_STYLE, _SAME_STYLE, either_sign=True)
     told = np.zeros(residual.shape)
     for block in _blocks(len(z)):
-        others = z[peers[block]] * known[block, None]
+        # In a small table the fund itself and its share classes are among its peers, with a correlation of 0.
+        others = z[peers[block]] * known[block, None] * (alike[block, :, None] != 0.0)
         gram = others @ others.transpose(0, 2, 1)
         at = np.arange(gram.shape[1])
         gram[:, at, at] += np.float32(_RIDGE) * np.maximum(known[block].sum(axis=1, keepdims=True), 1.0)
@@ -111,7 +113,7 @@ def _expect_style(residual: Array) -> Array:
 
 def _scale_of(residual: Array, peers: Indices) -> Array:
     """Return the scale of each residual: that of its fund, raised while the fund or its peers are lively."""
-    spread = _spread(residual)[:, None]
+    spread = np.maximum(_spread(residual)[:, None], _LEAST_SPREAD)
     known = ~np.isnan(residual)
     size = np.abs(_cut(residual / spread))
     lively = np.ones(residual.shape)

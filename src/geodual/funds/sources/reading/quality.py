@@ -55,8 +55,8 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
 
     These are for information:
 
-    - ``late-start``, ``early-end``: funds start or end inside the table; if enough end, how much better
-      returns would look without them;
+    - ``late-start``, ``early-end``: funds start or end inside the table; if enough end, how much
+      returns would change without them;
     - ``survivorship``: fewer funds close than usual, so closed funds seem to be missing, see
       `measure_survivorship`; or no fund closes in a table too small to tell;
     - ``twin``: funds move almost identically to another, as share classes do. Over the last 250 rows, their
@@ -161,8 +161,10 @@ def _inspect_lives(nav: pd.DataFrame, values: Array, days: Days) -> Iterator[Fin
 def _describe_bias(measured: Survivorship) -> str:
     if np.isnan(measured.bias) or measured.seems_incomplete:
         return ""
-    bias, low, high = (f"{100.0 * value:+.1f}" for value in (measured.bias, *measured.interval))
-    told = f"without them, returns would look {bias} points per year better ({low} to {high})"
+    # Adding 0.0 turns a rounded −0.0 into 0.0.
+    points = [round(100.0 * value, 1) + 0.0 for value in (measured.bias, *measured.interval)]
+    bias, low, high = (f"{value:+.1f}" for value in points)
+    told = f"without them, returns would change by {bias} points per year ({low} to {high})"
     return f", {measured.rate:.1%} per year; {told}"
 
 

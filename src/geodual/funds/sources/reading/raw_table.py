@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from geodual.arrays import Array
 from geodual.errors import DataError
@@ -78,6 +79,14 @@ class RawTable:
             cells = cells.astype(object).map(str, na_action="ignore")
         text = pc.utf8_trim_whitespace(pa.array(cells, pa.string()))
         return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+
+    def known_texts(self, column: int) -> pa.Array:
+        """Return the cells of a column as texts, null where they mean "no value"."""
+        return _given(self.texts(column))
+
+    def is_blank(self, column: int) -> NDArray[np.bool_]:
+        """Tell which cells of a column mean "no value"."""
+        return np.asarray(self.known_texts(column).is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
     def levels(self, column: int) -> Array:
         """Return a column of positive numbers, NaN where a cell is empty; anything else is an error."""

@@ -1,4 +1,4 @@
-"""Read tables from files, recognised by content: CSV of several dialects and encodings, Parquet, gzip."""
+"""Read tables from files, recognised by content: CSV of any dialect and encoding, Parquet, Excel, gzip."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import itertools
 import re
 import zlib
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from pyarrow import csv as arrow_csv
 
 from geodual.errors import DataError
 
+from .excel_file import OLD_EXCEL, ZIP, read_workbook
+from .header_row import SAMPLE, find_header
 from .raw_table import RawTable, table_of_frame
 
 _DELIMITERS = ("\t", ";", "|", ",")  # the comma last: it may also be a decimal comma
-_SAMPLE = 20  # lines that decide on the delimiter
 _BLOCK_BYTES = 1 << 26  # 64 MB: a row must fit into one block of pyarrow
 _BLANK_LINES = re.compile(r"\n[\t;|, ]+(?=\n|\Z)")  # spreadsheets save empty rows as lines of delimiters
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")  # characters that no text has: the file is binary
@@ -29,8 +31,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")  # characters that no text has: t
 def read_table(path: str | Path) -> RawTable:
     """Read a file as a table of unparsed cells.
 
-    The first bytes tell the kind of file, and the first lines the delimiter (tab, semicolon, bar, comma). The
-    encodings UTF-8, UTF-16 (with a byte order mark) and GBK are tried in turn.
+    The first bytes tell the kind of file, and the first lines the delimiter (tab, semicolon, bar, comma) and
+    where the header is. The encodings UTF-8, UTF-16 (with a byte order mark) and GBK are tried in turn.
     """
     source = str(path)
     try:
@@ -47,8 +49,8 @@ def read_table(path: str | Path) -> RawTable:
         raise DataError(f"{source}: cannot be read ({problem}). Check the path and permissions.") from None
     if data[:4] == b"PAR1":
         return _read_parquet(data, source)
-    if data[:4] == b"PK\x03\x04":
-        raise DataError(f"{source}: this is a zip or Excel file. Save the table as CSV.")
+    if data.startswith((ZIP, OLD_EXCEL)):
+        return read_workbook(data, source)
     try:
         return _read_text(_decode(data, source), source)
     except csv.Error:
@@ -81,62 +83,70 @@ def _decode(data: bytes, source: str) -> str:
 
 def _read_text(text: str, source: str) -> RawTable:
     text = _BLANK_LINES.sub("\n", f"\n{text}")[1:]
-    first = list(itertools.islice((line for line in io.StringIO(text) if line != "\n"), _SAMPLE))
+    first = [line for _, line in itertools.islice(_filled_lines(text), SAMPLE)]
     if not first:
         raise DataError(f"{source}: the file is empty. Give a header and one row per day.")
-    delimiter = _find_delimiter(first)
-    names = next(csv.reader(first, delimiter=delimiter))
+    delimiter, header = _find_delimiter(first)
+    names = next(csv.reader(first[header:], delimiter=delimiter))
     if len(names) < 2:
         problem = f"the header {first[0].strip()[:40]!r} has one column"
         raise DataError(f"{source}, line 1: {problem}. Separate columns by commas, semicolons or tabs.")
-    if len(first) < 2:
+    if len(first) < header + 2:
         raise DataError(f"{source}: there is a header but no row. Give one row per day.")
-    columns = _read_cells(text, delimiter, len(names), source)
-    place = partial(_line_place, text)
+    columns = _read_cells(text, delimiter, header, len(names), source)
+    place = partial(_line_place, text, header)
     return RawTable(source, tuple(name.strip() for name in names), columns, place, delimiter != ",")
 
 
-def _find_delimiter(lines: list[str]) -> str:
-    """Return the first delimiter that gives all lines the same number of fields.
+def _filled_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Return the lines that are not empty, with their numbers."""
+    return ((number, line) for number, line in enumerate(io.StringIO(text), 1) if line != "\n")
 
-    If there is none, return the one that gives the header the most fields.
+
+def _find_delimiter(lines: list[str]) -> tuple[str, int]:
+    """Return the first delimiter that gives the header and all lines below the same number of fields.
+
+    If there is none, return the one that gives the header the most fields. The position of the header among
+    the lines is returned, too.
     """
-    widths = {mark: [len(row) for row in csv.reader(lines, delimiter=mark)] for mark in _DELIMITERS}
+    rows = {mark: list(csv.reader(lines, delimiter=mark)) for mark in _DELIMITERS}
+    headers = {mark: find_header(cells) for mark, cells in rows.items()}
+    widths = {mark: [len(row) for row in rows[mark][headers[mark] :]] for mark in _DELIMITERS}
     even = [mark for mark, width in widths.items() if width[0] > 1 and len(set(width)) == 1]
-    return even[0] if even else max(_DELIMITERS, key=lambda mark: widths[mark][0])
+    found = even[0] if even else max(_DELIMITERS, key=lambda mark: widths[mark][0])
+    return found, headers[found]
 
 
-def _read_cells(text: str, delimiter: str, width: int, source: str) -> tuple[pd.Series, ...]:
+def _read_cells(text: str, delimiter: str, header: int, width: int, source: str) -> tuple[pd.Series, ...]:
     names = [str(at) for at in range(width)]  # numbers, as the names in the header may repeat
-    header = next(number for number, line in enumerate(io.StringIO(text), 1) if line != "\n")
+    skipped = next(itertools.islice(_filled_lines(text), header, None))[0]
     try:
         table = arrow_csv.read_csv(
             io.BytesIO(text.encode()),
-            arrow_csv.ReadOptions(column_names=names, skip_rows=header, block_size=_BLOCK_BYTES),
+            arrow_csv.ReadOptions(column_names=names, skip_rows=skipped, block_size=_BLOCK_BYTES),
             arrow_csv.ParseOptions(delimiter=delimiter),
             arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
         )
     except pa.ArrowInvalid:
-        raise _describe_bad_row(text, delimiter, width, source) from None
+        raise _describe_bad_row(text, delimiter, skipped, width, source) from None
     return tuple(column.to_pandas() for column in table.columns)
 
 
-def _describe_bad_row(text: str, delimiter: str, width: int, source: str) -> DataError:
-    """Return the error for the first row with too many or too few fields.
+def _describe_bad_row(text: str, delimiter: str, skipped: int, width: int, source: str) -> DataError:
+    """Return the error for the first row with too many or too few fields, after the lines that were skipped.
 
     pyarrow's own message does not say which line it is.
     """
-    rows = csv.reader(io.StringIO(text), delimiter=delimiter)
-    line = 1
+    rows = csv.reader(itertools.islice(io.StringIO(text), skipped, None), delimiter=delimiter)
+    line = skipped + 1
     for row in rows:
         if row and len(row) != width:
             problem = f"the row has {len(row)} fields, the header has {width}"
             remedy = "Complete the row, or quote fields that contain the delimiter"
             return DataError(f"{source}, line {line}: {problem}. {remedy}.")
-        line = rows.line_num + 1
+        line = skipped + rows.line_num + 1
     return DataError(f"{source}: the rows cannot be told apart. Check the quotation marks.")
 
 
-def _line_place(text: str, row: int) -> str:
-    filled = (number for number, line in enumerate(io.StringIO(text), 1) if line != "\n")
-    return f"line {next(itertools.islice(filled, row + 1, None))}"
+def _line_place(text: str, header: int, row: int) -> str:
+    return f"line {next(itertools.islice(_filled_lines(text), header + 1 + row, None))[0]}"

@@ -1,0 +1,122 @@
+"""Read a table from an Excel workbook (.xlsx): the first sheet, or the only one that holds a table."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import io
+import warnings
+import zipfile
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from geodual.errors import DataError
+
+from .header_row import SAMPLE, find_header
+from .raw_table import RawTable
+
+OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # first bytes of .xls files, and of encrypted .xlsx files
+ZIP = b"PK\x03\x04"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+
+Grid = list[tuple[int, tuple[Any, ...]]]  # filled rows, each with its number in the sheet
+
+
+def read_workbook(data: bytes, source: str) -> RawTable:
+    """Return the table of a workbook that is given as bytes."""
+    if data.startswith(OLD_EXCEL):
+        if _ENCRYPTED in data:
+            raise DataError(f"{source}: the Excel file has a password. Save it without one.")
+        raise DataError(f"{source}: this is an old Excel file. Save it as .xlsx or CSV.")
+    try:
+        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    except zipfile.BadZipFile:
+        raise DataError(f"{source}: the zip or Excel file is damaged or cut short. Save it again.") from None
+    if "xl/workbook.xml" not in names:
+        raise DataError(f"{source}: this zip file is not from Excel. Save the table as .xlsx or CSV.")
+    sheets = {name: grid for name, grid in _read_sheets(data, source).items() if _holds_table(grid)}
+    if not sheets:
+        raise DataError(f"{source}: no sheet holds a table. Give a header and one row per day.")
+    return _table_of(next(iter(sheets.values())), source)
+
+
+def _read_sheets(data: bytes, source: str) -> dict[str, Grid]:
+    """Return the sheets that may be chosen: the first if it holds a table, otherwise all the others."""
+    try:
+        openpyxl: Any = importlib.import_module("openpyxl")
+    except ImportError:
+        raise DataError(
+            f"{source}: to read Excel, openpyxl is needed. Run pip install 'geodual[excel]', or save as CSV."
+        ) from None
+    sheets: dict[str, Grid] = {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and the like, which do not matter here
+            book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+            for sheet in (sheet for sheet in book.worksheets if sheet.sheet_state == "visible"):
+                sheet.reset_dimensions()  # some programs write wrong ones
+                sheets[sheet.title] = _filled_rows(sheet)
+                if len(sheets) == 1 and _holds_table(sheets[sheet.title]):
+                    break
+            book.close()
+    except Exception:  # a damaged file raises whatever comes first: errors of zip, XML, keys or types
+        raise DataError(f"{source}: the Excel file is damaged. Save it again.") from None
+    tables = [name for name, grid in sheets.items() if _holds_table(grid)]
+    if len(tables) > 1:
+        listed = ", ".join(map(repr, tables))
+        raise DataError(f"{source}: the sheets {listed} hold tables. Move the right one to the front.")
+    return sheets
+
+
+def _filled_rows(sheet: Any) -> Grid:
+    rows = enumerate(sheet.iter_rows(values_only=True), 1)
+    return [(number, row) for number, row in rows if any(cell is not None and cell != "" for cell in row)]
+
+
+def _holds_table(grid: Grid) -> bool:
+    """Tell whether there are two rows of two cells or more, and not only a text."""
+    wide = sum(sum(cell is not None for cell in row) > 1 for _, row in grid[:SAMPLE])
+    return wide > 1
+
+
+def _table_of(grid: Grid, source: str) -> RawTable:
+    header = find_header([[_text(cell) for cell in row] for _, row in grid[:SAMPLE]])
+    body = grid[header + 1 :]
+    width = max(len(row) for _, row in grid[header:])
+    names = tuple(_text(cell).strip() for cell in _padded(grid[header][1], width))
+    cells = zip(*(_padded(row, width) for _, row in body), strict=True)
+    place = partial(_row_place, [number for number, _ in body])
+    return RawTable(source, names, tuple(map(_column_of, cells)), place)
+
+
+def _row_place(numbers: list[int], row: int) -> str:
+    return f"row {numbers[row]}"
+
+
+def _padded(row: Sequence[Any], width: int) -> tuple[Any, ...]:
+    return (*row, *[None] * (width - len(row)))
+
+
+def _column_of(cells: tuple[Any, ...]) -> pd.Series[Any]:
+    """Return cells as days or numbers if all of them are, and as texts otherwise."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds and kinds <= {datetime.datetime, datetime.date}:
+        return pd.Series(pd.to_datetime(pd.Series(cells)))
+    if kinds == {int}:
+        return pd.Series(pd.array(cells, dtype="Int64"))
+    if kinds and kinds <= {int, float}:
+        numbers = np.array([np.nan if cell is None else cell for cell in cells], dtype=float)
+        whole = bool((numbers[~np.isnan(numbers)] % 1.0 == 0.0).all())
+        return pd.Series(numbers).astype("Int64") if whole else pd.Series(numbers)
+    return pd.Series([None if cell is None else _text(cell) for cell in cells], dtype=object)
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    # A code such as 519001 is sometimes stored as 519001.0.
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)

@@ -1,0 +1,238 @@
+"""Facts about funds besides their values: names, types, share groups, companies, fees."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .day_column import read_days
+from .known_columns import find_named, open_source
+from .raw_table import RawTable
+
+# Known column names in order of preference, compared without case, spaces, signs and anything in brackets.
+_CODE_NAMES = (
+    *("code", "fundcode", "schemecode", "symbol", "ticker", "isin", "fundid", "id", "fund"),
+    *("基金代码", "代码", "证券代码", "基金"),
+)
+_TEXT_NAMES = {
+    "name": (
+        *("name", "fundname", "schemename", "shortname", "fullname"),
+        *("基金简称", "基金名称", "名称", "简称", "基金全称"),
+    ),
+    "type": (
+        *("type", "fundtype", "category", "schemecategory", "assetclass", "class"),
+        *("基金类型", "类型", "基金类别", "类别", "投资类型"),
+    ),
+    "group": (
+        *("sharegroup", "group", "fundgroup", "portfolio", "masterfund"),
+        *("份额组", "基金组", "组合", "主基金", "主代码"),
+    ),
+    "company": (
+        *("company", "amc", "fundcompany", "fundhouse", "managementcompany", "provider", "issuer"),
+        *("基金公司", "基金管理人", "管理人", "公司"),
+    ),
+    "status": ("status", "state", "状态", "基金状态", "交易状态", "申购状态"),
+    "currency": ("currency", "ccy", "币种", "货币", "计价货币"),
+}
+_FEE_NAMES = (
+    *("purchasefee", "frontendfee", "frontload", "entryload", "subscriptionfee", "buyfee", "fee"),
+    *("申购费率", "申购费", "购买费率", "手续费", "费率"),
+)
+_DAY_NAMES = {
+    "first_day": (
+        *("firstday", "startdate", "start", "inceptiondate", "inception", "inceptioninsource", "launchdate"),
+        *("成立日期", "成立日", "成立时间", "起始日期"),
+    ),
+    "last_day": (
+        *("lastday", "enddate", "end", "closingdate", "closuredate", "terminationdate", "closed"),
+        *("终止日期", "清盘日期", "到期日", "结束日期"),
+    ),
+}
+_COLUMNS = {**_TEXT_NAMES, "purchase_fee": _FEE_NAMES, **_DAY_NAMES}
+_MOST_PLAIN = 0.1  # without a percent sign, a fee from this one on may be meant as a percentage
+_FEE = re.compile(r"(\d+\.?\d*(?:[eE]-?\d+)?|\.\d+)\s*([%％]?)")
+
+
+@dataclass(frozen=True, eq=False)
+class FundFacts:
+    """Facts about funds; funds and facts may be missing.
+
+    Parameters
+    ----------
+    table : DataFrame of shape (n_funds, 9)
+        One row per fund, by code (text). Columns: name, type, group, company, status, currency (texts),
+        purchase_fee (a share, 0.0015 for 0.15 %), first_day and last_day (days); missing where unknown.
+    source : str
+        Where the facts come from.
+    ignored : tuple of str
+        Columns of the source that were not understood.
+
+    See Also
+    --------
+    read_facts : Read facts from a file or a DataFrame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from geodual.funds.sources.reading.fund_facts import read_facts
+    >>> facts = read_facts(pd.DataFrame({
+    ...     "code": ["000001", "000002", "000003"],
+    ...     "name": ["Growth A", "Growth C", "Value"],
+    ...     "share_group": ["Growth", "Growth", "Value"],
+    ...     "purchase_fee": ["0.15%", "0%", None],
+    ... }))
+    >>> facts.names["000003"], facts.purchase_fees
+    ('Value', {'000001': 0.0015, '000002': 0.0})
+    >>> nav = pd.DataFrame(1.0, pd.bdate_range("2015-01-05", periods=3), ["000001", "000002", "900000"])
+    >>> facts.one_per_group(nav)  # the cheapest share class; a fund without facts stays
+    ['000002', '900000']
+    """
+
+    table: pd.DataFrame
+    source: str = "DataFrame"
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names by code, of the funds whose name is known."""
+        return self._known("name")
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Types by code, of the funds whose type is known."""
+        return self._known("type")
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """Share groups by code, of the funds whose group is known."""
+        return self._known("group")
+
+    @property
+    def companies(self) -> dict[str, str]:
+        """Companies by code, of the funds whose company is known."""
+        return self._known("company")
+
+    @property
+    def purchase_fees(self) -> dict[str, float]:
+        """Purchase fees by code, as shares, of the funds whose fee is known."""
+        return self._known("purchase_fee")
+
+    def _known(self, column: str) -> dict[str, Any]:
+        return {str(code): value for code, value in self.table[column].dropna().items()}
+
+    def one_per_group(self, nav: pd.DataFrame) -> list[str]:
+        """Return one fund of `nav` per share group, in the order of its columns.
+
+        It is the one with the smallest known purchase fee; of several, or if no fee is known, the one with
+        the longest history; of several, the one with the first code. Funds without a group are kept.
+        """
+        groups, fees = self.groups, self.purchase_fees
+        length = nav.notna().sum()
+        best: dict[str, tuple[float, int, str]] = {}
+        for code in nav.columns:
+            rank = (fees.get(code, np.inf), -int(length[code]), str(code))
+            if code in groups:
+                best[groups[code]] = min(best.get(groups[code], rank), rank)
+        return [code for code in nav.columns if code not in groups or best[groups[code]][2] == code]
+
+
+def read_facts(source: str | Path | pd.DataFrame) -> FundFacts:
+    r"""Read facts about funds: a table with one row per fund.
+
+    The columns are recognised by their English or Chinese names: code, name, type (or category), share group,
+    company (or amc), purchase fee, status, currency, first day and last day. All but the code are optional.
+
+    Parameters
+    ----------
+    source : path or DataFrame
+        CSV, Excel or Parquet, in the formats that `read_nav` reads; or a DataFrame. A purchase fee is written
+        with a percent sign ("0.15%", or one in the header), or without one as a share below 0.1 (0.0015).
+
+    Returns
+    -------
+    FundFacts
+        The facts by code. Codes are texts, unchanged ("000001" keeps its zeros).
+
+    Raises
+    ------
+    DataError
+        If there is no column of codes, a fund has two rows that differ, or a fee or a day cannot be read.
+
+    See Also
+    --------
+    FundFacts : What is known, and how to look it up.
+    read_nav : Read the net asset values of the funds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from geodual.funds.sources.reading.fund_facts import read_facts
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "funds.csv"
+    ...     _ = path.write_text("基金代码,基金简称,基金类型,手续费\n000001,华夏成长,混合型,0.15%\n", "utf-8")
+    ...     facts = read_facts(path)
+    >>> facts.names, facts.types, facts.purchase_fees
+    ({'000001': '华夏成长'}, {'000001': '混合型'}, {'000001': 0.0015})
+    """
+    table = open_source(source)
+    roles = {role: _first_named(table, known) for role, known in _COLUMNS.items()}
+    code = _first_named(table, _CODE_NAMES)
+    if code is None:
+        raise table.error("there is no column of fund codes", "Name it 'code'")
+    facts = pd.DataFrame({role: _read_column(table, role, at) for role, at in roles.items()})
+    used = {code, *roles.values()}
+    ignored = tuple(name for at, name in enumerate(table.names) if at not in used)
+    return FundFacts(_by_code(table, code, facts), table.source, ignored)
+
+
+def _first_named(table: RawTable, known: tuple[str, ...]) -> int | None:
+    return next(iter(find_named(table, known)), None)
+
+
+def _read_column(table: RawTable, role: str, column: int | None) -> Any:
+    n_rows = len(table.columns[0])
+    if role in _DAY_NAMES:
+        if column is None:
+            return pd.DatetimeIndex([pd.NaT] * n_rows, dtype="datetime64[us]")
+        return read_days(table, column, optional=True)
+    texts = [None] * n_rows if column is None else table.known_texts(column).to_pylist()
+    if column is None or role != "purchase_fee":
+        return pd.Series(texts, dtype=float if role == "purchase_fee" else object)
+    return [_read_fee(table, row, column, text) for row, text in enumerate(texts)]
+
+
+def _read_fee(table: RawTable, row: int, column: int, text: str | None) -> float:
+    """Return a fee as a share; NaN if there is none."""
+    if text is None:
+        return np.nan
+    match = _FEE.fullmatch(text.replace(",", ".") if table.decimal_comma else text)
+    percent = match is not None and bool(match[2] or re.search("[%％]", table.names[column]))
+    fee = float(match[1]) / (100.0 if percent else 1.0) if match else np.inf
+    if fee < (1.0 if percent else _MOST_PLAIN):
+        return fee
+    unclear = "may be a share or a percentage" if match and not percent else "is not a fee"
+    raise table.error(f"{table.shown(row, column)} {unclear}", "Write 0.15% or 0.0015", row, column)
+
+
+def _by_code(table: RawTable, code: int, facts: pd.DataFrame) -> pd.DataFrame:
+    """Return facts by code, one row per fund; rows that repeat another one are left out."""
+    codes = pd.Index(table.texts(code).fill_null("").to_pylist(), name="code")
+    blank = np.flatnonzero(codes == "")
+    if len(blank):
+        raise table.error("there is no code", "Write the fund's code", int(blank[0]), code)
+    kept = ~codes.duplicated()
+    first = np.flatnonzero(kept)[codes[kept].get_indexer(codes)]  # the first row of the same fund
+    mine, other = facts.reset_index(drop=True), facts.iloc[first].reset_index(drop=True)
+    differing = np.flatnonzero(~((mine == other) | (mine.isna() & other.isna())).all(axis=1))
+    if len(differing):
+        row = int(differing[0])
+        problem = f"the fund {codes[row]!r} has other facts in {table.place(int(first[row]))}"
+        raise table.error(problem, "Keep one row per fund", row, code)
+    by_code: pd.DataFrame = facts.set_axis(codes).loc[kept]
+    return by_code
