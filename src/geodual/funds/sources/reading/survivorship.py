@@ -114,9 +114,9 @@ class Survivorship:
 def measure_survivorship(nav: pd.DataFrame) -> Survivorship:
     """Measure how many funds close, and how much better returns would look without them.
 
-    In the large markets, 3 to 8 % of the open-end funds close or merge per year; 3.6 % of the US equity funds
-    did from 1962 to 1995 [1]_. In young markets it may be less than 1 %. A table of two years or more seems
-    to lack its closed funds if fewer than 0.5 % per year close, and not by chance.
+    Some 3 to 8 % of the open-end funds of large markets close or merge per year; in young markets it may be
+    less than 1 %. A table of two years or more seems to lack its closed funds if fewer than 0.5 % per year
+    close, and not by chance.
 
     Funds close after poor years, so those that remain did better: by 0.07 points per year in tables of one
     year, and by 1 point in tables of more than 15 years [1]_; see also [2]_.
