@@ -295,3 +295,14 @@ def test_a_study_of_one_metric_is_rendered(universe):
 )
 def test_words_and_numbers(shown, text):
     assert shown == text
+
+
+def test_a_study_tuned_with_a_metric_that_is_registered_no_more_still_has_its_report(study):
+    """As in `geodual report` on a run whose metric was registered in a notebook."""
+    config = replace(study.config, tune=True, test_start="2030-01-01")
+    notes = headline_of(replace(study, config=config, chosen={"of a notebook": {"t": 0.5}})).notes
+    assert any("corrected for the choice among 4" in note for note in notes)
+    notes = headline_of(replace(study, config=config, chosen={"gmml": {"t": 0.5}})).notes
+    assert any("corrected for the choice among 6" in note for note in notes), (
+        "three metrics, three candidates"
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from geodual.metric.registry import BASELINE, find_metric, metric_label
+from geodual.metric.registry import BASELINE, find_metric, metric_label, metric_names
 
 from ..evaluation.statistics import corrected_p
 from ..evaluation.study_tables import StudyTables
@@ -146,7 +146,7 @@ def _judge_ic(study: StudyTables, period: str, best: str, row: pd.Series[float])
     """Return whether the mean IC of the best metric differs from zero, the choice of the best counted."""
     choices = len(study.config.metrics)
     if study.config.tune and period != "test":  # the period on which settings were tried
-        choices += sum(len(find_metric(name).grid) for name in study.chosen)
+        choices += sum(map(_count_candidates, study.chosen))
     p = corrected_p(study.ic.loc[study.decided(period), best], choices)
     if pd.isna(p):
         return "There are too few values to tell whether its IC differs from zero."
@@ -154,6 +154,11 @@ def _judge_ic(study: StudyTables, period: str, best: str, row: pd.Series[float])
     counted = f", corrected for the choice among {choices}" if choices > 1 else ""
     interval = f"95 % interval {format_number(row['low'])} to {format_number(row['high'])}"
     return f"Its IC {verdict} from zero ({_show_p(p)}{counted}; {interval})."
+
+
+def _count_candidates(name: str) -> int:
+    """Return how many settings tuning tried; at least one if the metric is not registered in this process."""
+    return len(find_metric(name).grid) if name in metric_names() else 1
 
 
 def _compare_with_validation(table: pd.DataFrame, best: str, periods: tuple[str, ...]) -> list[str]:

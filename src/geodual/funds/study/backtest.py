@@ -113,7 +113,8 @@ def backtest(
         estimators[name].set_params(**parameters)
     decisions = walk_forward(observations, estimators, config, rows, **effort)
     books = keep_ledgers(observations, decisions, config, fees, benchmark)
-    told = _note_results(observations, decisions, config, books["trades"])
+    universe = universe_table(decisions, observations)
+    told = _note_results(universe, decisions, config, books["trades"])
     return Study(
         config=config,
         source=panel.source,
@@ -122,7 +123,7 @@ def backtest(
         index_name=EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
         index_digest=_digest_of(levels),
         **books,
-        universe=universe_table(decisions, observations),
+        universe=universe,
         neighbours=neighbours_table(decisions),
         reasons=reasons_table(decisions, observations.factors.columns),
         factor_labels=observations.factors.labels,
@@ -158,10 +159,9 @@ def _note_rows(panel: Panel, observations: Observations, config: StudyConfig, ro
 
 
 def _note_results(
-    observations: Observations, decisions: list[Decision], config: StudyConfig, trades: pd.DataFrame
+    universe: pd.DataFrame, decisions: list[Decision], config: StudyConfig, trades: pd.DataFrame
 ) -> list[str]:
-    coverage = note_coverage(universe_table(decisions, observations))
-    return [*coverage, *note_decisions(decisions, config), *note_orders(trades)]
+    return [*note_coverage(universe), *note_decisions(decisions, config), *note_orders(trades)]
 
 
 def _digest_of(levels: pd.Series[float] | None) -> str:
