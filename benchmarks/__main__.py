@@ -13,6 +13,7 @@ from .geometry import geometry_table
 from .metric_accuracy import accuracy_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
+from .null_universes import null_table
 from .solvers import held_out_table, scaling_table, solver_table
 from .study_time import study_table
 from .timing import describe_machine
@@ -29,6 +30,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "accuracy": accuracy_table,
     "factors": factor_table,
     "study": study_table,
+    "null": null_table,
 }
 
 

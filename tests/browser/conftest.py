@@ -4,6 +4,9 @@ import shutil
 
 import pytest
 
+from geodual.funds.report import write_report
+from tests.browser.hostile_study import hostile_study
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 FLAGS = (
@@ -35,3 +38,22 @@ def browser(tmp_path_factory):
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
     yield driver
     driver.quit()
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory):
+    """The file of a report."""
+    return write_report(hostile_study(), tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture
+def page(browser, report):
+    """The report, wide and light; what the console says at the end of a test is an error."""
+    from tests.browser.browser_page import WIDE, set_scheme, set_width
+
+    set_width(browser, WIDE)
+    set_scheme(browser, "light")
+    browser.get_log("performance")
+    browser.get(report.as_uri())
+    yield browser
+    assert browser.get_log("browser") == []

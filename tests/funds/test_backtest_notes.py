@@ -58,8 +58,17 @@ def test_rows_that_are_no_trading_days_are_remarked(whole):
 
 def test_a_clean_study_remarks_survivors_and_nothing_else(plain):
     told = [note for note in plain.notes if "median was used as label" not in note]
-    assert len(told) == 1
-    assert told[0].startswith("Every fund lives to the last day")
+    survivors, lag, cost = told
+    assert survivors.startswith("Every fund lives to the last day")
+    assert lag.startswith("Trades are made at the values that decided them")
+    assert cost.startswith("Trades cost nothing in this study")
+
+
+def test_a_study_with_lag_and_cost_does_not_warn_of_them(whole):
+    for fees in ({"cost": 0.001}, {"redemption_fees": ["7:0.015"]}):
+        study = backtest(whole[0], metrics="euclidean", execution_lag=1, **fees)
+        assert not notes_with(study, "Nobody can do that")
+        assert not notes_with(study, "cost nothing")
 
 
 def test_a_fund_that_closes_takes_the_remark_away(whole):

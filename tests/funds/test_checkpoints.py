@@ -17,19 +17,14 @@ DAY = pd.Timestamp("2016-12-30")
 @pytest.fixture
 def decision():
     rng = np.random.default_rng(0)
-    near = rng.random((2, 4))
-    near[1] = np.nan
     return Decision(
         day=DAY,
         metric="mine: C=1/2, π",
         funds=pd.Index(["000001", "华夏", "C"], name="fund", dtype=str),
         forecast=rng.standard_normal(3),
-        picks=np.array([2, 0]),
-        neighbours=np.array([["A", "000002"], ["华夏", "B"]]),
-        distances=rng.random((2, 2)),
-        returns=rng.standard_normal((2, 2)),
-        near=near,
-        apart=rng.random((2, 4)),
+        nearest=np.array([[2, 0], [1, 2], [0, 1]]),
+        distances=rng.random((3, 2)),
+        linear_map=rng.random((4, 2)),
         label="median",
         seconds=0.1 + 0.2,
         notes=("one", "zwei ü"),
@@ -95,9 +90,31 @@ def test_a_file_without_one_of_its_parts_is_not_there(tmp_path, decision):
     kept.save(decision)
     file = only_file(tmp_path)
     with np.load(file) as stored:
-        parts = {name: stored[name] for name in stored.files if name != "picks"}
+        parts = {name: stored[name] for name in stored.files if name != "nearest"}
     np.savez(file, **parts)
     assert kept.load(DAY, decision.metric) is None
+
+
+@pytest.mark.parametrize("part", ["forecast", "nearest", "distances", "linear_map", "funds", "text"])
+def test_a_file_that_looks_right_but_was_changed_is_not_there(tmp_path, decision, part):
+    kept = Checkpoints(tmp_path, [])
+    kept.save(decision)
+    file = only_file(tmp_path)
+    with np.load(file) as stored:
+        parts = {name: stored[name] for name in stored.files}
+    changed = parts[part]
+    parts[part] = np.roll(changed, 1) if changed.ndim else np.array(str(changed).replace("median", "sign"))
+    np.savez(file, **parts)
+    assert kept.load(DAY, decision.metric) is None
+
+
+def test_a_decision_under_the_name_of_another_is_not_there(tmp_path, decision):
+    kept = Checkpoints(tmp_path, [])
+    kept.save(decision)
+    later = DAY + pd.Timedelta(days=91)
+    file = only_file(tmp_path)
+    file.rename(file.with_name(file.name.replace(str(DAY.date()), str(later.date()))))
+    assert kept.load(later, decision.metric) is None
 
 
 def test_a_flipped_bit_is_found_or_harmless(tmp_path, decision):
@@ -194,6 +211,9 @@ def test_saving_removes_nothing_but_the_decisions_of_the_study(panel, tmp_path):
         {"cost": 0.0015},
         {"execution_lag": 1},
         {"weights": "forecast"},
+        {"top": 5},
+        {"keep_rank": 15},
+        {"end": "2013-05-31"},
         {"redemption_fees": ["7:0.015"]},
         {"test_start": "2013-06-01"},
     ],

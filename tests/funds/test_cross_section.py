@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import zscore
 
-from geodual.funds import compute_factors
-from geodual.funds.decisions.cross_section import standardised, take_cross_section
+from geodual.funds import compute_factors, read_facts
+from geodual.funds.decisions.cross_section import Membership, standardised, take_cross_section
+from geodual.funds.decisions.fund_history import FundHistory
 from geodual.funds.factors.registry import choose_factors
 
 
@@ -43,10 +44,12 @@ def test_the_input_is_not_changed():
     assert np.array_equal(raw, before, equal_nan=True)
 
 
-def section(nav, row):
+def section(nav, row, facts=None):
     day = nav.index[row]
     factors = compute_factors(nav, dates=[day]).to_numpy()
-    return take_cross_section(nav, factors, day, choose_factors().values_needed)
+    history = FundHistory(nav, nav.index[[row]])
+    membership = Membership(choose_factors().values_needed, facts)
+    return take_cross_section(nav.columns, day, history, 0, factors, membership)
 
 
 @pytest.fixture
@@ -93,10 +96,61 @@ def test_the_scores_are_those_of_the_members_only(nav):
 
 
 def test_coverage_is_the_share_of_known_factors(nav):
-    nav.iloc[100:161, 2] = nav.iloc[100, 2]  # flat: no Sharpe, Sortino, Calmar, stability up to 60 days
+    nav.iloc[142:161, 2] = nav.iloc[142, 2]  # flat: no Sharpe, Sortino, Calmar, stability up to 18 days
     today = section(nav, 160)
     raw = compute_factors(nav, dates=[nav.index[160]]).to_numpy()
-    assert today.coverage == np.isfinite(raw).sum() / raw.size
-    assert 0.9 < today.coverage < 1.0
+    assert today.coverage == pytest.approx(np.isfinite(raw).sum() / raw.size, rel=1e-15)
+    assert np.array_equal(today.known, np.isfinite(raw).mean(axis=1))
+    assert 0.8 < today.known[2] < 1.0
     unknown = np.isnan(raw[2])
     assert np.all(today.features[2][unknown] == 0.0)
+
+
+def test_a_fund_that_stands_still_may_not_be_chosen(nav):
+    """Twenty equal values may happen; more mean that the fund is not priced any more."""
+    nav.iloc[141:, 2] = nav.iloc[141, 2]
+    assert "F02" in section(nav, 160).funds
+    today = section(nav, 161)
+    assert "F02" not in today.funds
+    assert today.left_out["F02"] == "no change in 20 values while other funds moved"
+    nav.iloc[165, 2] *= 1.001
+    assert "F02" in section(nav, 165).funds, "it moves again"
+
+
+def test_days_without_a_value_do_not_count_as_standing_still(nav):
+    nav.iloc[130:160, 2] = np.nan
+    nav.iloc[160, 2] = nav.iloc[129, 2]
+    history = FundHistory(nav, nav.index[[159, 160]])
+    assert history.n_still[:, 2].tolist() == [0, 1]
+
+
+def test_nobody_stands_still_while_the_market_is_closed(nav):
+    nav.iloc[130:161] = nav.iloc[130].to_numpy()
+    assert FundHistory(nav, nav.index[[160]]).n_still.max() == 0
+    assert len(section(nav, 160).funds) == 15
+
+
+def test_one_share_class_is_chosen_from_what_is_known_that_day(nav):
+    """The cheapest; of those that cost the same, the one with more values up to the day."""
+    facts = read_facts(
+        pd.DataFrame({"code": ["F00", "F01", "F02"], "group": "G", "fee": ["0.1%", "0.2%", "0.1%"]})
+    )
+    nav.iloc[:10, 0] = np.nan  # F02 has the longer history
+    nav.iloc[150:160, 2] = np.nan
+    today = section(nav, 149, facts)
+    assert not {"F00", "F01"} & set(today.funds)
+    assert today.left_out["F01"] == "another share class of it is chosen, F02"
+    assert {"F00", "F01", "F02"} & set(section(nav, 155, facts).funds) == {"F00"}, "F02 has no value"
+
+
+def test_every_fund_is_in_the_universe_or_told_why_not(nav):
+    nav.iloc[:100, 0] = np.nan
+    nav.iloc[160:, 1] = np.nan
+    nav.iloc[120:, 2] = nav.iloc[120, 2]
+    today = section(nav, 170)
+    assert sorted([*today.funds, *today.left_out.index]) == sorted(nav.columns)
+    assert today.left_out.to_dict() == {
+        "F00": "71 values, 120 are needed",
+        "F01": f"no value on {nav.index[170].date()}",
+        "F02": "no change in 50 values while other funds moved",
+    }

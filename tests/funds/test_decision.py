@@ -18,6 +18,7 @@ from geodual.funds.decisions.chosen_metrics import resolve_metrics
 from geodual.funds.decisions.cross_section import CrossSection
 from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.observations import Training
+from geodual.funds.decisions.picks import explain
 from geodual.funds.evaluation.result_tables import reasons_table
 from geodual.metric import GMML, RPDML, EuclideanMetric, MahalanobisMetric
 
@@ -37,11 +38,25 @@ def training_set(features, returns, funds=None):
 
 def today_of(features, funds=None):
     funds = names(len(features)) if funds is None else pd.Index(funds, name="fund", dtype=str)
-    return CrossSection(DAY, funds, np.array(features, dtype=float), 1.0)
+    known = np.ones(len(funds))
+    return CrossSection(DAY, funds, np.array(features, dtype=float), known, pd.Series(dtype=object))
+
+
+class Made:
+    """A decision with its picks, the best `top` funds, as one object."""
+
+    def __init__(self, decision, picks, rows):
+        self.decision, self.explained, self.rows = decision, picks, rows
+
+    def __getattr__(self, name):
+        return getattr(self.decision if name in ("forecast", "notes", "label") else self.explained, name)
 
 
 def make(training, today, estimator=None, **settings):
-    return decide("m", estimator or EuclideanMetric(), training, today, StudyConfig(("m",), **settings))
+    config = StudyConfig(("m",), **settings)
+    decision = decide("m", estimator or EuclideanMetric(), training, today, config)
+    rows = decision.ranking[: config.top]
+    return Made(decision, explain(decision, rows, training, today, config), rows)
 
 
 def random_case(seed=0, n=40, d=6):
@@ -54,7 +69,7 @@ def test_a_line_by_hand():
     training = training_set([[0.0], [1.0], [10.0], [11.0]], [0.1, 0.3, -0.2, 0.0])
     made = make(training, today_of([[0.4], [10.9], [5.4]]), k=2, top=2)
     assert made.forecast == pytest.approx([0.2, -0.1, 0.05])
-    assert made.funds[made.picks].tolist() == ["F00", "F02"]
+    assert made.funds.tolist() == ["F00", "F02"]
     assert made.neighbours.tolist() == [["T00", "T01"], ["T01", "T02"]]
     assert made.distances == pytest.approx(np.array([[0.4, 0.6], [4.4, 4.6]]))
     assert made.returns == pytest.approx(np.array([[0.1, 0.3], [0.3, -0.2]]))
@@ -64,7 +79,7 @@ def test_a_line_by_hand():
 def test_ties_go_to_the_first_name():
     training = training_set([[0.0]] * 3, [0.1, 0.1, 0.1])
     made = make(training, today_of([[1.0]] * 4, ["D", "B", "C", "A"]), k=3, top=3)
-    assert made.funds[made.picks].tolist() == ["A", "B", "C"]
+    assert made.funds.tolist() == ["A", "B", "C"]
 
 
 def test_funds_with_the_same_neighbours_have_the_same_forecast():
@@ -86,7 +101,7 @@ def test_current_neighbours_of_funds_that_are_alike():
     training = training_set(np.zeros((8, 1)), np.arange(1.0, 9.0), funds)
     made = make(training, today_of(np.ones((8, 1)), funds), k=2, top=8, neighbours="current")
     assert made.neighbours.shape == (8, 2)
-    for fund, neighbours in zip(made.funds[made.picks], made.neighbours, strict=True):
+    for fund, neighbours in zip(made.funds, made.neighbours, strict=True):
         assert fund not in neighbours
 
 
@@ -100,7 +115,7 @@ def test_a_fund_without_a_return_is_forecast_but_is_no_neighbour():
 def test_more_picks_and_neighbours_than_funds():
     made = make(training_set([[0.0], [1.0]], [0.1, 0.3]), today_of([[0.0], [1.0]]), k=9, top=9)
     assert made.forecast == pytest.approx([0.2, 0.2])
-    assert len(made.picks) == 2
+    assert len(made.funds) == 2
 
 
 def slow_shares(metric, training, today, made):
@@ -110,7 +125,7 @@ def slow_shares(metric, training, today, made):
     A = fitted.transform(np.eye(d)) - fitted.transform(np.zeros((1, d)))
     W = A @ A.T
     near, apart = [], []
-    for pick, funds in zip(made.picks, made.neighbours, strict=True):
+    for pick, funds in zip(made.rows, made.neighbours, strict=True):
         x = today.features[pick]
         V = [training.features[training.funds.get_loc(fund)] - x for fund in funds]
         for v, distance in zip(V, made.distances[len(near)], strict=True):

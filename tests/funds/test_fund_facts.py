@@ -142,13 +142,6 @@ def test_a_table_without_codes_is_refused() -> None:
         read_facts(FACTS.drop(columns="code"))
 
 
-def nav_of(lengths: dict[str, int]) -> pd.DataFrame:
-    nav = pd.DataFrame(1.0, pd.bdate_range("2015-01-05", periods=10), list(lengths))
-    for code, length in lengths.items():
-        nav.loc[nav.index[: 10 - length], code] = np.nan
-    return nav
-
-
 def facts_of(**columns: list) -> FundFacts:
     return read_facts(pd.DataFrame({"code": list("abcd"), "share_group": ["X", "X", "X", None], **columns}))
 
@@ -168,4 +161,4 @@ def facts_of(**columns: list) -> FundFacts:
 def test_one_fund_per_share_group(
     columns: dict[str, list], lengths: dict[str, int], chosen: list[str]
 ) -> None:
-    assert facts_of(**columns).one_per_group(nav_of(lengths)) == chosen
+    assert facts_of(**columns).one_per_group(pd.Series(lengths)) == chosen

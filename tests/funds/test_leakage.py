@@ -13,6 +13,7 @@ from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.leakage import forecast_days
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.factors.registry import choose_factors
+from geodual.funds.sources.reading.fund_facts import no_facts
 from geodual.metric import EuclideanMetric
 
 CONFIG = StudyConfig(metrics=("euclidean",))
@@ -56,7 +57,7 @@ def with_scores_over_all_days(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFr
 
 
 def as_the_study_does(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
-    return forecast_days(panel, days, {"euclidean": EuclideanMetric()}, CONFIG, choose_factors())
+    return forecast_days(panel, days, {"euclidean": EuclideanMetric()}, CONFIG, choose_factors(), no_facts())
 
 
 def test_the_study_does_not_look_ahead(panel: Panel) -> None:

@@ -192,7 +192,7 @@ def test_a_stray_row_does_not_put_the_portfolio_in_cash():
 def test_fees_by_holding_time_first_in_first_out():
     days = pd.DatetimeIndex(["2020-01-01", "2020-01-03", "2020-01-20", "2020-01-21"], name="date")
     nav = pd.DataFrame({"A": np.ones(4), "B": np.ones(4)}, index=days)
-    fees = FeeRules(purchase={"A": 0.01}, redemption=parse_redemption(("7:0.015", "30:0.005")))
+    fees = FeeRules(purchase={"A": 0.01}, redemption=parse_redemption(("7:0.015", "30:0.005"))[0])
     half, more, none = pd.Series({"A": 0.5}), pd.Series({"A": 0.8}), pd.Series({"B": 0.0})
     ledger = run_ledger(nav, {days[0]: half, days[1]: more, days[2]: none}, fees=fees)
     # Day 0: x = 1 − 0.01 · 0.5 x. Day 1: the rest up to 0.8. Day 2: all is sold after 19 and 17 days.
@@ -256,7 +256,7 @@ def test_fills_explain_the_equity_and_every_price_is_published(seed, cost, lag):
 def test_bad_fees_are_named(rules, told):
     with pytest.raises(DataError, match=told):
         FeeRules(**rules)
-    with pytest.raises(DataError, match=r"must be days:rate, such as 7:0\.015"):
+    with pytest.raises(DataError, match=r"must be days:rate or type:days:rate, such as 7:0\.015"):
         parse_redemption(("1.5 %",))
 
 

@@ -11,9 +11,15 @@ TOP, K = 4, 10
 
 
 def slow_universe(nav, day):
-    """Return the funds with a value on the day and 120 up to it."""
-    known = nav.loc[:day]
-    return [fund for fund in nav if pd.notna(known[fund].iloc[-1]) and known[fund].count() >= 120]
+    """Funds with a value on the day, 120 values up to it, and a change within the last 21."""
+    until = nav.loc[:day]
+    return [
+        fund
+        for fund in nav
+        if np.isfinite(nav.at[day, fund])
+        and until[fund].count() >= 120
+        and until[fund].dropna().iloc[-21:].nunique() > 1
+    ]
 
 
 def slow_features(nav, day):

@@ -70,6 +70,7 @@ def slow_predictions(nav, estimator, k, label, neighbours, train_quarters, perio
     universe = {}
     for day in ends:
         funds = [f for f in nav if np.isfinite(nav.at[day, f]) and nav[f].loc[:day].count() >= 120]
+        funds = [f for f in funds if nav[f].loc[:day].dropna().iloc[-21:].nunique() > 1]  # still priced
         raw = factors.loc[day].loc[funds].to_numpy() if funds else np.zeros((0, 70))
         universe[day] = dict(zip(funds, slow_scores(raw), strict=True)) if funds else {}
     rows = []

@@ -82,7 +82,7 @@ def test_a_decision_works_with_no_later_row(case):
             assert np.array_equal(stored["forecast"], decision.forecast)
             held = whole_study(case).holdings
             held = held[(held["date"] == day) & (held["metric"] == decision.metric)]
-            assert held["fund"].tolist() == decision.funds[decision.picks].tolist()
+            assert held["fund"].tolist() == decision.funds[decision.ranking[: config.top]].tolist()
 
 
 @pytest.mark.parametrize("kind", GARBAGE)

@@ -12,7 +12,7 @@ from geodual import funds
 from geodual.funds.atomic_file import write_atomically
 
 from .console import print_json, print_table, progress_of, say
-from .options import ConfigFile, Json, Nav, Quiet, takes_settings
+from .options import ConfigFile, Facts, Json, Nav, Quiet, takes_settings
 
 
 def run_check(
@@ -49,12 +49,23 @@ def run_check(
 
 
 @takes_settings(
-    *("metrics", "factors", "k", "label", "neighbours", "train_quarters"),
-    *("frequency", "random_state"),
+    *("metrics", "factors", "types", "include", "exclude", "share_classes"),
+    *(
+        "k",
+        "label",
+        "relative_to",
+        "neighbours",
+        "train_quarters",
+        "frequency",
+        "start",
+        "end",
+        "random_state",
+    ),
 )
 def run_check_leakage(
     nav: Nav,
     settings: dict[str, Any],
+    facts: Facts = None,
     config: ConfigFile = None,
     days: Annotated[int, typer.Option(help="Number of rebalance days to test.")] = 3,
     quiet: Quiet = False,
@@ -66,8 +77,11 @@ def run_check_leakage(
 
     geodual check-leakage nav.csv --metrics euclidean,rpdml
     """
+    known = None if facts is None else funds.read_facts(facts)
     with progress_of("testing", quiet or as_json) as progress:
-        checks = funds.check_leakage(funds.read_nav(nav), n_days=days, progress=progress, **settings)
+        checks = funds.check_leakage(
+            funds.read_nav(nav), facts=known, n_days=days, progress=progress, **settings
+        )
     rows = [asdict(check) | {"passed": check.passed} for check in checks]
     passed = all(check.passed for check in checks)
     if as_json:
@@ -123,7 +137,7 @@ def run_fetch(
 
     geodual fetch --out cn-funds --limit 20
 
-    geodual backtest cn-funds/nav.parquet --index cn-funds/index.csv
+    geodual backtest cn-funds/nav.parquet --index cn-funds/index.csv --meta cn-funds/meta.csv
     """
     with progress_of("fetching", quiet or as_json) as progress:
         summary = funds.fetch_universe(

@@ -18,10 +18,26 @@ from geodual.metric.registry import metric_names
 from geodual.places import is_place
 
 Nav = Annotated[
-    Path, typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long, also gzipped) or Parquet.")
+    Path,
+    typer.Argument(metavar="NAV", help="NAV table: CSV (wide or long, also gzipped), Excel or Parquet."),
 ]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="TOML file with settings of the study; options override it.")
+]
+Index = Annotated[
+    Path | None,
+    typer.Option("--index", help="Index levels to compare with. (default: the equal-weight universe)"),
+]
+IndexColumn = Annotated[
+    str | None, typer.Option(help="Column of the index file. (default: the only one, or 930950)")
+]
+Facts = Annotated[
+    Path | None,
+    typer.Option(
+        "--meta",
+        "--facts",
+        help="Facts about funds: code, name, type, share group, company, fees; all but the code optional.",
+    ),
 ]
 Metric = Annotated[str, typer.Option(help=f"{', '.join(metric_names())}, or your own: package.module:Class.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]

@@ -13,26 +13,46 @@ from geodual.funds.atomic_file import write_atomically
 from geodual.metric.registry import FEATURED
 
 from .console import format_percent, plain_records, print_json, print_table, progress_of, say
-from .options import ConfigFile, Jobs, Json, Metric, Nav, Quiet, find_own_modules, takes_settings
+from .options import (
+    ConfigFile,
+    Facts,
+    Index,
+    IndexColumn,
+    Jobs,
+    Json,
+    Metric,
+    Nav,
+    Quiet,
+    find_own_modules,
+    takes_settings,
+)
+from .output_files import Excel, keep_input
 
 _LEFT_OUT_SHOWN = 10  # funds printed
-_NUMERIC = ("rank", "forecast", "80 % of past picks")
+_NUMERIC = ("rank", "weight", "forecast", "80 % of past picks")
+_KNOWN = 0.9  # tell of picks of which a smaller share of the factors is known
 
 
 @takes_settings(
-    *("factors", "k", "top", "label", "neighbours", "train_quarters"),
-    *("weights", "frequency", "random_state"),
+    *("factors", "types", "include", "exclude", "share_classes"),
+    *("k", "top", "label", "relative_to", "neighbours", "train_quarters"),
+    *("weights", "max_weight", "max_type", "max_company", "keep_rank", "min_holding"),
+    *("frequency", "start", "test_start", "tune", "random_state"),
 )
 def run_select(
     nav: Nav,
     settings: dict[str, Any],
     as_of: Annotated[str | None, typer.Option(help="Day of the decision. (default: the last row)")] = None,
     metric: Metric = FEATURED,
+    index: Index = None,
+    index_column: IndexColumn = None,
+    facts: Facts = None,
     config: ConfigFile = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Also write the picks to this file.")] = None,
     html: Annotated[
         Path | None, typer.Option("--html", help="Also write a page with picks and reasons.")
     ] = None,
+    excel: Excel = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -43,23 +63,31 @@ def run_select(
 
     geodual select nav.csv
 
-    geodual select nav.csv --html picks.html
+    geodual select nav.csv --html picks.html --excel picks.xlsx
+
+    geodual select nav.csv --index index.csv --meta funds.csv --max-type 0.3
 
     geodual select nav.csv --as-of 2016-12-30 --top 5 --json
 
     geodual select nav.csv --metric mymodule:MyMetric
     """
-    # A configuration file of a study may also have settings that do not apply here.
-    for name in ("metrics", "tune"):
-        settings.pop(name, None)
+    # A configuration file of a study also has metrics, of which only one applies here.
+    settings.pop("metrics", None)
     find_own_modules([metric])
+    keep_input(nav, csv, html, excel)
     panel = funds.read_nav(nav)
+    given: dict[str, Any] = {
+        "index": None if index is None else funds.read_index(index, index_column),
+        "facts": None if facts is None else funds.read_facts(facts),
+    }
     with progress_of("past decisions", quiet or as_json) as progress:
-        selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **settings)
+        selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
     if csv is not None:
         write_atomically(csv, lambda path: selection.picks.to_csv(path, index=False, lineterminator="\n"))
     if html is not None:
         selection.report(html)
+    if excel is not None:
+        selection.to_excel(excel)
     if as_json:
         print_json(_as_record(selection))
     else:
@@ -86,7 +114,8 @@ def _print_selection(selection: funds.Selection, quiet: bool) -> None:
     rows = [
         {
             "rank": pick["rank"],
-            "fund": pick["fund"],
+            "fund": " ".join(filter(None, (pick["fund"], pick["name"]))),
+            "weight": format_percent(pick["weight"]),
             "forecast": format_percent(pick["forecast"]),
             "80 % of past picks": _interval(pick["past_low"], pick["past_high"]),
             "main factors": pick["factors"],
@@ -96,7 +125,7 @@ def _print_selection(selection: funds.Selection, quiet: bool) -> None:
     ]
     title = f"Picks of {selection.metric} on {selection.as_of.date()}, for the next holding interval"
     print_table(rows, title, _NUMERIC)
-    for note in selection.notes:
+    for note in (*selection.notes, *_doubts(selection)):
         say(f"Note: {note}")
     if not quiet and len(selection.left_out):
         say(f"Funds left out: {len(selection.left_out)}")
@@ -104,6 +133,20 @@ def _print_selection(selection: funds.Selection, quiet: bool) -> None:
             say(f"  {row.fund}: {row.why}")
         if len(selection.left_out) > _LEFT_OUT_SHOWN:
             say(f"  and {len(selection.left_out) - _LEFT_OUT_SHOWN} more (--json lists all)")
+
+
+def _doubts(selection: funds.Selection) -> list[str]:
+    """Return what speaks against single picks: findings in their data, and factors that are not known."""
+    doubts = []
+    for pick in selection.picks.to_dict("records"):
+        if pick["finding"]:
+            doubts.append(f"{pick['fund']}: {pick['finding']}")
+        if pick["known"] < _KNOWN:
+            doubts.append(
+                f"{pick['fund']}: only {format_percent(pick['known'])} of its factors are known; the others "
+                "count as average."
+            )
+    return doubts
 
 
 def _interval(low: float, high: float) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from geodual import funds
 from geodual.funds.run_layout import CHECKPOINTS, REPORT
+from geodual.funds.study.folder_lock import hold_folder
 
 from .console import (
     format_number,
@@ -21,7 +22,8 @@ from .console import (
     progress_of,
     say,
 )
-from .options import ConfigFile, Jobs, Json, Nav, Quiet, takes_settings
+from .options import ConfigFile, Facts, Index, IndexColumn, Jobs, Json, Nav, Quiet, takes_settings
+from .output_files import Excel, keep_input
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,15 +40,12 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results."
 def run_backtest(
     nav: Nav,
     settings: dict[str, Any],
-    index: Annotated[
-        Path | None,
-        typer.Option(help="Index levels to compare with. (default: the equal-weight universe)"),
-    ] = None,
-    index_column: Annotated[
-        str | None, typer.Option(help="Column of the index file. (default: the only one, or 930950)")
-    ] = None,
+    index: Index = None,
+    index_column: IndexColumn = None,
+    facts: Facts = None,
     config: ConfigFile = None,
     out: Out = Path("geodual-run"),
+    excel: Excel = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -61,17 +60,25 @@ def run_backtest(
 
     geodual backtest nav.csv --metrics euclidean,rpdml --cost 0.0015 --execution-lag 1 --tune
 
+    geodual backtest nav.csv --meta funds.csv --types equity,mixed --max-company 0.2 --execution-lag 1
+
     geodual backtest nav.csv --metrics euclidean,mymodule:MyMetric
+
+    geodual backtest nav.xlsx --excel study.xlsx
     """
+    keep_input(nav, excel)
     panel = funds.read_nav(nav)
     levels = None if index is None else funds.read_index(index, index_column)
-    _run(panel, levels, settings, out, jobs, quiet, as_json)
+    if facts is not None:
+        settings["facts"] = funds.read_facts(facts)
+    _run(panel, levels, settings, out, excel, jobs, quiet, as_json)
 
 
 @takes_settings("metrics")
 def run_demo(
     settings: dict[str, Any],
     out: Out = Path("geodual-demo"),
+    excel: Excel = None,
     n_funds: Annotated[int, typer.Option("--funds", help="Number of funds.")] = 697,
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-04",
     end: Annotated[str, typer.Option(help="Last day.")] = "2018-12-28",
@@ -92,7 +99,8 @@ def run_demo(
     geodual demo --signal 0 --out null      (a universe in which nothing can be forecast)
     """
     universe = funds.synthetic_universe(n_funds, start, end, seed, signal)
-    _run(universe.panel, universe.index, settings, out, jobs, quiet, as_json)
+    settings["facts"] = universe.facts
+    _run(universe.panel, universe.index, settings, out, excel, jobs, quiet, as_json)
 
 
 def write_report(
@@ -100,17 +108,23 @@ def write_report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help=f"File to write. (default: RUN_DIR/{REPORT})")
     ] = None,
+    excel: Excel = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write the HTML report of a finished run once more.
+    """Write the HTML report of a finished run once more; with --excel, its tables, too.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     geodual report geodual-run -o report.html
+
+    geodual report geodual-run --excel study.xlsx
     """
-    path = funds.read_study(run_dir).report(out or run_dir / REPORT)
-    if not quiet:
-        say(f"Report: {path}")
+    study = funds.read_study(run_dir)
+    written = {"Report": study.report(out or run_dir / REPORT)}
+    if excel is not None:
+        written["Excel"] = study.to_excel(excel)
+    for what, path in written.items() if not quiet else ():
+        say(f"{what}: {path}")
 
 
 def _run(
@@ -118,16 +132,20 @@ def _run(
     index: pd.Series[float] | None,
     settings: dict[str, Any],
     out: Path,
+    excel: Path | None,
     jobs: int,
     quiet: bool,
     as_json: bool,
 ) -> None:
     _check_folder(out)
-    with progress_of("learning", quiet or as_json) as progress:
-        study = funds.backtest(
-            panel, index, n_jobs=jobs, checkpoint_folder=out / CHECKPOINTS, progress=progress, **settings
-        )
-    study.save(out)
+    with hold_folder(out):
+        with progress_of("learning", quiet or as_json) as progress:
+            study = funds.backtest(
+                panel, index, n_jobs=jobs, checkpoint_folder=out / CHECKPOINTS, progress=progress, **settings
+            )
+        study.save(out)
+    if excel is not None:
+        study.to_excel(excel)
     if as_json:
         print_json(study.summary())
         return
@@ -138,6 +156,8 @@ def _run(
         for note in study.notes:
             say(f"Note: {note}")
         say(f"Report: {out / REPORT} (tables and figures are in the same folder)")
+        if excel is not None:
+            say(f"Excel: {excel}")
 
 
 def _check_folder(out: Path) -> None:

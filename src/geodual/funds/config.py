@@ -8,27 +8,37 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from geodual.errors import DataError as DataError  # re-exported by the package
 from geodual.metric.registry import metric_names
 
+from .setting_checks import check_day, check_different, check_integer, check_share, check_texts
+
 PAPER_FACTORS = "paper"  # stands for all factors of the paper
 FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # name → code of pandas
 
 CHOICES = {
     "label": ("sign", "median"),
+    "relative_to": ("all", "type"),
     "neighbours": ("train", "current"),
-    "weights": ("equal", "forecast"),
+    "share_classes": ("one", "all"),
+    "weights": ("equal", "forecast", "inverse-volatility", "minimum-variance"),
     "frequency": tuple(FREQUENCIES),
 }
 # The smallest value of each whole number.
-_LEAST = {"k": 1, "top": 1, "train_quarters": 1, "execution_lag": 0, "random_state": 0}
+_LEAST = dict.fromkeys(("k", "top", "train_quarters"), 1)
+_LEAST |= dict.fromkeys(("execution_lag", "keep_rank", "min_holding", "random_state"), 0)
+_CAPS = ("max_weight", "max_type", "max_company")
 _MAX_COST = 0.1  # a higher cost is almost certainly a percentage, such as 0.15 for 0.15 %
+# Settings that no forecast depends on: a change of them learns nothing anew.
+_AFTER_FORECASTS = (
+    *("top", "weights", *_CAPS, "keep_rank", "min_holding", "start", "end"),
+    *("cost", "redemption_fees", "settlement_lag", "execution_lag"),
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,15 @@ class StudyConfig:
     factors : tuple of str
         Factors that describe funds: "paper" for all of the paper, names of single kinds such as "sharpe", or
         places such as ``package.module:factor``.
+    types : tuple of str
+        Types of funds to choose from, as the fund facts name them; all by default.
+    include : tuple of str
+        Funds to choose from: codes or names, with * for any text; all by default.
+    exclude : tuple of str
+        Funds to leave out: codes or names, with * for any text.
+    share_classes : str
+        Whether to choose from "one" share class per group of the fund facts (the cheapest; of several, the
+        one with the longest history) or from "all".
     k : int
         Number of neighbours that a forecast averages.
     top : int
@@ -51,22 +70,44 @@ class StudyConfig:
     label : str
         Classes to learn from: "sign" of the return, as in the paper, or above and below the "median". If one
         class would hold fewer than 5 % of the funds, the median is used and the study says so.
+    relative_to : str
+        What returns are learnt and forecast: those of "all" funds as they are, as in the paper, or the excess
+        over the mean of the funds of the same "type".
     neighbours : str
         Where to look for neighbours: among the funds of the training data ("train"), or among the other funds
         of the same day ("current").
     train_quarters : int
         Number of holding intervals to learn from: quarters, unless `frequency` says otherwise.
     weights : str
-        Portfolio weights: "equal", or in proportion to the positive "forecast".
+        Portfolio weights: "equal"; in proportion to the positive "forecast"; "inverse-volatility"; or
+        "minimum-variance", with a shrunk covariance of daily returns.
+    max_weight : float
+        Largest share of the portfolio in one fund.
+    max_type : float
+        Largest share of the portfolio in the funds of one type.
+    max_company : float
+        Largest share of the portfolio in the funds of one company.
+    keep_rank : int
+        A fund that is held is sold only if its forecast ranks below this number; 0 for no such buffer.
+    min_holding : int
+        Days for which a fund is held at least.
     frequency : str
         How often to rebalance the portfolio: "monthly", "quarterly" or "yearly".
+    start : str
+        First day on which to decide; empty for the first possible one. Earlier data are still learnt from.
+    end : str
+        Last day of the study; empty for the last row. Later data are not used.
     test_start : str
         First day of the test period; the days before are the validation period.
     cost : float
-        Cost of a trade per side, as a share of the value bought or sold, such as 0.0015 for 0.15 %.
+        Cost of a trade per side, as a share of the value bought or sold, such as 0.0015 for 0.15 %. For funds
+        whose facts have a purchase fee, that fee takes its place in purchases.
     redemption_fees : tuple of str
         Redemption fees by days held, in place of `cost`: 7:0.015 and 365:0.005 mean 1.5 % below 7 days, 0.5 %
-        below a year, then nothing. Lots are sold first in, first out.
+        below a year, then nothing. QDII:7:0.02 is a rule for one type of funds. Lots are sold first in, first
+        out.
+    settlement_lag : tuple of str
+        Further trading days that orders take, by type of fund, such as QDII:2.
     execution_lag : int
         Trading days from a decision to its execution: 0 in the paper, 1 in practice.
     tune : bool
@@ -88,16 +129,29 @@ class StudyConfig:
 
     metrics: tuple[str, ...] = metric_names(in_paper=True)
     factors: tuple[str, ...] = (PAPER_FACTORS,)
+    types: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    share_classes: str = "one"
     k: int = 10
     top: int = 10
     label: str = "sign"
+    relative_to: str = "all"
     neighbours: str = "train"
     train_quarters: int = 1
     weights: str = "equal"
+    max_weight: float = 1.0
+    max_type: float = 1.0
+    max_company: float = 1.0
+    keep_rank: int = 0
+    min_holding: int = 0
     frequency: str = "quarterly"
+    start: str = ""
+    end: str = ""
     test_start: str = "2017-01-01"
     cost: float = 0.0
     redemption_fees: tuple[str, ...] = ()
+    settlement_lag: tuple[str, ...] = ()
     execution_lag: int = 0
     tune: bool = False
     random_state: int = 0
@@ -107,27 +161,44 @@ class StudyConfig:
             if (value := getattr(self, name)) not in allowed:
                 known = ", ".join(allowed)
                 raise DataError(f"`{name}` must be one of {known}, got {value!r}; choose one of these.")
+        if not isinstance(self.tune, bool):
+            raise DataError(f"`tune` must be true or false, got {self.tune!r}; write it without quotes.")
         if not isinstance(self.cost, int | float) or not 0.0 <= self.cost < _MAX_COST:
             raise DataError(
                 f"`cost` must be at least 0 and below {_MAX_COST}, got {self.cost}; write 0.15 % as 0.0015."
             )
-        if not isinstance(self.tune, bool):
-            raise DataError(f"`tune` must be true or false, got {self.tune!r}; write it without quotes.")
-        checked: dict[str, Any] = {
-            name: _integer(name, getattr(self, name), least) for name, least in _LEAST.items()
-        }
-        checked |= {name: _names(name, getattr(self, name)) for name in ("metrics", "factors")}
-        checked |= {"cost": float(self.cost), "test_start": _day("test_start", self.test_start)}
-        checked["redemption_fees"] = _texts("redemption_fees", self.redemption_fees)
-        for name, value in checked.items():
+        for name, value in self._checked().items():
             object.__setattr__(self, name, value)  # a frozen dataclass allows no assignment
+        if self.max_weight * self.top < 1.0 - 1e-9:
+            raise DataError(
+                f"`max_weight` must be at least 1/`top`, {1.0 / self.top:g}, got {self.max_weight:g}; raise "
+                "it, or hold more funds."
+            )
 
-    def without_trading(self) -> StudyConfig:
-        """Return the settings with those that no decision depends on at their defaults."""
-        trading = ("cost", "redemption_fees", "execution_lag", "weights")
+    def _checked(self) -> dict[str, Any]:
+        """Return the settings that have a usual form, in that form."""
+        default: dict[str, Any] = {field.name: field.default for field in fields(self)}
+        checked: dict[str, Any] = {"cost": float(self.cost)}
+        for name, given in ((field.name, getattr(self, field.name)) for field in fields(self)):
+            if name in _LEAST:
+                checked[name] = check_integer(name, given, _LEAST[name], default[name])
+            elif name in _CAPS:
+                checked[name] = check_share(name, given)
+            elif name in ("metrics", "factors"):
+                checked[name] = check_different(name, given, default[name])
+            elif isinstance(default[name], tuple):
+                checked[name] = check_texts(name, given)
+            elif name in ("start", "end") and given == "":
+                checked[name] = ""
+            elif name in ("start", "end", "test_start"):
+                checked[name] = check_day(name, given)
+        return checked
+
+    def for_forecasts(self) -> StudyConfig:
+        """Return the settings with those that no forecast depends on at their defaults."""
         periods = () if self.tune else ("test_start",)  # tuning looks at the validation period
         defaults: dict[str, Any] = {
-            field.name: field.default for field in fields(self) if field.name in (*trading, *periods)
+            field.name: field.default for field in fields(self) if field.name in (*_AFTER_FORECASTS, *periods)
         }
         return replace(self, **defaults)
 
@@ -190,51 +261,6 @@ def check_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
             f"{where}: unknown setting `{unknown[0]}`; known are {', '.join(known)}. Check the spelling."
         )
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-
-
-def _integer(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:  # bool is an Integral
-        default = getattr(StudyConfig, name)
-        raise DataError(
-            f"`{name}` must be a whole number of at least {least}, got {value!r}; leave it out for the "
-            f"default, {default}."
-        )
-    return int(value)
-
-
-def _names(setting: str, names: Any) -> tuple[str, ...]:
-    remedy = f'write a list such as ["{getattr(StudyConfig, setting)[0]}"]'
-    if isinstance(names, str) or not isinstance(names, Sequence):
-        raise DataError(f"`{setting}` must be a list of names, got {names!r}; {remedy}.")
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise DataError(f"`{setting}` must be one or more names in quotes, got {list(names)!r}; {remedy}.")
-    # The equity curves of a study are columns named by metric; "index" is the column of the benchmark.
-    if len(set(names)) < len(names) or "index" in names:
-        raise DataError(
-            f"`{setting}` must be different names, none of them 'index', got {', '.join(names)}; remove the "
-            "repeated or reserved name."
-        )
-    return tuple(names)
-
-
-def _texts(setting: str, texts: Any) -> tuple[str, ...]:
-    is_list = isinstance(texts, Sequence) and not isinstance(texts, str)
-    if not is_list or not all(isinstance(text, str) for text in texts):
-        raise DataError(f"`{setting}` must be a list of texts, got {texts!r}; write [] for none.")
-    return tuple(texts)
-
-
-def _day(name: str, value: Any) -> str:
-    import pandas as pd  # only where a day is read: the help of the command must not wait for pandas
-
-    problem = f"`{name}` must be a date, got {value!r}; write it as 2017-01-01."
-    # pandas would read numbers as nanoseconds since 1970, and empty values as missing.
-    if value is None or value == "" or isinstance(value, int | float) or str(value).isdigit():
-        raise DataError(problem)
-    try:
-        return pd.Timestamp(value).date().isoformat()
-    except (ValueError, TypeError):
-        raise DataError(problem) from None
 
 
 def _as_toml(value: Any) -> str:

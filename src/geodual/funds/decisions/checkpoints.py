@@ -17,7 +17,7 @@ from ..atomic_file import write_atomically
 from ..run_layout import CHECKPOINTS
 from .decision import Decision
 
-_ARRAYS = ("forecast", "picks", "neighbours", "distances", "returns", "near", "apart")
+_ARRAYS = ("forecast", "nearest", "distances", "linear_map")
 
 
 class Checkpoints:
@@ -32,30 +32,33 @@ class Checkpoints:
     """
 
     def __init__(self, folder: Path, inputs: list[str]) -> None:
-        key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
-        self._root, self._folder = folder, folder / key[:16]
+        self._key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
+        self._root, self._folder = folder, folder / self._key[:16]
 
     def load(self, day: pd.Timestamp, metric: str) -> Decision | None:
-        """Return a finished decision, or None if there is none or its file is damaged."""
+        """Return a finished decision, or None if there is none, or its file was damaged or changed."""
         try:
             with self._path(day, metric).open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                text = json.loads(str(stored["text"]))
-                arrays = {name: stored[name] for name in _ARRAYS}
-                funds = pd.Index(stored["funds"].tolist(), name="fund", dtype=str)
+                content = {name: stored[name] for name in (*_ARRAYS, "funds", "text")}
+                if str(stored["seal"]) != self._seal(day, metric, content):
+                    return None
         except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
             return None
+        text = json.loads(str(content.pop("text")))
         text["notes"] = tuple(text["notes"])
-        return Decision(day=day, metric=metric, funds=funds, **arrays, **text)
+        funds = pd.Index(content.pop("funds").tolist(), name="fund", dtype=str)
+        return Decision(day=day, metric=metric, funds=funds, **content, **text)
 
     def save(self, decision: Decision) -> None:
         """Save a decision."""
         text = {"label": decision.label, "seconds": decision.seconds, "notes": decision.notes}
-        arrays: dict[str, Any] = {name: getattr(decision, name) for name in _ARRAYS}
-        arrays["funds"], arrays["text"] = decision.funds.to_numpy(str), np.array(json.dumps(text))
+        content: dict[str, Any] = {name: getattr(decision, name) for name in _ARRAYS}
+        content["funds"], content["text"] = decision.funds.to_numpy(str), np.array(json.dumps(text))
+        content["seal"] = np.array(self._seal(decision.day, decision.metric, content))
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._path(decision.day, decision.metric)
         with suppress(FileNotFoundError):  # another study just finished and cleared the folder
-            write_atomically(path, lambda temporary: np.savez(temporary, **arrays))
+            write_atomically(path, lambda temporary: np.savez(temporary, **content))
 
     def clear(self) -> None:
         """Remove the decisions made from these inputs, once the study is saved.
@@ -66,6 +69,14 @@ class Checkpoints:
         shutil.rmtree(self._root if self._root.name == CHECKPOINTS else self._folder, ignore_errors=True)
         with suppress(OSError):  # not empty: it holds decisions of other studies
             self._root.rmdir()
+
+    def _seal(self, day: pd.Timestamp, metric: str, content: dict[str, Any]) -> str:
+        """Return the SHA-256 of a decision: a file that was edited, or moved to another name, has another."""
+        hasher = hashlib.sha256(f"{self._key} {day.date()} {metric}".encode())
+        for name, array in sorted(content.items()):
+            hasher.update(f"{name} {array.dtype.str} {array.shape}".encode())
+            hasher.update(np.ascontiguousarray(array).tobytes())
+        return hasher.hexdigest()
 
     def _path(self, day: pd.Timestamp, metric: str) -> Path:
         name = hashlib.sha256(metric.encode()).hexdigest()[:16]  # a metric may have any text as its name

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from geodual.arrays import Array
+
+from ..sources.reading.fund_facts import FundFacts
+from ..sources.reading.quality import LONG_STALE_ROWS
+from .fund_history import FundHistory
 
 _LIMIT = 3.0  # z-scores are clipped to ±3, so that one outlier cannot dominate a distance
 
@@ -21,40 +27,113 @@ class CrossSection:
     day : Timestamp
         The day.
     funds : Index
-        Funds with a value on that day and a history long enough for every factor.
+        Funds that may be chosen: with a value on that day, a history long enough for every factor, a NAV that
+        moves, and no better share class.
     features : array of shape (n_funds, n_factors)
         z-scores across these funds, clipped to ±3; 0 where a factor is missing.
-    coverage : float
-        Share of the factors that are not missing.
+    known : array of shape (n_funds,)
+        Share of the factors of each fund that are not missing.
+    left_out : Series of str
+        Why the other funds may not be chosen, by fund.
     """
 
     day: pd.Timestamp
     funds: pd.Index[str]
     features: Array
-    coverage: float
+    known: Array
+    left_out: pd.Series[str]
+
+    @property
+    def coverage(self) -> float:
+        """Share of all factors of all funds that are not missing; 0 without funds."""
+        return float(self.known.mean()) if len(self.known) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Who belongs to the universe of a day.
+
+    Attributes
+    ----------
+    values_needed : int
+        Number of values that a fund must have before every factor is defined.
+    facts : FundFacts, optional
+        If given, one share class per group belongs to it: the cheapest; of several, that with the longest
+        history up to the day.
+    """
+
+    values_needed: int
+    facts: FundFacts | None = None
 
 
 def take_cross_section(
-    nav: pd.DataFrame, factors: Array, day: pd.Timestamp, values_needed: int
+    funds: pd.Index[str],
+    day: pd.Timestamp,
+    history: FundHistory,
+    row: int,
+    factors: Array,
+    membership: Membership,
 ) -> CrossSection:
     """Return the universe of a day, without looking at later rows.
 
     Parameters
     ----------
-    nav : DataFrame of shape (n_days, n_funds)
-        NAVs, day × fund.
-    factors : array of shape (n_funds, n_factors)
-        Factors of the day, in the order of the columns of `nav`.
+    funds : Index
+        All funds.
     day : Timestamp
-        A row of `nav`.
-    values_needed : int
-        Number of values that a fund must have before every factor is defined.
+        The day.
+    history : FundHistory
+        The past of these funds.
+    row : int
+        Position of the day in it.
+    factors : array of shape (n_funds, n_factors)
+        Factors of the day.
+    membership : Membership
+        Who belongs to the universe.
     """
-    known = nav.loc[:day].notna().to_numpy()
-    member = known[-1] & (known.sum(axis=0) >= values_needed)
-    raw = factors[member]
-    coverage = float(np.isfinite(raw).mean()) if raw.size else 0.0
-    return CrossSection(day, nav.columns[member], standardised(raw), coverage)
+    known = np.isfinite(factors).mean(axis=1) if factors.shape[1] else np.ones(len(funds))
+    why = np.full(len(funds), "", dtype=object)
+    for reasons in _exclusions(day, history, row, membership):
+        why = np.where(why == "", reasons, why)
+    if membership.facts is not None:
+        why = _leave_one_class(funds, why, history.n_values[row], membership.facts)
+    member = why == ""
+    left_out = pd.Series(why[~member], index=funds[~member], dtype=object)
+    return CrossSection(day, funds[member], standardised(factors[member]), known[member], left_out)
+
+
+def _exclusions(
+    day: pd.Timestamp, history: FundHistory, row: int, membership: Membership
+) -> Iterator[NDArray[np.object_]]:
+    """Yield the reasons against each fund, "" if there is none; the first reason counts."""
+    needed, n_values, n_still = membership.values_needed, history.n_values[row], history.n_still[row]
+    yield np.where(history.has_value[row], "", f"no value on {day.date()}").astype(object)
+    yield _reasons(n_values < needed, lambda at: f"{n_values[at]} values, {needed} are needed")
+    # Such a fund is not priced any more; its factors would say that it has no risk.
+    yield _reasons(
+        n_still >= LONG_STALE_ROWS, lambda at: f"no change in {n_still[at]} values while other funds moved"
+    )
+
+
+def _reasons(applies: NDArray[np.bool_], say: Callable[[int], str]) -> NDArray[np.object_]:
+    reasons = np.full(len(applies), "", dtype=object)
+    for at in np.flatnonzero(applies).tolist():
+        reasons[at] = say(at)
+    return reasons
+
+
+def _leave_one_class(
+    funds: pd.Index[str], why: NDArray[np.object_], n_values: Array, facts: FundFacts
+) -> NDArray[np.object_]:
+    """Return the reasons, with all but one of the share classes of a group left out."""
+    eligible = pd.Series(n_values, index=funds)[why == ""]
+    chosen = facts.one_per_group(eligible)
+    by_group = {facts.groups[fund]: fund for fund in chosen if fund in facts.groups}
+    other = ~funds.isin(chosen) & (why == "")
+    reasons = why.copy()
+    for at in np.flatnonzero(other).tolist():
+        reasons[at] = f"another share class of it is chosen, {by_group[facts.groups[funds[at]]]}"
+    return reasons
 
 
 def standardised(raw: Array) -> Array:

@@ -23,11 +23,12 @@ def decision_rows(
     from. The last row of the data counts only with `include_last`: no return can be earned after it.
     """
     last_row = observations.panel.nav.index[-1]
-    enough = _enough(config)
+    enough, start = _enough(config), pd.Timestamp(config.start or observations.panel.nav.index[0])
     rows = [
         t
         for t in range(1, len(observations.days))  # from 1: learning needs the interval that ends on this day
-        if (include_last or observations.days[t] < last_row)
+        if observations.days[t] >= start
+        and (include_last or observations.days[t] < last_row)
         and len(observations.sections[t].funds) >= enough
         and observations.seen(t).sum() >= enough
     ]
@@ -39,9 +40,9 @@ def decision_rows(
 def skipped_days(observations: Observations, config: StudyConfig, rows: list[int]) -> dict[pd.Timestamp, str]:
     """Return the reason for each rebalance day without a decision, although enough history is there."""
     days, index, skipped = observations.days, observations.panel.nav.index, {}
-    needed = observations.factors.values_needed
+    needed, start = observations.factors.values_needed, pd.Timestamp(config.start or index[0])
     for t in range(1, len(days)):
-        if t not in rows and index[needed - 1] <= days[t - 1] and days[t] < index[-1]:
+        if t not in rows and start <= days[t] and index[needed - 1] <= days[t - 1] and days[t] < index[-1]:
             known, teaching = len(observations.sections[t].funds), int(observations.seen(t).sum())
             few = (known, "choose") if known < _enough(config) else (teaching, "learn")
             skipped[days[t]] = f"{few[0]} funds to {few[1]} from, {_enough(config)} needed"
@@ -56,6 +57,8 @@ def _enough(config: StudyConfig) -> int:
 def _explain_none(observations: Observations, config: StudyConfig, include_last: bool) -> str:
     """Return the reason why no decision can be made at all, and what to do."""
     needed, last = observations.factors.values_needed, observations.panel.nav.index[-1]
+    if config.start and not (observations.days >= pd.Timestamp(config.start)).any():
+        return f"`start`, {config.start}, lies after the last rebalance day. Choose an earlier day."
     end = _first_possible_end(observations.panel.nav.index, needed, config.frequency, include_last)
     if last < end:
         missing = np.busday_count(last.date(), end.date())

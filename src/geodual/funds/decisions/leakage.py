@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,16 @@ import pandas as pd
 
 from geodual.errors import DataError
 
-from ..calendar import keep_trading_days, rebalance_days
 from ..config import StudyConfig, check_names
 from ..factors.factor import FactorSet
 from ..factors.registry import take_factors
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..settings import takes_settings
+from ..sources.reading.fund_facts import FundFacts, take_facts
 from .chosen_metrics import chosen_names, resolve_metrics
 from .decision_days import decision_rows
-from .observations import Observations
+from .observe import observe, prepare_panel
 from .walk_forward import walk_forward
 
 Forecaster = Callable[[Panel, pd.DatetimeIndex], pd.DataFrame]
@@ -75,6 +76,7 @@ def check_leakage(
     panel: Panel,
     metrics: Any = StudyConfig.metrics,
     *,
+    facts: FundFacts | pd.DataFrame | str | Path | None = None,
     n_days: int = 3,
     forecaster: Forecaster | None = None,
     progress: ProgressCallback = ignore_progress,
@@ -92,6 +94,8 @@ def check_leakage(
     metrics : sequence of str, or mapping of str to transformer
         Metrics to check: registered names, places such as ``package.module:Class``, or any scikit-learn
         transformers by name.
+    facts : FundFacts, DataFrame or path, optional
+        Facts about the funds, in any form that `read_facts` reads.
     n_days : int
         Number of rebalance days to test, spread evenly.
     forecaster : callable, optional
@@ -126,13 +130,15 @@ def check_leakage(
     """
     factors, settings = take_factors(settings)
     config = StudyConfig(metrics=chosen_names(metrics), **check_names(settings, "check_leakage"))
+    known = take_facts(facts)
     forecast = forecaster or partial(
         forecast_days,
         estimators=resolve_metrics(metrics, config.random_state),
         config=config,
         factors=factors,
+        facts=known,
     )
-    days = _days_to_test(panel, config, factors, n_days)
+    days = _days_to_test(panel, config, factors, known, n_days)
     whole = forecast(panel, days)
     checks: list[LeakageCheck] = []
     for day in days:
@@ -150,12 +156,12 @@ def forecast_days(
     estimators: dict[str, Any],
     config: StudyConfig,
     factors: FactorSet,
+    facts: FundFacts,
 ) -> pd.DataFrame:
     """Return the forecasts that a study makes on some rebalance days: date, metric, fund, forecast."""
-    panel = keep_trading_days(panel)
-    rebalances = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
-    observations = Observations(panel, rebalances, factors)
-    rows = [t for t in decision_rows(observations, config, include_last=True) if rebalances[t] in days]
+    observations = observe(prepare_panel(panel, config, facts), config, factors, facts)
+    possible = decision_rows(observations, config, include_last=True)
+    rows = [t for t in possible if observations.days[t] in days]
     decisions = walk_forward(observations, estimators, config, rows)
     tables = [
         pd.DataFrame({"date": d.day, "metric": d.metric, "fund": d.funds, "forecast": d.forecast})
@@ -164,14 +170,15 @@ def forecast_days(
     return pd.concat(tables, ignore_index=True)
 
 
-def _days_to_test(panel: Panel, config: StudyConfig, factors: FactorSet, n_days: int) -> pd.DatetimeIndex:
+def _days_to_test(
+    panel: Panel, config: StudyConfig, factors: FactorSet, facts: FundFacts, n_days: int
+) -> pd.DatetimeIndex:
     if n_days < 1:
         raise DataError(f"`n_days` must be at least 1, got {n_days}; leave it out to test 3 days.")
-    panel = keep_trading_days(panel)
-    rebalances = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
-    rows = decision_rows(Observations(panel, rebalances, factors), config)
+    observations = observe(prepare_panel(panel, config, facts), config, factors, facts)
+    rows = decision_rows(observations, config)
     chosen = np.unique(np.linspace(0, len(rows) - 1, n_days).round().astype(int))
-    return rebalances[[rows[i] for i in chosen]]
+    return observations.days[[rows[i] for i in chosen]]
 
 
 def _with_garbage_after(panel: Panel, day: pd.Timestamp) -> Panel:

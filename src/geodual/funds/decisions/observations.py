@@ -13,9 +13,12 @@ from geodual.arrays import Array
 from ..factors.compute import compute_factors
 from ..factors.factor import FactorSet
 from ..panel import Panel
-from .cross_section import CrossSection, take_cross_section
+from ..sources.reading.fund_facts import FundFacts, no_facts
+from .cross_section import CrossSection, Membership, take_cross_section
+from .fund_history import FundHistory
 
 _SMALLEST_CLASS = 0.05  # share of the funds below which a class is too small to learn from
+_ENOUGH_OF_TYPE = 5  # a type with fewer funds has no mean of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +30,7 @@ class Training:
     features : array of shape (n, n_factors)
         Factors at the start of a holding interval, one row per interval and fund.
     returns : array of shape (n,)
-        Returns over this interval.
+        Returns over this interval; relative to the mean of the type if the study asks for it.
     classes : array of shape (n,)
         1 for the better returns, 0 for the others.
     label : str
@@ -57,18 +60,34 @@ class Observations:
         Rebalance days; they must be rows of the panel.
     factors : FactorSet
         The factors that describe the funds.
+    facts : FundFacts, optional
+        Facts about the funds.
+    one_class : bool
+        Whether only one share class per group belongs to the universe.
+    by_type : bool
+        Whether to learn the excess of returns over the mean of the funds of the same type.
     """
 
-    def __init__(self, panel: Panel, days: pd.DatetimeIndex, factors: FactorSet) -> None:
+    def __init__(
+        self,
+        panel: Panel,
+        days: pd.DatetimeIndex,
+        factors: FactorSet,
+        facts: FundFacts | None = None,
+        *,
+        one_class: bool = False,
+        by_type: bool = False,
+    ) -> None:
         self.panel, self.days, self.factors = panel, days, factors
+        self.facts, self._by_type = facts or no_facts(), by_type
+        self._history = FundHistory(panel.nav, days)
         table = compute_factors(panel, days, factors)
+        membership = Membership(factors.values_needed, self.facts if one_class else None)
         by_day = table.to_numpy().reshape(len(days), panel.nav.shape[1], table.shape[1])
         self.sections = [
-            take_cross_section(panel.nav, raw, day, factors.values_needed)
-            for raw, day in zip(by_day, days, strict=True)
+            take_cross_section(panel.nav.columns, day, self._history, row, raw, membership)
+            for row, (raw, day) in enumerate(zip(by_day, days, strict=True))
         ]
-        self._last_known = panel.nav.ffill().loc[days]
-        self._n_values = panel.nav.notna().cumsum().loc[days]
 
     @property
     def funds(self) -> pd.Index[str]:
@@ -81,8 +100,9 @@ class Observations:
         A fund that closes within the interval counts with its last value, as its holders are paid that.
         """
         funds = self.sections[t - 1].funds
-        start, end = (self._last_known.iloc[row][funds] for row in (t - 1, t))
-        return end / start - 1.0
+        at = self.funds.get_indexer(funds)
+        start, end = (self._history.last_value[row, at] for row in (t - 1, t))
+        return pd.Series(end / start - 1.0, index=funds)
 
     def training(self, t: int, label: str, n_intervals: int = 1) -> Training:
         """Return the training set of the decision on day t, from the last `n_intervals` holding intervals."""
@@ -100,12 +120,21 @@ class Observations:
         The others have no return in that interval, so nothing can be learnt from them.
         """
         funds = self.sections[t - 1].funds
-        return self._n_values.iloc[t][funds] > self._n_values.iloc[t - 1][funds]
+        at = self.funds.get_indexer(funds)
+        before, after = (self._history.n_values[row, at] for row in (t - 1, t))
+        return pd.Series(after > before, index=funds)
 
     def _interval(self, s: int) -> tuple[CrossSection, NDArray[np.bool_], Array]:
-        returns = np.asarray(self.returns(s), dtype=float)
-        known = np.asarray(self.seen(s), dtype=bool)
-        return self.sections[s - 1], known, returns[known]
+        returns, known = self.returns(s), np.asarray(self.seen(s), dtype=bool)
+        seen = returns[known]
+        return self.sections[s - 1], known, np.asarray(self._excess(seen) if self._by_type else seen, float)
+
+    def _excess(self, returns: pd.Series[float]) -> pd.Series[float]:
+        """Return returns less the mean of the funds of the same type, or of all funds if these are few."""
+        types = pd.Series([self.facts.types.get(fund, "") for fund in returns.index], index=returns.index)
+        groups = returns.groupby(types)
+        own = (types != "") & (groups.transform("size") >= _ENOUGH_OF_TYPE)
+        return returns - groups.transform("mean").where(own, returns.mean())
 
 
 def _classify(intervals: list[Array], label: str) -> tuple[str, NDArray[np.int64]]:

@@ -15,6 +15,7 @@ from ..progress import ProgressCallback, ignore_progress
 from .checkpoints import Checkpoints
 from .decision import Decision, decide
 from .observations import Observations
+from .worker_watch import tie_to_parent
 
 
 def walk_forward(
@@ -67,9 +68,9 @@ def walk_forward(
     trainings = {
         t: observations.training(t, config.label, config.train_quarters) for t in {t for t, _ in left}
     }
+    decide_one = joblib.delayed(tie_to_parent(decide))  # no worker outlives a killed run
     decisions = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-        joblib.delayed(decide)(name, estimators[name], trainings[t], observations.sections[t], config)
-        for t, name in left
+        decide_one(name, estimators[name], trainings[t], observations.sections[t], config) for t, name in left
     )
     # joblib yields decisions one by one, so that each is saved before the next ones are finished.
     for task, decision in zip(left, decisions, strict=True):

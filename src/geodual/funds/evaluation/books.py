@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array, Indices
 
-from .fees import FeeRules
 from .lots import Lots
+from .market import Market
 
 WAIT = 10  # rows that an order waits for a value of its fund before it is cancelled
 _ITERATIONS = 60  # of a contraction by at least ten: far more than rounding errors need
@@ -24,10 +24,8 @@ class Books:
 
     Parameters
     ----------
-    nav : DataFrame
-        Day × fund; NaN where there is no value.
-    fees : FeeRules
-        What trades cost and how long they take.
+    market : Market
+        Prices, fees and delays.
     wait : int
         Rows that an order may wait.
     first : int
@@ -41,17 +39,13 @@ class Books:
         All orders filled: decided, day, fund, side, price, units, value, fee.
     """
 
-    def __init__(self, nav: pd.DataFrame, fees: FeeRules, wait: int, first: int) -> None:
-        self._days, self._funds = pd.DatetimeIndex(nav.index), list(nav.columns)
-        self._filled = np.nan_to_num(nav.ffill().to_numpy(float))  # a fund without a value yet is not held
-        self._next, self._last = _neighbouring_values(nav.notna().to_numpy())
-        self._rates = np.array([fees.purchase_rate(fund) for fund in self._funds])
-        self._delay = np.array([fees.delay.get(fund, 0) for fund in self._funds], dtype=np.intp)
-        self._fees, self._wait, self._first, self._row = fees, wait, first, first
-        self._cash, self._lots = 1.0, Lots(len(self._funds))
+    def __init__(self, market: Market, wait: int, first: int) -> None:
+        self._market, self._wait, self._first, self._row = market, wait, first, first
+        self._filled, self._rates, self._delay = market.filled, market.purchase_rates, market.delay
+        self._cash, self._lots = 1.0, Lots(len(market.funds))
         self.fills: list[tuple[Any, ...]] = []
-        self.equity = np.ones(len(nav) - first)
-        self.cash_share = np.ones(len(nav) - first)
+        self.equity = np.ones(len(market.days) - first)
+        self.cash_share = np.ones(len(market.days) - first)
 
     def rebalance(self, row: int, stop: int, weights: Array, decided: pd.Timestamp) -> dict[str, Any]:
         """Give the orders of a rebalance, fill them on their days, and go on to the row `stop`."""
@@ -80,7 +74,7 @@ class Books:
         change = (held + filled) / (before - fees) - held / before
         return {
             "decided": decided,
-            "executed": self._days[row],
+            "executed": self._market.days[row],
             "turnover": 0.5 * (np.abs(change).sum() + abs(change.sum())),
             "traded": float(np.abs(change).sum()),
             "cost": fees / before,
@@ -108,9 +102,9 @@ class Books:
 
     def _fill_rows(self, row: int, at: int, stop: int) -> Indices:
         """Return the row from `at` on on which an order given on `row` is filled; −1 if it is cancelled."""
-        last = len(self._days) - 1
+        last = len(self._market.days) - 1
         earliest = np.maximum(row + self._delay, at)
-        found = self._next[np.minimum(earliest, last), np.arange(len(self._funds))]
+        found = self._market.following[np.minimum(earliest, last), np.arange(len(self._market.funds))]
         in_time = (found <= row + self._delay + self._wait) & ((found < stop) | (found == row))
         return np.where((earliest <= last) & in_time, found, -1)
 
@@ -136,9 +130,9 @@ class Books:
 
     def _sale_fee(self, row: int, fund: int, units: float) -> float:
         """Return the fee on a sale, lot by lot, the oldest first."""
-        day, price = self._days[row], float(self._filled[row, fund])
+        price = float(self._filled[row, fund])
         return sum(
-            size * price * self._fees.redemption_rate((day - self._days[bought]).days)
+            size * price * self._market.redemption_rate(fund, bought, row)
             for bought, size in self._lots.oldest(fund, units)
         )
 
@@ -162,21 +156,23 @@ class Books:
         """Enter a fill into the books and return its value."""
         price = float(self._filled[row, fund])
         value = units * price
-        self.fills.append((decided, self._days[row], self._funds[fund], side, price, units, value, fee))
+        self.fills.append(
+            (decided, self._market.days[row], self._market.funds[fund], side, price, units, value, fee)
+        )
         return value
 
     def _close_funds(self, row: int, decided: pd.Timestamp) -> None:
         """Turn funds to cash that have had no value for too long: they are closed."""
-        gone = (self._lots.units > 0.0) & (row - self._last[row] > self._wait)
+        gone = (self._lots.units > 0.0) & (row - self._market.last[row] > self._wait)
         for fund in np.flatnonzero(gone).tolist():
-            self._pay_out(fund, int(self._last[row, fund]), decided)
+            self._pay_out(fund, int(self._market.last[row, fund]), decided)
 
     def _close_unsold(self, row: int, stop: int, unsold: NDArray[np.bool_], decided: pd.Timestamp) -> None:
         """Turn funds to cash whose sale has waited in vain until the end of the wait."""
         for fund in np.flatnonzero(unsold).tolist():
             end = row + int(self._delay[fund]) + self._wait
             if end < stop:
-                self._pay_out(fund, int(self._last[end, fund]), decided)
+                self._pay_out(fund, int(self._market.last[end, fund]), decided)
 
     def _pay_out(self, fund: int, last: int, decided: pd.Timestamp) -> None:
         units = float(self._lots.units[fund])
@@ -189,14 +185,7 @@ class Books:
         # Row by row, not as one product: the sum of a row must not depend on how many rows follow.
         values = (self._filled[self._row : row + 1, held] * self._lots.units[held]).sum(axis=1)
         part = slice(self._row - self._first, row + 1 - self._first)
-        self.cash_share[part] = self._cash / (self._cash + values)
+        share = self._cash / (self._cash + values)
+        self.cash_share[part] = np.where(np.abs(share) < _ROUNDING, 0.0, share)
         self.equity[part][1:] = self._cash + values[1:]  # that of the first row was before its trades
         self._row = row
-
-
-def _neighbouring_values(known: NDArray[np.bool_]) -> tuple[Indices, Indices]:
-    """Return for each row and fund the first row from it on, and the last row up to it, that has a value."""
-    n = len(known)
-    rows = np.arange(n)[:, None]
-    following = np.minimum.accumulate(np.where(known, rows, n)[::-1])[::-1]
-    return following, np.maximum.accumulate(np.where(known, rows, -n))

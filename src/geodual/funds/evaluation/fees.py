@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 
 from geodual.errors import DataError
 
+from ..config import StudyConfig
+from ..sources.reading.fund_facts import FundFacts
+
 _MAX_RATE = 0.1
+
+Steps = tuple[tuple[int, float], ...]
+"""Redemption fees by holding time: (days, rate), for increasing numbers of days."""
 
 
 @dataclass(frozen=True)
@@ -23,51 +29,112 @@ class FeeRules:
     redemption : tuple of (int, float)
         Redemption fee by holding time, in place of `cost`: a lot held for fewer days than the first number
         pays the first rate, and so on; a lot held longer pays nothing.
+    own_redemption : mapping of str to tuple
+        The same by fund, for funds with rules of their own.
     delay : mapping of str to int
         Rows by fund that an order takes longer than those of other funds, as for funds that invest abroad.
     """
 
     cost: float = 0.0
     purchase: Mapping[str, float] = field(default_factory=dict)
-    redemption: tuple[tuple[int, float], ...] = ()
+    redemption: Steps = ()
+    own_redemption: Mapping[str, Steps] = field(default_factory=dict)
     delay: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        rates = [self.cost, *self.purchase.values(), *(rate for _, rate in self.redemption)]
+        tables = (self.redemption, *self.own_redemption.values())
+        rates = [self.cost, *self.purchase.values(), *(rate for steps in tables for _, rate in steps)]
         for rate in rates:
             if not 0.0 <= rate < _MAX_RATE:
                 raise DataError(
                     f"A fee must be at least 0 and below {_MAX_RATE} (0.0015 means 0.15 %), got {rate}."
                 )
-        days = [day for day, _ in self.redemption]
-        if days != sorted(set(days)) or any(day < 1 for day in days):
-            raise DataError(
-                f"Redemption fees must be given for increasing numbers of days, got {days}; write such as "
-                "7:0.015,365:0.005."
-            )
+        for days in ([day for day, _ in steps] for steps in tables):
+            if days != sorted(set(days)) or any(day < 1 for day in days):
+                raise DataError(
+                    f"Redemption fees must be given for increasing numbers of days, got {days}; write such "
+                    "as 7:0.015,365:0.005."
+                )
         if any(rows < 0 for rows in self.delay.values()):
             raise DataError("The delay of an order must not be negative; give the number of trading days.")
+
+    @property
+    def are_free(self) -> bool:
+        """Whether no trade costs anything."""
+        tables = (self.redemption, *self.own_redemption.values())
+        rates = (self.cost, *self.purchase.values(), *(rate for steps in tables for _, rate in steps))
+        return not any(rates)
 
     def purchase_rate(self, fund: str) -> float:
         """Return the share of a purchase that it costs."""
         return self.purchase.get(fund, self.cost)
 
-    def redemption_rate(self, days_held: int) -> float:
+    def redemption_rate(self, fund: str, days_held: int) -> float:
         """Return the share of a sale that it costs, given the calendar days that the lot was held."""
-        if not self.redemption:
+        steps = self.own_redemption.get(fund, self.redemption)
+        if not steps:
             return self.cost
-        return next((rate for days, rate in self.redemption if days_held < days), 0.0)
+        return next((rate for days, rate in steps if days_held < days), 0.0)
 
 
-def parse_redemption(texts: tuple[str, ...]) -> tuple[tuple[int, float], ...]:
-    """Read rules such as ``("7:0.015", "365:0.005")``: 1.5 % below 7 days, 0.5 % below a year, then none."""
-    rules = []
+def make_fee_rules(config: StudyConfig, facts: FundFacts) -> FeeRules:
+    """Return the fees that the settings and the facts about funds give.
+
+    Rules of a fund's own, from the facts, come before those of its type, and these before those of all funds.
+    """
+    general, by_type = parse_redemption(config.redemption_fees)
+    own = {fund: by_type[kind] for fund, kind in facts.types.items() if kind in by_type}
+    for fund, text in facts.redemption_fees.items():
+        own[fund] = parse_redemption(tuple(text.replace(";", " ").split()))[0]
+    delays = dict(map(_parse_delay, config.settlement_lag))
+    _check_types(("redemption_fees", by_type), ("settlement_lag", delays), facts=facts)
+    return FeeRules(
+        cost=config.cost,
+        purchase=facts.purchase_fees,
+        redemption=general,
+        own_redemption=own,
+        delay={fund: delays[kind] for fund, kind in facts.types.items() if kind in delays},
+    )
+
+
+def parse_redemption(texts: tuple[str, ...]) -> tuple[Steps, dict[str, Steps]]:
+    """Read rules such as 7:0.015 (1.5 % below 7 days) and bond:7:0.01, for one type of funds.
+
+    Returns
+    -------
+    steps : tuple of (int, float)
+        The rules of all funds: days held and rate.
+    by_type : dict of str to tuple
+        The rules of single types.
+    """
+    general: list[tuple[int, float]] = []
+    by_type: dict[str, list[tuple[int, float]]] = {}
     for text in texts:
-        days, _, rate = text.partition(":")
+        rest, _, rate = text.rpartition(":")
+        kind, typed, days = rest.rpartition(":")
+        rules = by_type.setdefault(kind, []) if typed else general
         try:
             rules.append((int(days), float(rate)))
         except ValueError:
             raise DataError(
-                f"`redemption_fees` must be days:rate, such as 7:0.015 for 1.5 % below 7 days, got {text!r}."
+                "`redemption_fees` must be days:rate or type:days:rate, such as 7:0.015 for 1.5 % below 7 "
+                f"days, got {text!r}."
             ) from None
-    return tuple(rules)
+    return tuple(general), {kind: tuple(rules) for kind, rules in by_type.items()}
+
+
+def _parse_delay(text: str) -> tuple[str, int]:
+    kind, _, rows = text.rpartition(":")
+    if not kind or not rows.isdigit():
+        raise DataError(f"`settlement_lag` must be type:days, such as QDII:2, got {text!r}.")
+    return kind, int(rows)
+
+
+def _check_types(*settings: tuple[str, Mapping[str, object]], facts: FundFacts) -> None:
+    """Raise if a setting is about a type that no fund has."""
+    known = set(facts.types.values())
+    for name, by_type in settings:
+        for kind in by_type:
+            if kind not in known:
+                types = ", ".join(sorted(known)) or "none, give fund facts (--meta)"
+                raise DataError(f"`{name}`: no fund has the type {kind!r}; known are {types}.")

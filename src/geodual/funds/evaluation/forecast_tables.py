@@ -34,19 +34,39 @@ def mean_turnover(trades: pd.DataFrame, first: pd.Timestamp) -> float:
     return float(trades.loc[trades["decided"] > first, "turnover"].mean())
 
 
-def returns_by_fifth(predictions: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return the mean realised return by fifth of the forecasts, metric × fifth (1 is the worst).
+def fifths_by_day(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean realised return of each fifth of the forecasts on each day.
 
-    The funds of each day are split into fifths by forecast. Every day has the same weight in the mean.
+    The funds of a day are split into fifths by forecast. Fund i of n in this order, from 0, is in fifth
+    ⌊5 i/n⌋ + 1; equal forecasts keep the order of their rows. Only funds whose return is known count. If n is
+    a multiple of 5, alphalens has the same fifths; else its fifths may differ by a fund.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        One row per fund and decision: date, metric, fund, forecast, realised.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by (metric, date), both sorted. Columns: 1 (worst forecasts) to 5; NaN for a fifth that has no
+        fund because there are fewer than five.
     """
-    known = predictions.dropna()
+    known = predictions.dropna(subset=["forecast", "realised"])
     groups = known.groupby(["date", "metric"])["forecast"]
     # Ties are ranked in row order, so that all fifths have the same size up to one fund.
     rank = (groups.rank(method="first") - 1.0) / groups.transform("size")
     fifth = (rank * len(FIFTHS)).astype(int) + 1
     by_day = known["realised"].groupby([known["metric"], known["date"], fifth.rename("fifth")]).mean()
-    table = by_day.groupby(["metric", "fifth"]).mean().unstack()
-    return table.reindex(list(metrics))
+    return by_day.unstack().reindex(columns=FIFTHS)
+
+
+def returns_by_fifth(predictions: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return the mean realised return by fifth of the forecasts, metric × fifth (1 is the worst).
+
+    The funds of each day are split into fifths by forecast. Every day has the same weight in the mean.
+    """
+    return fifths_by_day(predictions).groupby("metric").mean().reindex(list(metrics))
 
 
 def judge_fifths(by_period: dict[str, pd.DataFrame]) -> pd.DataFrame:

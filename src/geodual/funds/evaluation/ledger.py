@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.arrays import Array, Indices
 from geodual.errors import DataError
 
 from .books import WAIT, Books
 from .fees import FeeRules
+from .market import Market
 
 _ROUNDING = 1e-9
 
@@ -96,12 +98,8 @@ def run_ledger(
             f"`targets` has no decision that can be executed {execution_lag} rows later. Give one that lies "
             "early enough before the last row of `nav`."
         )
-    books = Books(nav.loc[:, wanted.columns], fees or FeeRules(), wait, int(rows[0]))
-    stops = np.append(rows[1:], len(nav) - 1)
-    records = [
-        books.rebalance(int(row), int(stop), weights, decided)
-        for row, stop, weights, decided in zip(rows, stops, wanted.to_numpy(), wanted.index, strict=True)
-    ]
+    market = Market(nav.loc[:, wanted.columns], fees or FeeRules())
+    books, records = keep_books(market, rows, wanted.to_numpy(), pd.DatetimeIndex(wanted.index), wait)
     days = nav.index[rows[0] :]
     columns = ["decided", "day", "fund", "side", "price", "units", "value", "fee"]
     return Ledger(
@@ -110,6 +108,40 @@ def run_ledger(
         fills=pd.DataFrame(books.fills, columns=columns),
         cash=pd.Series(books.cash_share, index=days, name="cash"),
     )
+
+
+def keep_books(
+    market: Market, rows: Indices, weights: Array, decided: pd.DatetimeIndex, wait: int = WAIT
+) -> tuple[Books, list[dict[str, Any]]]:
+    """Keep the books of one portfolio, from targets that are known to be right.
+
+    Parameters
+    ----------
+    market : Market
+        Where the portfolio trades.
+    rows : array of shape (n_rebalances,)
+        Rows of execution, increasing.
+    weights : array of shape (n_rebalances, n_funds)
+        Target weights.
+    decided : DatetimeIndex of shape (n_rebalances,)
+        Days of the decisions.
+    wait : int
+        Rows that an order may wait.
+
+    Returns
+    -------
+    Books
+        The books, up to the last row.
+    list of dict
+        One record per rebalance.
+    """
+    books = Books(market, wait, int(rows[0]))
+    stops = np.append(rows[1:], len(market.days) - 1)
+    records = [
+        books.rebalance(int(row), int(stop), target, day)
+        for row, stop, target, day in zip(rows, stops, weights, decided, strict=True)
+    ]
+    return books, records
 
 
 def _target_table(nav: pd.DataFrame, targets: pd.DataFrame | Mapping[Any, pd.Series[float]]) -> pd.DataFrame:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from geodual.arrays import Array
-
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations
+from ..decisions.picks import Picks
 from .statistics import spearman_ic
+from .weights import make_caps, portfolio_weights
 
 _REASONS = 5  # number of factors listed per pick and view
 
@@ -50,56 +50,49 @@ def ic_table(predictions: pd.DataFrame) -> pd.DataFrame:
 
 
 def holdings_table(
-    decisions: Sequence[Decision], predictions: pd.DataFrame, config: StudyConfig
+    picked: Sequence[Picks], predictions: pd.DataFrame, observations: Observations, config: StudyConfig
 ) -> pd.DataFrame:
-    """Return one row per holding: date, metric, fund, weight, forecast, realised."""
-    tables = []
-    for decision in decisions:
-        forecast = decision.forecast[decision.picks]
-        table = pd.DataFrame(
+    """Return one row per holding: date, metric, fund, weight, forecast, known (factors), realised."""
+    nav, caps = observations.panel.nav, make_caps(config, observations.facts)
+    tables = [
+        pd.DataFrame(
             {
-                "date": decision.day,
-                "metric": decision.metric,
-                "fund": decision.funds.to_numpy()[decision.picks],
-                "weight": portfolio_weights(forecast, config.weights),
-                "forecast": forecast,
+                "date": picks.day,
+                "metric": picks.metric,
+                "fund": picks.funds.to_numpy(),
+                "weight": portfolio_weights(
+                    config.weights, pd.Series(picks.forecast, picks.funds), nav.loc[: picks.day], caps
+                ),
+                "forecast": picks.forecast,
+                "known": picks.known,
             }
         )
-        tables.append(table)
+        for picks in picked
+    ]
     holdings = pd.concat(tables, ignore_index=True)
     key = ["date", "metric", "fund"]
     return holdings.merge(predictions[[*key, "realised"]], on=key, how="left", validate="one_to_one")
 
 
-def portfolio_weights(forecast: Array, rule: str) -> Array:
-    """Return portfolio weights: equal, or in proportion to the positive forecasts if there are any."""
-    gains = np.maximum(forecast, 0.0)
-    if rule == "equal" or not gains.any():
-        return np.full(len(forecast), 1.0 / len(forecast))
-    return np.asarray(gains / gains.sum())
-
-
-def neighbours_table(decisions: Sequence[Decision]) -> pd.DataFrame:
+def neighbours_table(picked: Sequence[Picks]) -> pd.DataFrame:
     """Return one row per pick and neighbour: date, metric, fund, neighbour, distance, earned."""
-    tables = []
-    for decision in decisions:
-        k = decision.neighbours.shape[1]
-        tables.append(
-            pd.DataFrame(
-                {
-                    "date": decision.day,
-                    "metric": decision.metric,
-                    "fund": np.repeat(decision.funds.to_numpy()[decision.picks], k),
-                    "neighbour": decision.neighbours.ravel(),
-                    "distance": decision.distances.ravel(),
-                    "earned": decision.returns.ravel(),
-                }
-            )
+    tables = [
+        pd.DataFrame(
+            {
+                "date": picks.day,
+                "metric": picks.metric,
+                "fund": np.repeat(picks.funds.to_numpy(), picks.neighbours.shape[1]),
+                "neighbour": picks.neighbours.ravel(),
+                "distance": picks.distances.ravel(),
+                "earned": picks.returns.ravel(),
+            }
         )
+        for picks in picked
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
-def reasons_table(decisions: Sequence[Decision], factor_names: Sequence[str]) -> pd.DataFrame:
+def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.DataFrame:
     """Return the factors that matter most for each pick: date, metric, fund, view, factor, share.
 
     There are two views. "near" lists the factors in which the neighbours differ much less from the pick than
@@ -107,12 +100,12 @@ def reasons_table(decisions: Sequence[Decision], factor_names: Sequence[str]) ->
     view the largest shares come first. A metric that is not linear has no shares and gets no rows.
     """
     names, rows = np.array(factor_names), []
-    for decision in decisions:
-        for i, fund in enumerate(decision.funds.to_numpy()[decision.picks]):
-            for view, shares in (("near", decision.near[i]), ("apart", decision.apart[i])):
+    for picks in picked:
+        for i, fund in enumerate(picks.funds):
+            for view, shares in (("near", picks.near[i]), ("apart", picks.apart[i])):
                 if np.isfinite(shares).all():
                     order = np.argsort(-shares, kind="stable")[:_REASONS]
-                    rows += [(decision.day, decision.metric, fund, view, names[j], shares[j]) for j in order]
+                    rows += [(picks.day, picks.metric, fund, view, names[j], shares[j]) for j in order]
     return pd.DataFrame(rows, columns=["date", "metric", "fund", "view", "factor", "share"])
 
 

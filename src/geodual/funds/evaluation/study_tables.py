@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from ..config import StudyConfig
-from ..panel import Finding
 from . import performance
 from .forecast_tables import forecast_row, judge_fifths, mean_turnover, portfolio_row, returns_by_fifth
-from .periods import PERIODS, decisions_in, equity_in
+from .periods import PERIODS, equity_in
 from .statistics import compare_pairs
+from .study_statistics import StudyStatistics
 from .trading_tables import list_drawdowns, measure_costs, roll_drawdowns
 
 
 @dataclass(frozen=True, eq=False)
-class StudyTables:
+class StudyTables(StudyStatistics):
     """The tables of a study; `Study` adds saving, reports and plots, and documents the fields."""
-
-    config: StudyConfig
-    source: str
-    digest: str
-    findings: tuple[Finding, ...]
-    index_name: str
-    index_digest: str
-    predictions: pd.DataFrame = field(repr=False)
-    ic: pd.DataFrame = field(repr=False)
-    holdings: pd.DataFrame = field(repr=False)
-    equity: pd.DataFrame = field(repr=False)
-    trades: pd.DataFrame = field(repr=False)
-    fills: pd.DataFrame = field(repr=False)
-    cash: pd.DataFrame = field(repr=False)
-    universe: pd.DataFrame = field(repr=False)
-    neighbours: pd.DataFrame = field(repr=False)
-    reasons: pd.DataFrame = field(repr=False)
-    factor_labels: Mapping[str, str] = field(repr=False)
-    chosen: dict[str, dict[str, Any]]
-    notes: tuple[str, ...]
-    seconds: float
 
     def table(self) -> pd.DataFrame:
         """Return Table 1: the quality of the forecasts and of the portfolios, by period and metric.
@@ -76,28 +53,6 @@ class StudyTables:
         own = self.trades[(self.trades["metric"] == name) & self.trades["decided"].isin(decided)]
         turnover = mean_turnover(own, self.trades["decided"].min())
         return {**forecast_row(self.ic.loc[decided, name]), **portfolio, "turnover": turnover}
-
-    def decided(self, period: str) -> pd.Index:
-        """Return the rebalance days whose holding interval begins in a period.
-
-        Parameters
-        ----------
-        period : str
-            "validation", "test" or "both".
-
-        Returns
-        -------
-        Index
-            Days, in order of time.
-        """
-        days = self.equity.index.union(self.ic.index)
-        return decisions_in(period, self.ic.index, days, self.config.test_start)
-
-    @cached_property
-    def known_periods(self) -> tuple[str, ...]:
-        """The periods with at least one information coefficient; "both" is the last if there are any."""
-        known = [period for period in PERIODS if self.ic.loc[self.decided(period)].notna().any(axis=None)]
-        return tuple(known)
 
     def annual_returns(self) -> pd.DataFrame:
         """Return the returns of calendar years, as in Figure 2.

@@ -29,6 +29,9 @@ class TrackRecord:
         Mean return of the picks less that of all funds of the day, per holding interval, and its interval.
     beat_median : float
         Share of the past picks that earned more than the median fund of their day.
+    over_index, over_index_low, over_index_high : float
+        Mean return of the picks less that of the index, per holding interval, and its interval; NaN without
+        an index.
     """
 
     n: int
@@ -40,6 +43,9 @@ class TrackRecord:
     excess_low: float
     excess_high: float
     beat_median: float
+    over_index: float = np.nan
+    over_index_low: float = np.nan
+    over_index_high: float = np.nan
 
     @property
     def is_evidence(self) -> bool:
@@ -51,12 +57,15 @@ class TrackRecord:
         if not self.n:
             return "There is no track record: no past decision has a known outcome."
         shown = f"{self.n} past decision{'' if self.n == 1 else 's'}"
-        better = "more" if self.excess >= 0.0 else "less"
-        low, high = 100.0 * self.excess_low, 100.0 * self.excess_high
+        lead = _tell_lead(self.excess, self.excess_low, self.excess_high)
+        index = ""
+        if not np.isnan(self.over_index):
+            over = _tell_lead(self.over_index, self.over_index_low, self.over_index_high)
+            index = f" and {over} than the index"
         facts = (
             f"Track record of {shown}: IC {self.ic:+.2f} (95 % {self.ic_low:+.2f} … {self.ic_high:+.2f}); "
-            f"picks earned {abs(100.0 * self.excess):.1f} points {better} per {term} than the average fund "
-            f"(95 % {low:+.1f} … {high:+.1f}); {self.beat_median:.0%} of them beat the median fund."
+            f"picks earned per {term} {lead} than the average fund{index}; "
+            f"{self.beat_median:.0%} of them beat the median fund."
         )
         if self.n < FEWEST:
             facts = f"Track record of {shown}: too short to judge; IC {self.ic:+.2f}."
@@ -64,7 +73,22 @@ class TrackRecord:
         return f"{facts} {verdict}"
 
 
-def measure_record(predictions: pd.DataFrame, holdings: pd.DataFrame) -> TrackRecord:
+def _tell_lead(mean: float, low: float, high: float) -> str:
+    better = "more" if mean >= 0.0 else "less"
+    return f"{abs(100.0 * mean):.1f} points {better} (95 % {100.0 * low:+.1f} … {100.0 * high:+.1f})"
+
+
+def no_record() -> TrackRecord:
+    """Return the record without any past decision."""
+    return TrackRecord(0, *[np.nan] * 8)
+
+
+def measure_record(
+    predictions: pd.DataFrame,
+    holdings: pd.DataFrame,
+    index_returns: pd.Series[float] | None = None,
+    n_choices: int = 1,
+) -> TrackRecord:
     """Measure the record of one metric.
 
     Parameters
@@ -73,23 +97,37 @@ def measure_record(predictions: pd.DataFrame, holdings: pd.DataFrame) -> TrackRe
         One row per fund and decision: date, metric, fund, forecast, realised.
     holdings : DataFrame
         One row per pick: date, fund.
+    index_returns : Series, optional
+        What the index earned in the holding interval that begins on each date.
+    n_choices : int
+        Number of settings that were tried on these decisions.
     """
     known = predictions.dropna(subset=["realised"])
     picks = known.merge(holdings[["date", "fund"]], on=["date", "fund"])
     if picks.empty:
-        return TrackRecord(0, *[np.nan] * 8)
+        return no_record()
     ic = ic_table(known).iloc[:, 0]
     by_day = known.groupby("date")["realised"]
-    excess = picks.groupby("date")["realised"].mean() - by_day.mean()
+    earned = picks.groupby("date")["realised"].mean()
+    excess = earned - by_day.mean()
     median = picks["date"].map(by_day.median())
     return TrackRecord(
         n=int(picks["date"].nunique()),
         ic=float(ic.mean()),
         ic_low=(interval := stationary_bootstrap_interval(ic))[0],
         ic_high=interval[1],
-        p=corrected_p(ic),
+        p=corrected_p(ic, n_choices),
         excess=float(excess.mean()),
         excess_low=(interval := stationary_bootstrap_interval(excess))[0],
         excess_high=interval[1],
         beat_median=float((picks["realised"] > median).mean()),
+        **_against_index(earned, index_returns),
     )
+
+
+def _against_index(earned: pd.Series[float], index_returns: pd.Series[float] | None) -> dict[str, float]:
+    if index_returns is None:
+        return {}
+    over = (earned - index_returns.reindex(earned.index)).dropna()
+    low, high = stationary_bootstrap_interval(over)
+    return {"over_index": float(over.mean()), "over_index_low": low, "over_index_high": high}

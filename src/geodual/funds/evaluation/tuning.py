@@ -63,6 +63,11 @@ def tune_metrics(
     return {name: _best_candidate(name, grid, mean_ic) for name, grid in grids.items() if grid}
 
 
+def count_candidates(name: str) -> int:
+    """Return how many settings tuning tries; at least one if the metric is not registered in this process."""
+    return len(find_metric(name).grid) if name in metric_names() else 1
+
+
 def _grid(name: str, estimator: Any) -> list[dict[str, Any]]:
     """Return the candidates of a metric; none if the estimator is not of the class registered under it."""
     metric = find_metric(name) if name in metric_names() else None

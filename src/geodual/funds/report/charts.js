@@ -2,80 +2,26 @@
 
 /* The charts: Chart.js draws them, buttons are the legend, arrow keys announce values to screen readers. */
 
-const DAY = 86400000; // milliseconds
-const THIN_ABOVE = 2000; // days
-const THIN_STEP = 5; // one point per week
-const AXIS_WIDTH = 58; // the same in all panels, so that their days are aligned
 const PRINT_WIDTH = 690; // pixels that fit on A4
 const PRINT_HEIGHT = 300;
-const LOG_TICKS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000];
+const ROW_HEIGHT = 26; // of a horizontal bar
 
 const cssColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const colourOf = (name) => (name === "index" ? cssColour("--index") : report.colours[name]);
-const isoDay = (time) => new Date(time).toISOString().slice(0, 10);
 
-/* What each panel shows. `base` is the value of the darker line, `per` is 100 for percentages. */
-
-const asNumber = (value, digits = 3) => formatNumber(value, digits);
-const asPercent = (value, digits = 1) => formatPercent(value, digits);
-const asReturn = (value, digits = 1) => formatPercent(value - 1, digits);
-const PLOTS = {
-  equity: { csv: "equity", show: asReturn, per: 100, base: 1 },
-  drawdown: { csv: "rolling_drawdown", show: asPercent, per: 100, base: 0 },
-  cash: { csv: "cash", show: asPercent, per: 100, base: 0 },
-  ic: { csv: "ic", show: asNumber, per: 1, base: 0, decisions: true, points: true },
-  ic_cumulated: { csv: "ic_cumulated", show: asNumber, per: 1, base: 0, decisions: true },
-  annual: { read: () => readTable("annual_returns"), show: asPercent, per: 100, base: 0 },
-  fifths: { read: readFifths, show: asPercent, per: 100, base: 0 },
-};
-
-function readFifths() {
-  const { columns, rows } = readTable("quantile_returns");
-  const whole = rows.filter((row) => row[0] === "both");
-  const fifths = ["1", "2", "3", "4", "5"].map((fifth) => columns.indexOf(fifth));
-  const titles = ["1 (worst)", "2", "3", "4", "5 (best)"];
-  return {
-    columns: ["fifth", ...whole.map((row) => row[1])],
-    rows: fifths.map((column, i) => [titles[i], ...whole.map((row) => row[column])]),
-  };
+// The colour of a curve by name; names with two hyphens are colours of the style sheet, which depend on the theme.
+function colourOf(name) {
+  if (name === "index") return cssColour("--index");
+  return name.startsWith("--") ? cssColour(name) : (report.colours[name] ?? name);
 }
 
-/* Long lines show weekly points only, which looks the same and draws faster. */
+/* Vertical lines: the start of the test period, the day under the pointer, and values marked in a histogram. */
 
-function thin(rows) {
-  if (rows.length <= THIN_ABOVE) return rows;
-  return rows.filter((row, i) => i % THIN_STEP === 0 || i === rows.length - 1);
-}
-
-function readDays(csv) {
-  const { columns, rows } = readTable(csv);
-  const points = thin(rows);
-  const times = points.map((row) => Date.parse(row[0]));
-  return {
-    names: columns.slice(1),
-    labels: points.map((row) => row[0]),
-    series: columns.slice(1).map((name, j) =>
-      points.map((row, i) => ({ x: times[i], y: toNumber(row[j + 1]) })),
-    ),
-  };
-}
-
-function readGroups(plot) {
-  const { columns, rows } = plot.read();
-  return {
-    names: columns.slice(1),
-    labels: rows.map((row) => row[0]),
-    series: columns.slice(1).map((name, j) => rows.map((row) => toNumber(row[j + 1]))),
-  };
-}
-
-/* Vertical lines: the start of the test period, and the day under the pointer. */
-
-function drawLine(chart, x, colour, dash) {
+function drawLine(chart, x, colour, dash, width = 1) {
   const { ctx, chartArea } = chart;
   if (x < chartArea.left || x > chartArea.right) return;
   ctx.save();
   ctx.strokeStyle = colour;
+  ctx.lineWidth = width;
   ctx.setLineDash(dash);
   ctx.beginPath();
   ctx.moveTo(x, chartArea.top);
@@ -106,149 +52,102 @@ const dayLines = {
   },
 };
 
-/* Axes. */
-
-function yearTicks(scale) {
-  const [first, last] = [new Date(scale.min), new Date(scale.max)];
-  const months = (scale.max - scale.min) / DAY < 800 ? 3 : 12;
-  const ticks = [];
-  const day = new Date(Date.UTC(first.getUTCFullYear(), 0, 1));
-  while (day <= last) {
-    if (day >= first) ticks.push({ value: day.getTime() });
-    day.setUTCMonth(day.getUTCMonth() + months);
-  }
-  scale.ticks = ticks.length > 1 ? ticks : [{ value: scale.min }, { value: scale.max }];
-}
-
-function showTime(value) {
-  const day = isoDay(value);
-  return day.endsWith("-01-01") ? day.slice(0, 4) : day.slice(0, 7);
-}
-
-function timeAxis(labels, bottom) {
-  return {
-    type: "linear",
-    min: Date.parse(labels[0]),
-    max: Date.parse(labels.at(-1)),
-    afterBuildTicks: yearTicks,
-    ticks: { callback: showTime, maxRotation: 0, display: bottom },
-  };
-}
-
-// Leave some room on the sides of the base on which there are values.
-function pad(scale, base) {
-  const room = 0.04 * (scale.max - scale.min) || 0.01;
-  if (scale.min < base) scale.min -= room;
-  if (scale.max > base) scale.max += room;
-}
-
-// About six ticks, 1, 2 or 5 times a power of ten apart, with as many decimals as that takes.
-function roundTicks(scale, per) {
-  const rough = (scale.max - scale.min) / 6;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((multiple) => multiple * power >= rough);
-  const first = Math.ceil(scale.min / step);
-  const count = Math.floor(scale.max / step) - first + 1;
-  scale.ticks = Array.from({ length: count }, (_, i) => ({ value: (first + i) * step }));
-  scale.digits = Math.max(0, -Math.floor(Math.log10(step * per) + 1e-9));
-}
-
-function logTicks(scale, per) {
-  const values = LOG_TICKS.filter((value) => value >= scale.min && value <= scale.max);
-  if (values.length < 4) return roundTicks(scale, per);
-  scale.ticks = values.map((value) => ({ value }));
-  scale.digits = 0;
-}
-
-function valueAxis(plot, logarithmic) {
-  return {
-    type: logarithmic ? "logarithmic" : "linear",
-    bounds: "data",
-    afterDataLimits: (scale) => (logarithmic ? undefined : pad(scale, plot.base)),
-    afterBuildTicks: (scale) => (logarithmic ? logTicks : roundTicks)(scale, plot.per),
-    afterFit: (scale) => {
-      scale.width = AXIS_WIDTH;
-    },
-    ticks: {
-      callback(value) {
-        return plot.show(value, this.digits);
-      },
-    },
-  };
-}
+const markLines = {
+  id: "markLines",
+  afterDatasetsDraw(chart) {
+    for (const { name, value, dashed } of chart.marks ?? []) {
+      if (chart.hidden.has(name)) continue;
+      drawLine(chart, chart.scales.x.getPixelForValue(value), colourOf(name), dashed ? [5, 4] : [], 2.4);
+    }
+  },
+};
 
 /* Building. */
 
-function makeDataset(name, values, plot, kind) {
-  const lines = kind === "days";
+function makeDataset(plot, data, i) {
+  const name = data.names[i];
+  const lines = plot.kind === "days" || plot.kind === "steps";
+  const middle = (at) => (data.edges[at] + data.edges[at + 1]) / 2;
   return {
     name,
-    label: report.names[name],
-    data: values,
+    colour: data.edges ? "--bar" : (data.colours?.[i] ?? name),
+    label: data.colours ? name : (report.names[name] ?? name),
+    data: data.edges ? data.series[i].map((y, at) => ({ x: middle(at), y })) : data.series[i],
     borderWidth: lines ? (name === report.featured ? 2.4 : 1.5) : 0,
     borderDash: lines && name === "index" ? [5, 4] : [],
     pointRadius: plot.points ? 2 : 0,
     pointHoverRadius: 3,
     spanGaps: true,
     clip: 6,
-    categoryPercentage: 0.84,
-    barPercentage: 1,
+    categoryPercentage: data.edges ? 1 : 0.84,
+    barPercentage: data.edges ? 0.92 : 1,
   };
 }
 
-function makeChart(canvas, kind, group) {
-  const plot = PLOTS[canvas.dataset.plot];
-  const lines = kind === "days";
-  const data = lines ? readDays(plot.csv) : readGroups(plot);
-  const bottom = canvas === group.canvases.at(-1);
-  group.times ??= lines ? data.labels.map((label) => Date.parse(label)) : data.labels;
-  const chart = new Chart(canvas, {
-    type: lines ? "line" : "bar",
-    data: {
-      labels: data.labels,
-      datasets: data.names.map((name, i) => makeDataset(name, data.series[i], plot, kind)),
+function titleAt(plot, data, at) {
+  if (!data.edges) return data.labels[at];
+  return `${plot.value(data.edges[at])} to ${plot.value(data.edges[at + 1])}`;
+}
+
+function tooltipOf(plot, data) {
+  const sorted = plot.kind === "days" || plot.kind === "steps";
+  const valueOf = (item) => (plot.kind === "rows" ? item.parsed.x : item.parsed.y);
+  return {
+    filter: plot.kind === "stack" ? (item) => item.parsed.y > 0 : undefined,
+    itemSort: sorted ? (a, b) => b.parsed.y - a.parsed.y : undefined,
+    usePointStyle: true,
+    boxWidth: 8,
+    boxHeight: 8,
+    callbacks: {
+      title: (items) => items.slice(0, 1).map((item) => titleAt(plot, data, item.dataIndex)),
+      label: (item) => ` ${item.dataset.label}  ${plot.show(valueOf(item))}`.replace("   ", " "),
     },
+  };
+}
+
+function makeChart(canvas, group) {
+  const plot = PLOTS[canvas.dataset.plot];
+  const data = plot.read(group.metric);
+  const days = plot.kind === "days";
+  const bottom = canvas === group.canvases.at(-1) || group.beside;
+  if (plot.kind === "rows") canvas.parentElement.style.height = `${50 + ROW_HEIGHT * data.labels.length}px`;
+  const chart = new Chart(canvas, {
+    type: days || plot.kind === "steps" ? "line" : "bar",
+    data: { labels: data.labels, datasets: data.names.map((_, i) => makeDataset(plot, data, i)) },
     options: {
       animation: false,
       maintainAspectRatio: false,
       normalized: true,
-      layout: { autoPadding: false, padding: { top: 6, right: 10 } },
-      interaction: { mode: "index", intersect: false },
-      onHover: (event, elements) => group.point(elements[0]?.index ?? null),
-      scales: { x: lines ? timeAxis(data.labels, bottom) : { ticks: { maxRotation: 0 } }, y: valueAxis(plot, false) },
-      plugins: {
-        legend: { display: false },
-        tooltip: {
-          itemSort: lines ? (a, b) => b.parsed.y - a.parsed.y : undefined,
-          usePointStyle: true,
-          boxWidth: 8,
-          boxHeight: 8,
-          callbacks: {
-            title: (items) => items.slice(0, 1).map((item) => data.labels[item.dataIndex]),
-            label: (item) => ` ${item.dataset.label}  ${plot.show(item.parsed.y)}`,
-          },
-        },
-      },
+      indexAxis: plot.kind === "rows" ? "y" : "x",
+      layout: { autoPadding: false, padding: { top: 6, right: 12 } },
+      interaction: { mode: "index", axis: plot.kind === "rows" ? "y" : "x", intersect: false },
+      onHover: (event, elements) => days && group.point(elements[0]?.index ?? null),
+      scales: axesOf(plot, data, canvas, bottom),
+      plugins: { legend: { display: false }, tooltip: tooltipOf(plot, data) },
     },
-    plugins: lines ? [dayLines] : [],
+    plugins: [...(days ? [dayLines] : []), ...(data.marks ? [markLines] : [])],
   });
-  chart.group = lines ? group : undefined;
-  chart.plot = plot;
-  return chart;
+  if (days) {
+    group.times = data.labels.map((label) => Date.parse(label));
+    chart.group = group;
+  }
+  return Object.assign(chart, { plot, marks: data.marks, hidden: new Set(), titles: (at) => titleAt(plot, data, at) });
 }
 
 // Colours come from the style sheet, so a change of theme paints all charts again.
 function paint(chart) {
   const [text, grid] = [cssColour("--muted"), cssColour("--rule")];
+  const values = chart.plot.kind === "rows" ? "x" : "y";
   for (const dataset of chart.data.datasets) {
-    const colour = colourOf(dataset.name);
+    const colour = colourOf(dataset.colour);
     Object.assign(dataset, { borderColor: colour, backgroundColor: colour, pointBackgroundColor: colour });
   }
   for (const [key, axis] of Object.entries(chart.options.scales)) {
     axis.ticks = { ...axis.ticks, color: text };
+    axis.title = { ...axis.title, color: text };
     axis.border = { display: false };
     axis.grid =
-      key === "y" ? { color: (line) => (line.tick.value === chart.plot.base ? text : grid) } : { display: false };
+      key === values ? { color: (line) => (line.tick.value === chart.plot.base ? text : grid) } : { display: false };
   }
   Object.assign(chart.options.plugins.tooltip, {
     backgroundColor: cssColour("--raised"),
@@ -261,22 +160,22 @@ function paint(chart) {
   chart.update();
 }
 
-/* A chart: one or two panels with their legend, switch and keys. */
+/* A chart: one or more panels with their legend, switch, chooser and keys. */
 
 function makeGroup(box) {
-  const group = { canvases: all("canvas", box), at: null };
+  const group = { box, canvases: all("canvas", box), beside: Boolean(box.querySelector(".beside")), at: null };
+  group.metric = report.best;
   group.point = (index) => {
     if (index === group.at) return;
     group.at = index;
     group.charts.forEach((chart) => chart.draw());
   };
-  group.charts = group.canvases.map((canvas) => makeChart(canvas, box.dataset.kind, group));
-  group.charts.forEach(paint);
+  build(group);
   group.canvases.forEach((canvas, i) => {
     canvas.addEventListener("mouseout", () => group.point(null));
-    canvas.addEventListener("keydown", (event) => step(group, group.charts[i], event, box));
+    canvas.addEventListener("keydown", (event) => step(group, group.charts[i], event));
   });
-  addLegend(box, group);
+  addChooser(group);
   box.querySelector(".log-switch")?.addEventListener("change", (event) => {
     const chart = group.charts[0];
     chart.options.scales.y = valueAxis(chart.plot, event.target.checked);
@@ -285,34 +184,68 @@ function makeGroup(box) {
   return group;
 }
 
-function addLegend(box, group) {
-  const legend = box.querySelector(".legend");
-  const hasPlot = new Set(group.charts.flatMap((chart) => chart.data.datasets.map((dataset) => dataset.name)));
-  for (const name of hasPlot) {
+function build(group) {
+  group.charts?.forEach((chart) => chart.destroy());
+  group.charts = group.canvases.map((canvas) => makeChart(canvas, group));
+  group.charts.forEach(paint);
+  addLegend(group);
+}
+
+function addChooser(group) {
+  const select = group.box.querySelector(".chooser");
+  if (!select) return;
+  for (const metric of report.metrics) select.append(new Option(report.names[metric], metric));
+  select.value = group.metric;
+  select.addEventListener("change", () => {
+    group.metric = select.value;
+    build(group);
+  });
+}
+
+// What the legend lists: marked values in a histogram, curves or bars elsewhere; nothing if there is only one.
+function legendItems(group) {
+  const items = new Map();
+  for (const chart of group.charts) {
+    const entries = chart.marks
+      ? chart.marks.map(({ name }) => ({ name, label: report.names[name], colour: name }))
+      : chart.data.datasets;
+    for (const { name, label, colour } of entries) items.set(name, { label, colour });
+  }
+  return items.size > 1 || group.box.querySelector(".log-switch") ? [...items] : [];
+}
+
+function addLegend(group) {
+  const buttons = legendItems(group).map(([name, { label, colour }]) => {
     const swatch = make("span", { className: "swatch" });
-    swatch.dataset.name = name;
-    const button = make("button", { type: "button" }, swatch, report.names[name]);
+    swatch.dataset.colour = colour;
+    const button = make("button", { type: "button" }, swatch, label);
     button.setAttribute("aria-pressed", "true");
     button.addEventListener("click", () => {
       const shown = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(shown));
-      for (const chart of group.charts) {
-        const i = chart.data.datasets.findIndex((dataset) => dataset.name === name);
-        chart.setDatasetVisibility(i, shown);
-        chart.update();
-      }
+      group.charts.forEach((chart) => setShown(chart, name, shown));
     });
-    legend.append(button);
-  }
+    return button;
+  });
+  const legend = group.box.querySelector(".legend");
+  legend.hidden = !buttons.length;
+  legend.replaceChildren(...buttons);
   paintLegend();
 }
 
-function paintLegend() {
-  for (const swatch of all(".swatch")) swatch.style.background = colourOf(swatch.dataset.name);
+function setShown(chart, name, shown) {
+  const i = chart.data.datasets.findIndex((dataset) => dataset.name === name);
+  if (i >= 0) chart.setDatasetVisibility(i, shown);
+  chart.hidden[shown ? "delete" : "add"](name);
+  chart.update();
 }
 
-// An arrow key moves to the next day, shows its values, and announces them.
-function step(group, chart, event, box) {
+function paintLegend() {
+  for (const swatch of all(".swatch")) swatch.style.background = colourOf(swatch.dataset.colour);
+}
+
+// An arrow key moves to the next day, bar or bin, shows its values, and announces them.
+function step(group, chart, event) {
   const n = chart.data.labels.length;
   const at = group.at ?? n - 1;
   const next = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: n - 1 }[event.key];
@@ -325,9 +258,9 @@ function step(group, chart, event, box) {
   group.charts.forEach((each) => each.update());
   const values = elements.map(({ datasetIndex }) => {
     const { label, data } = chart.data.datasets[datasetIndex];
-    return `${label} ${chart.plot.show(data[group.at]?.y ?? data[group.at])}`;
+    return `${label} ${chart.plot.show(data[group.at]?.y ?? data[group.at])}`.trim();
   });
-  box.querySelector(".spoken").textContent = `${chart.data.labels[group.at]}: ${values.join(", ")}`;
+  group.box.querySelector(".spoken").textContent = `${chart.titles(group.at)}: ${values.join(", ")}`;
 }
 
 Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
@@ -347,7 +280,9 @@ addEventListener("beforeprint", () => {
   document.documentElement.dataset.printing = "";
   repaint();
   for (const chart of groups.flatMap((group) => group.charts)) {
-    chart.resize(PRINT_WIDTH, chart.canvas.closest(".tall") ? PRINT_HEIGHT : PRINT_HEIGHT / 2);
+    const box = chart.canvas.parentElement;
+    const height = box.classList.contains("tall") ? PRINT_HEIGHT : PRINT_HEIGHT / 2;
+    chart.resize(PRINT_WIDTH, chart.plot.kind === "rows" ? box.clientHeight : height);
   }
 });
 addEventListener("afterprint", () => {

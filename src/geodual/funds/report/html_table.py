@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from .markup import make_text
+
 
 @dataclass(frozen=True)
 class Column:
@@ -27,6 +29,10 @@ class Column:
         line) or "prose" (on several lines).
     hint : str
         Explanation of the heading, shown on hover.
+    under : tuple of str
+        Columns of the DataFrame whose texts stand in small letters under the value; empty texts are left out.
+    tint : callable, optional
+        Returns the style class that colours the cell of a value.
     """
 
     key: str
@@ -34,9 +40,11 @@ class Column:
     show: Callable[[Any], str] = str
     kind: str = "number"
     hint: str = ""
+    under: tuple[str, ...] = ()
+    tint: Callable[[Any], str] | None = None
 
 
-def make_table(rows: pd.DataFrame, columns: Sequence[Column], caption: str) -> str:
+def make_table(rows: pd.DataFrame, columns: Sequence[Column], caption: str, kind: str = "sortable") -> str:
     """Return a table in HTML; the cells of the first column are row headings.
 
     Parameters
@@ -47,13 +55,14 @@ def make_table(rows: pd.DataFrame, columns: Sequence[Column], caption: str) -> s
         The columns to show, in order.
     caption : str
         Caption of the table, as plain text.
+    kind : str
+        Style classes of the table; the page makes a "sortable" one sortable.
     """
     head = "".join(_head_cell(column) for column in columns)
-    records = rows[[column.key for column in columns]].itertuples(index=False, name=None)
-    body = "\n".join(f"<tr>{_row_cells(record, columns)}</tr>" for record in records)
+    body = "\n".join(f"<tr>{_row_cells(record, columns)}</tr>" for record in rows.to_dict("records"))
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">\n'
-        f'<table class="sortable"><caption>{escape(caption)}</caption>\n'
+        f'<table class="{kind}"><caption><span>{make_text(caption)}</span></caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
 
@@ -63,17 +72,20 @@ def _head_cell(column: Column) -> str:
     return f'<th scope="col" class="{column.kind}"{hint}>{escape(column.title)}</th>'
 
 
-def _row_cells(record: tuple[Any, ...], columns: Sequence[Column]) -> str:
-    cells = [_cell(value, column) for value, column in zip(record, columns, strict=True)]
+def _row_cells(record: dict[Any, Any], columns: Sequence[Column]) -> str:
+    cells = [_cell(record, column) for column in columns]
     # The first cell heads the row.
     cells[0] = cells[0].replace("<td", '<th scope="row"').replace("</td>", "</th>")
     return "".join(cells)
 
 
-def _cell(value: Any, column: Column) -> str:
-    text = escape(column.show(value))
+def _cell(record: dict[Any, Any], column: Column) -> str:
+    value = record[column.key]
+    below = "".join(f"<small>{escape(record[key])}</small>" for key in column.under if record[key])
+    text = escape(column.show(value)) + below
     if column.kind != "number":
         return f'<td class="{column.kind}">{text}</td>'
+    tint = f" {column.tint(value)}" if column.tint else ""
     # The page sorts by the exact value, not by the text.
     exact = "" if pd.isna(value) else repr(float(value))
-    return f'<td class="number" data-value="{exact}">{text}</td>'
+    return f'<td class="number{tint}" data-value="{exact}">{text}</td>'

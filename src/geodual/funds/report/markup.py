@@ -2,9 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page, with a heading.
+
+    Attributes
+    ----------
+    name : str
+        Its identifier, the target of links.
+    title : str
+        Its heading.
+    parts : tuple of str
+        Its content as HTML; empty parts are left out.
+    short : str
+        Its title in the contents; the heading if empty.
+    """
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+    short: str = ""
+
+    def html(self, level: int = 3) -> str:
+        """Return the section with a heading of a level from 2 to 6."""
+        body = "\n".join(part for part in self.parts if part)
+        return (
+            f'<section id="{self.name}" aria-labelledby="{self.name}-title">\n'
+            f'<h{level} id="{self.name}-title" class="title">{escape(self.title)}</h{level}>\n'
+            f"{body}\n</section>"
+        )
 
 
 @dataclass(frozen=True)
@@ -14,34 +46,49 @@ class Plot:
     Attributes
     ----------
     name : str
-        Name under which the script `charts.js` knows its content.
+        Name under which the script `plots.js` knows its content.
     label : str
         Description in words, for screen readers.
     tall : bool
         Whether it is the main panel, which is higher.
+    title : str
+        Short heading above the panel, if any.
     """
 
     name: str
     label: str
     tall: bool = True
+    title: str = ""
 
 
-def make_section(name: str, title: str, *parts: str) -> str:
-    """Return a section with a heading; `parts` are HTML, and empty ones are left out."""
-    body = "\n".join(part for part in parts if part)
-    return (
-        f'<section id="{name}" aria-labelledby="{name}-title">\n'
-        f'<h2 id="{name}-title">{escape(title)}</h2>\n{body}\n</section>'
-    )
+def make_section(name: str, title: str, *parts: str, short: str = "") -> Section:
+    """Return a section; `parts` are HTML."""
+    return Section(name, title, parts, short)
+
+
+def make_text(text: str) -> str:
+    """Return plain text in which no line breaks within a day such as 2015-12-31."""
+    return re.sub(r"\d{4}-\d\d-\d\d", r'<span class="day">\g<0></span>', escape(text))
 
 
 def make_paragraph(text: str, kind: str = "lead") -> str:
     """Return a paragraph of plain text."""
-    return f'<p class="{kind}">{escape(text)}</p>'
+    return f'<p class="{kind}">{make_text(text)}</p>'
 
 
-def make_tabs(name: str, panels: Mapping[str, str], chosen: str) -> str:
-    """Return panels shown one at a time, as tabs; without scripts and in print all are shown.
+def make_list(texts: Sequence[str], kind: str) -> str:
+    """Return a list of plain texts, or nothing if there are none."""
+    items = "".join(f"<li>{make_text(text)}</li>" for text in texts)
+    return f'<ul class="{kind}">{items}</ul>' if items else ""
+
+
+def make_breakable(text: str) -> str:
+    """Return a name in which a line may break after a point, a hyphen or an underscore."""
+    return "<wbr>".join(map(escape, re.split(r"(?<=[._-])(?=\w)", text)))
+
+
+def make_tabs(name: str, panels: Mapping[str, str], chosen: str, label: str = "Period") -> str:
+    """Return panels shown one at a time, as tabs; without scripts all are shown.
 
     Parameters
     ----------
@@ -51,45 +98,62 @@ def make_tabs(name: str, panels: Mapping[str, str], chosen: str) -> str:
         HTML of each panel, by title.
     chosen : str
         Title of the panel shown first.
+    label : str
+        What the tabs choose, for screen readers.
     """
-    parts = [f'<div class="tabs" data-chosen="{escape(chosen)}">']
+    parts = [f'<div class="tabs" data-chosen="{escape(chosen)}" data-label="{escape(label)}">']
     for i, (title, body) in enumerate(panels.items()):
         parts.append(f'<div class="panel" id="{name}-{i}" data-title="{escape(title)}">{body}</div>')
     return "\n".join([*parts, "</div>"])
 
 
-def make_chart(kind: str, plots: Sequence[Plot], *, log_switch: bool = False) -> str:
+def make_chart(
+    plots: Sequence[Plot], *, log_switch: bool = False, chooser: bool = False, beside: bool = False
+) -> str:
     """Return the frame of a chart, which the page fills: a legend of buttons, and one canvas per panel.
 
     Parameters
     ----------
-    kind : str
-        "days" (lines over time) or "groups" (grouped bars).
     plots : sequence of Plot
-        Panels from top to bottom, with a common horizontal axis.
+        Panels from top to bottom.
     log_switch : bool
         Whether to add a switch for a logarithmic scale in the first panel.
+    chooser : bool
+        Whether the chart shows one metric at a time, which the reader chooses.
+    beside : bool
+        Whether the panels stand side by side where there is room.
     """
     switch = (
         '<label class="switch"><input type="checkbox" class="log-switch"> Logarithmic scale</label>'
         if log_switch
         else ""
     )
-    canvases = "\n".join(
-        f'<div class="plot {"tall" if plot.tall else "low"}"><canvas data-plot="{plot.name}" role="img" '
-        f'tabindex="0" aria-label="{escape(plot.label)}"></canvas></div>'
-        for plot in plots
-    )
+    choice = '<label class="choice">Metric <select class="chooser"></select></label>' if chooser else ""
+    canvases = "\n".join(map(_canvas, plots))
     return (
-        f'<div class="chart" data-kind="{kind}">\n<div class="chart-bar"><div class="legend" role="group" '
-        f'aria-label="Curves shown"></div>{switch}</div>\n{canvases}\n'
+        f'<div class="chart">\n<div class="chart-bar">{choice}<div class="legend" role="group" '
+        f'aria-label="Curves shown"></div>{switch}</div>\n'
+        f'<div class="plots{" beside" if beside else ""}">\n{canvases}\n</div>\n'
         '<p class="spoken" aria-live="polite"></p>\n</div>'
+    )
+
+
+def _canvas(plot: Plot) -> str:
+    title = f'<p class="plot-title">{escape(plot.title)}</p>' if plot.title else ""
+    return (
+        f'<div>{title}<div class="plot {"tall" if plot.tall else "low"}"><canvas data-plot="{plot.name}" '
+        f'role="img" tabindex="0" aria-label="{escape(plot.label)}"></canvas></div></div>'
     )
 
 
 def make_details(summary: str, body: str) -> str:
     """Return HTML that is folded away until the reader opens it."""
     return f"<details><summary>{escape(summary)}</summary>\n{body}\n</details>"
+
+
+def make_pair(left: str, right: str) -> str:
+    """Return two blocks of HTML that stand side by side where there is room."""
+    return f'<div class="pair">\n<div>{left}</div>\n<div>{right}</div>\n</div>'
 
 
 def make_filled_table(name: str, caption: str, style: str = "number") -> str:
@@ -112,10 +176,12 @@ def make_filled_table(name: str, caption: str, style: str = "number") -> str:
     return make_details(caption, box)
 
 
-def make_downloads(*names: str) -> str:
-    """Return buttons that save embedded CSVs."""
+def make_foot(*details: str, csv: Sequence[str]) -> str:
+    """Return the foot of a section: tables folded away, and buttons that save embedded CSVs."""
     buttons = "".join(
-        f'<button type="button" class="download" data-csv="{name}">Download {name}.csv</button>'
-        for name in names
+        f'<button type="button" class="download" data-csv="{name}" aria-label="Download {name}.csv">'
+        f"{name}.csv</button>"
+        for name in csv
     )
-    return f'<p class="downloads">{buttons}</p>'
+    downloads = f'<p class="downloads"><span>Download</span>{buttons}</p>'
+    return f'<div class="foot">{"".join(details)}{downloads}</div>'

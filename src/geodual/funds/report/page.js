@@ -1,6 +1,6 @@
 "use strict";
 
-/* The page: data, theme, contents, tabs, tables. Texts from the data are set as textContent, never as HTML. */
+/* The page: data, formats, theme, contents, tabs, downloads. Texts from the data are set as textContent, never as HTML. */
 
 const report = JSON.parse(document.getElementById("report-data").textContent);
 
@@ -27,39 +27,6 @@ function formatNumber(value, digits = 3) {
 const formatPercent = (value, digits = 1) =>
   value === null || !Number.isFinite(value) ? "–" : `${formatNumber(100 * value, digits)}\u202f%`;
 
-const STYLES = {
-  number: (value) => formatNumber(value),
-  percent: (value) => formatPercent(value),
-  growth: (value) => formatPercent(value - 1),
-};
-
-/* CSV, with the quoting of Python. */
-
-function parseCsv(text) {
-  const rows = [];
-  let row = [];
-  // A quoted or plain cell, and what ends it. The flag y makes each match start where the last one ended.
-  const cell = /(?:"((?:[^"]|"")*)"|([^",\n]*))(,|\n|$)/gy;
-  while (cell.lastIndex < text.length) {
-    const [, quoted, plain, end] = cell.exec(text);
-    row.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
-    if (end !== ",") {
-      rows.push(row);
-      row = [];
-    }
-  }
-  return { columns: rows[0] ?? [], rows: rows.slice(1) };
-}
-
-const parsed = new Map();
-function readTable(name) {
-  if (!parsed.has(name)) parsed.set(name, parseCsv(report.csv[name]));
-  return parsed.get(name);
-}
-
-const toNumber = (text) => (text === "" ? null : Number(text));
-const toTitle = (column) => report.names[column] ?? column[0].toUpperCase() + column.slice(1);
-
 /* Theme: that of the system until the reader chooses one. */
 
 const themeButton = document.getElementById("theme");
@@ -82,12 +49,27 @@ themeButton.addEventListener("click", () => {
 systemTheme.addEventListener("change", announceTheme);
 themeButton.setAttribute("aria-pressed", String(isDark()));
 
-/* Contents: one link per section; "Figure 1: accumulated …" is shortened to "Figure 1". */
+/* Contents: the links to the section in view and to its group are marked, and kept in sight. */
 
-for (const section of all("main > section")) {
-  const title = section.querySelector("h2").textContent.replace(/^((Table|Figure) \d):.*/, "$1");
-  document.getElementById("contents").append(make("li", {}, make("a", { href: `#${section.id}` }, title)));
+const rail = document.querySelector(".rail");
+const linkTo = (id) => rail.querySelector(`a[href="#${id}"]`);
+
+function markCurrent(section) {
+  const chosen = [linkTo(section.id), linkTo(section.closest(".group").id)];
+  for (const link of all("a[aria-current]", rail)) if (!chosen.includes(link)) link.removeAttribute("aria-current");
+  for (const link of chosen) link.setAttribute("aria-current", "true");
+  const shown = chosen.find((link) => link.offsetParent) ?? rail;
+  const [box, place] = [rail.getBoundingClientRect(), shown.getBoundingClientRect()];
+  if (place.top < box.top || place.bottom > box.bottom) rail.scrollTop += place.top - box.top - box.height / 2;
+  if (place.left < box.left || place.right > box.right) rail.scrollLeft += place.left - box.left - box.width / 3;
 }
+
+// A section is in view if it reaches into a strip below the top of the window.
+const watcher = new IntersectionObserver(
+  (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => markCurrent(entry.target)),
+  { rootMargin: "-20% 0px -75% 0px" },
+);
+all(".group > section").forEach((section) => watcher.observe(section));
 
 /* Tabs. Arrow keys move between them, as the ARIA practices recommend. */
 
@@ -117,87 +99,9 @@ for (const tabs of all(".tabs")) {
   });
   const list = make("div", { className: "tab-list" }, ...buttons);
   list.setAttribute("role", "tablist");
-  list.setAttribute("aria-label", "Period");
+  list.setAttribute("aria-label", tabs.dataset.label);
   tabs.prepend(list);
   choose(panels.find((panel) => panel.dataset.title === tabs.dataset.chosen) ?? panels[0]);
-}
-
-/* Sorting: numbers by their exact value, missing values last in both directions. */
-
-const sortKey = (cell) => {
-  if (cell.dataset.value === undefined) return cell.textContent;
-  return cell.dataset.value === "" ? null : Number(cell.dataset.value);
-};
-
-function compareKeys(a, b) {
-  if (a === null || b === null) return null;
-  return typeof a === "number" ? a - b : a.localeCompare(b);
-}
-
-function sortTable(table, column, direction) {
-  const body = table.tBodies[0];
-  const rows = [...body.rows].map((row) => [sortKey(row.cells[column]), row]);
-  rows.sort(([a], [b]) => {
-    const order = compareKeys(a, b);
-    return order === null ? (a === null) - (b === null) : direction * order;
-  });
-  body.append(...rows.map(([, row]) => row));
-  [...table.tHead.rows[0].cells].forEach((cell, i) =>
-    i === column
-      ? cell.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending")
-      : cell.removeAttribute("aria-sort"),
-  );
-}
-
-function makeSortable(table) {
-  [...table.tHead.rows[0].cells].forEach((cell, column) => {
-    const numeric = cell.classList.contains("number");
-    const button = make("button", { type: "button" }, cell.textContent);
-    button.addEventListener("click", () => {
-      const sorted = cell.getAttribute("aria-sort");
-      // The first click shows the largest number, or the first text, on top.
-      const first = numeric ? -1 : 1;
-      const direction = sorted === null ? first : sorted === "ascending" ? -1 : 1;
-      sortTable(table, column, direction);
-    });
-    cell.replaceChildren(button);
-  });
-}
-
-all("table.sortable").forEach(makeSortable);
-
-/* Long tables are built only when they are opened. */
-
-const MOST_ROWS = 6000; // more would slow the page down
-
-function fillTable(box) {
-  const { columns, rows } = readTable(box.dataset.fill);
-  const format = STYLES[box.dataset.style];
-  const kindOf = (i) => (columns[i] === "message" ? "prose" : !format || i === 0 ? "text" : "number");
-  const head = make("tr");
-  columns.forEach((column, i) =>
-    head.append(make("th", { scope: "col", className: kindOf(i) }, toTitle(column))),
-  );
-  const body = make("tbody");
-  for (const row of rows.slice(0, MOST_ROWS)) {
-    const line = body.insertRow();
-    row.forEach((text, i) => {
-      const cell = line.appendChild(i === 0 ? make("th", { scope: "row" }) : make("td"));
-      cell.className = kindOf(i);
-      cell.textContent = cell.className === "number" ? format(toNumber(text)) : text;
-      if (cell.className === "number") cell.dataset.value = text;
-    });
-  }
-  const cut = rows.length > MOST_ROWS ? `: first ${MOST_ROWS} of ${rows.length} rows; the CSV has all rows` : "";
-  const caption = make("caption", {}, box.getAttribute("aria-label") + cut);
-  const table = make("table", {}, caption, make("thead", {}, head), body);
-  makeSortable(table);
-  box.replaceChildren(table);
-}
-
-for (const box of all("[data-fill]")) {
-  const details = box.closest("details");
-  details.addEventListener("toggle", () => fillTable(box), { once: true });
 }
 
 /* Downloads. */

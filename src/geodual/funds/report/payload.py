@@ -13,10 +13,11 @@ import pandas as pd
 from geodual.metric.registry import FEATURED, metric_label
 
 from ..evaluation.study_tables import StudyTables
-from .plots import colour_map
+from .plots import COLOURS, colour_map
 from .wording import name_factor
 
 _KEY = ["date", "metric", "fund"]
+_DECIMALS = 4  # of rolling measures: more are never shown, and cost space
 _SIGNIFICANT = 5  # digits of distances, returns and shares: more are never shown, and cost space
 
 
@@ -35,11 +36,13 @@ def make_payload(study: StudyTables, best: str) -> str:
         "metrics": metrics,
         "names": {name: metric_label(name) for name in metrics} | {"index": study.index_name},
         "colours": colour_map(metrics),
+        "palette": COLOURS,
         "testStart": study.config.test_start,
         "testDecision": _first_test_decision(study),
         "best": best or metrics[-1],
         "featured": FEATURED,
         "csv": _csv_texts(study),
+        "facts": _known_facts(study),
         "reasons": _pick_reasons(study),
     }
     text = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -60,16 +63,31 @@ def _csv_texts(study: StudyTables) -> dict[str, str]:
         "table1": study.table(),
         "equity": study.equity,
         "rolling_drawdown": study.rolling_drawdowns,
+        "rolling_sharpe": study.rolling_sharpe.round(_DECIMALS),
+        "rolling_beta": study.rolling_beta.round(_DECIMALS),
         "cash": study.cash,
         "annual_returns": study.annual_returns(),
+        "monthly_returns": study.monthly_returns,
+        "against_index": study.against_index,
+        "random_rank": study.random_rank,
         "ic": study.ic,
         "ic_cumulated": study.ic.cumsum(),
+        "ic_decay": study.ic_decay,
+        "ic_by_type": study.ic_by_type,
+        "ic_within_types": study.ic_within_types,
         "quantile_returns": study.fifths,
+        "spreads": study.spreads,
+        "spread_summary": study.spread_summary,
+        "rank_autocorrelation": study.rank_autocorrelation,
+        "skill": study.skill,
+        "overfitting": study.overfitting,
         "comparisons_by_period": study.comparisons_by_period,
+        "exposure": study.exposure,
         "costs": study.costs,
     }
     without = {
         "worst_drawdowns": study.drawdowns,
+        "random_portfolios": study.random_portfolios,
         "universe": study.universe,
         "holdings": study.holdings,
         "findings": pd.DataFrame(list(map(asdict, study.findings))),
@@ -78,6 +96,16 @@ def _csv_texts(study: StudyTables) -> dict[str, str]:
         name: table.to_csv(index=name in with_index, date_format="%Y-%m-%d", lineterminator="\n")
         for name, table in (with_index | without).items()
     }
+
+
+def _known_facts(study: StudyTables) -> dict[str, list[str]]:
+    """Return name and type of the funds that the page shows, by code; unknown ones are empty texts."""
+    found = [finding.fund for finding in study.findings]
+    shown = {*study.holdings["fund"], *study.neighbours["neighbour"], *found}
+    facts = study.facts.reindex(columns=["name", "type"])
+    facts = facts[facts.index.isin(shown)]
+    texts = facts.astype(object).where(facts.notna(), "").astype(str)
+    return {str(fund): list(row) for fund, *row in texts.itertuples(name=None) if any(row)}
 
 
 def _pick_reasons(study: StudyTables) -> dict[str, Any]:

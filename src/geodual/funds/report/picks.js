@@ -8,13 +8,14 @@ const metricSelect = document.getElementById("pick-metric");
 const pickRows = document.getElementById("pick-rows");
 const pickReason = document.getElementById("pick-reason");
 
-const holdings = readTable("holdings").rows.map(([date, metric, fund, weight, forecast, realised], i) => ({
-  date,
-  metric,
-  fund,
-  weight: toNumber(weight),
-  forecast: toNumber(forecast),
-  realised: toNumber(realised),
+const holdings = readRecords("holdings").map((row, i) => ({
+  date: row.date,
+  metric: row.metric,
+  fund: row.fund,
+  weight: toNumber(row.weight),
+  forecast: toNumber(row.forecast),
+  realised: toNumber(row.realised),
+  known: toNumber(row.known ?? ""),
   rank: reasons.ranks[i],
   neighbours: inGroups(reasons.neighbours[i], 3),
   near: inGroups(reasons.near[i], 2),
@@ -26,15 +27,25 @@ function inGroups(flat, size) {
   return Array.from({ length: flat.length / size }, (_, i) => flat.slice(i * size, (i + 1) * size));
 }
 
+// A fund is shown by its code, and below it by its name if that is known.
+const small = (text) => (text ? [make("small", {}, text)] : []);
+
+// What else to know about a pick: its type, and the share of its factors that are known if some are not.
+function remark(pick) {
+  const type = report.facts[pick.fund]?.[1] ?? "";
+  const known = pick.known !== null && pick.known < 1 ? `${formatPercent(pick.known, 0)} of its factors known` : "";
+  return [type, known].filter(Boolean).join(" · ");
+}
+
 const numberCell = (text) => make("td", { className: "number" }, text);
 
 function showPicks() {
   const picks = holdings.filter((pick) => pick.date === daySelect.value && pick.metric === metricSelect.value);
   document.getElementById("pick-caption").textContent =
-    `Bought on ${daySelect.value} by ${report.names[metricSelect.value]}`;
+    `Held from ${daySelect.value} on by ${report.names[metricSelect.value]}`;
   pickRows.replaceChildren(...picks.map(makeRow));
   if (picks.length) explain(picks[0], pickRows.rows[0]);
-  else pickReason.replaceChildren(make("p", {}, "Nothing was bought."));
+  else pickReason.replaceChildren(make("p", {}, "Nothing was held."));
 }
 
 function makeRow(pick, i) {
@@ -42,8 +53,8 @@ function makeRow(pick, i) {
   const row = make(
     "tr",
     {},
+    make("th", { scope: "row" }, button, ...small(nameOf(pick.fund)), ...small(remark(pick))),
     numberCell(String(i + 1)),
-    make("th", { scope: "row" }, button),
     numberCell(formatPercent(pick.weight)),
     numberCell(formatPercent(pick.forecast)),
     numberCell(formatPercent(pick.realised)),
@@ -59,7 +70,7 @@ function explain(pick, chosen) {
     row.querySelector("button").setAttribute("aria-pressed", String(row === chosen));
   }
   pickReason.replaceChildren(
-    make("h3", {}, pick.fund),
+    make("h4", {}, pick.fund, ...small(nameOf(pick.fund))),
     make("p", {}, `Forecast ${formatPercent(pick.forecast)}: the mean return of its neighbours.`),
     neighbourTable(pick),
     factorBars("What made its neighbours near", pick.near),
@@ -73,14 +84,14 @@ function neighbourTable(pick) {
     const fund = reasons.funds[name];
     const shown = fund === pick.fund ? `${fund} (itself, earlier)` : fund;
     const earnedCell = make("td", { className: "number" }, formatPercent(earned));
-    return make("tr", {}, make("th", { scope: "row" }, shown), numberCell(formatNumber(distance, 2)), earnedCell,
+    return make("tr", {}, make("th", { scope: "row" }, shown, ...small(nameOf(fund))), numberCell(formatNumber(distance, 2)), earnedCell,
       make("td", { className: "bar-cell" }, bar(earned)));
   });
   const head = make("tr", {}, make("th", { scope: "col" }, "Neighbour"),
     make("th", { scope: "col", className: "number" }, "Distance"),
     make("th", { scope: "col", className: "number" }, "Earned"),
     make("td", { className: "bar-cell" }));
-  const table = make("table", {}, make("caption", {}, "Nearest neighbours"), make("thead", {}, head),
+  const table = make("table", {}, make("caption", {}, make("span", {}, "Nearest neighbours")), make("thead", {}, head),
     make("tbody", {}, ...rows));
   const box = make("div", { className: "scroll", tabIndex: 0 }, table);
   box.setAttribute("role", "region");
@@ -103,7 +114,7 @@ function barMaker(values) {
 }
 
 function factorBars(title, factors) {
-  const heading = make("h4", {}, title);
+  const heading = make("h5", {}, title);
   if (!factors.length) return make("div", {}, heading, make("p", {}, "Distances of this metric cannot be split into factors."));
   const bar = barMaker(factors.map(([, share]) => share));
   const items = factors.map(([name, share]) =>

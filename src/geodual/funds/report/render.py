@@ -17,14 +17,20 @@ from string import Template
 
 from ..atomic_file import write_atomically
 from ..evaluation.study_tables import StudyTables
-from . import result_sections as results
-from . import study_sections as parts
+from . import data_sections as data
+from . import forecast_sections as forecasts
+from . import portfolio_sections as portfolio
+from . import risk_sections as risk
+from . import skill_sections as skill
+from . import summary_sections as summary
 from . import trading_sections as trading
+from .contents import Group, make_contents
 from .headline import Headline, write_headline
+from .markup import make_breakable
 from .payload import make_payload
-from .wording import TERMS, count_terms, format_number
+from .wording import TERMS, count_terms, format_whole
 
-_SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "charts.js", "picks.js")
+_SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "tables.js", "plots.js", "axes.js", "charts.js", "picks.js")
 
 
 def render_report(study: StudyTables) -> str:
@@ -36,32 +42,77 @@ def render_report(study: StudyTables) -> str:
         A finished study.
     """
     headline = write_headline(study)
-    sections = (
-        results.show_table1(study, headline),
-        results.show_performance(study),
-        results.show_annual_returns(study),
-        results.show_ic(study),
-        results.show_fifths(study),
-        results.show_comparisons(study, headline),
-        trading.show_costs(study),
-        trading.show_drawdowns(study),
-        parts.show_picks(study),
-        parts.show_data(study),
-        parts.show_configuration(study),
-    )
+    groups = _make_groups(study, headline)
     style = read_asset("style.css")
     # The reference to a source map, which is not shipped, would make browsers look for a file.
     scripts = [read_asset(name).partition("//# sourceMappingURL")[0] for name in _SCRIPTS]
+    name = Path(study.source).name
     return Template(read_asset("template.html")).substitute(
         policy=content_policy([style], scripts),
         style=style,
-        source=escape(Path(study.source).name),
+        source=escape(name),
+        title=make_breakable(name),
         facts=_facts(study),
-        headline=_show_headline(headline),
-        sections="\n\n".join(section for section in sections if section),
+        contents=make_contents(groups),
+        groups="\n\n".join(group.html() for group in groups),
         data=make_payload(study, headline.best),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
+
+
+def _make_groups(study: StudyTables, headline: Headline) -> list[Group]:
+    return [
+        Group(
+            "summary",
+            "Summary",
+            "",
+            (summary.show_answers(study, headline), summary.show_table1(study, headline)),
+        ),
+        _group_forecasts(study, headline),
+        _group_portfolio(study, headline),
+        Group(
+            "risk",
+            "Risk",
+            "How much could be lost, and when?",
+            (risk.show_drawdowns(study), risk.show_rolling(study), risk.show_exposure(study)),
+        ),
+        Group(
+            "trading",
+            "Trading",
+            "What was traded, why, and at what cost?",
+            (trading.show_costs(study), trading.show_picks(study)),
+        ),
+        Group(
+            "inputs",
+            "Data",
+            "What were the results computed from?",
+            (data.show_data(study), data.show_notes(study), data.show_configuration(study)),
+        ),
+    ]
+
+
+def _group_forecasts(study: StudyTables, headline: Headline) -> Group:
+    sections = (
+        forecasts.show_ic(study),
+        forecasts.show_distribution(study),
+        forecasts.show_fifths(study, headline),
+        forecasts.show_types(study),
+        forecasts.show_stability(study),
+        skill.show_skill(study, headline),
+        skill.show_comparisons(study, headline),
+    )
+    return Group("forecasts", "Forecasts", "Do the forecasts rank the funds?", sections)
+
+
+def _group_portfolio(study: StudyTables, headline: Headline) -> Group:
+    sections = (
+        portfolio.show_performance(study),
+        portfolio.show_annual_returns(study),
+        portfolio.show_monthly_returns(study, headline),
+        portfolio.show_against_index(study, headline),
+        portfolio.show_random_portfolios(study),
+    )
+    return Group("portfolio", "Portfolio", "What would the portfolios have earned?", sections)
 
 
 def write_report(study: StudyTables, path: str | Path) -> Path:
@@ -89,18 +140,13 @@ def write_page(path: str | Path, text: str) -> Path:
     return path
 
 
-def _show_headline(headline: Headline) -> str:
-    notes = "".join(f"<li>{escape(note)}</li>" for note in headline.notes)
-    return f'<p class="headline">{escape(headline.sentence)}</p>\n<ul class="notes">{notes}</ul>'
-
-
 def _facts(study: StudyTables) -> str:
     """Return the key facts of the study, for the top of the page."""
     days, funds, config = study.equity.index, study.universe["funds"], study.config
     facts = (
         f"{days[0]:%Y-%m-%d} to {days[-1]:%Y-%m-%d}",
         f"{count_terms(len(study.ic), config.frequency)} with decisions",
-        f"up to {format_number(funds.max(), 0)} funds",
+        f"up to {format_whole(funds.max())} funds",
         f"{config.top} funds held per {TERMS[config.frequency]}",
         f"{config.k} neighbours per forecast",
     )

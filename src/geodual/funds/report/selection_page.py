@@ -1,4 +1,4 @@
-"""The page of picks: the funds to hold, with the neighbours and main factors of each."""
+"""The page of picks: the track record, the funds to hold, and the neighbours and main factors of each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from geodual.metric.registry import metric_label
 
 from ..evaluation.selection_tables import SelectionTables
 from .html_table import Column, make_table
-from .markup import make_details, make_paragraph, make_section
+from .markup import Section, make_details, make_list, make_paragraph, make_section
 from .render import content_policy, read_asset, write_page
-from .wording import SHARES, VIEWS, format_day, format_number, format_percent, name_factor
+from .wording import SHARES, VIEWS, format_day, format_number, format_percent, format_whole, name_factor
+
+_TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
 
 def render_selection(selection: SelectionTables) -> str:
@@ -28,13 +30,7 @@ def render_selection(selection: SelectionTables) -> str:
     """
     title = f"Picks of {metric_label(selection.metric)} on {selection.as_of:%Y-%m-%d}"
     style = read_asset("style.css")
-    sections = [
-        make_paragraph(selection.record_text, "headline"),
-        *(make_paragraph(note) for note in selection.notes),
-        _show_picks(selection),
-        _show_reasons(selection),
-        _show_left_out(selection),
-    ]
+    sections = (_show_picks(selection), _show_reasons(selection), _show_left_out(selection))
     facts = (
         selection.source,
         f"{format_day(selection.first_day)} to {format_day(selection.as_of)}",
@@ -46,7 +42,9 @@ def render_selection(selection: SelectionTables) -> str:
         style=style,
         title=escape(title),
         facts="".join(f"<li>{escape(fact)}</li>" for fact in facts),
-        sections="\n".join(sections),
+        record=make_paragraph(selection.record_text, "headline"),
+        notes=make_list(selection.notes, "study-notes"),
+        sections="\n".join(section.html(level=2) for section in sections),
     )
 
 
@@ -68,57 +66,86 @@ def write_selection(selection: SelectionTables, path: str | Path) -> Path:
     return write_page(path, render_selection(selection))
 
 
-def _show_picks(selection: SelectionTables) -> str:
+def _show_picks(selection: SelectionTables) -> Section:
     past = "past picks" if selection.pooled else "past picks of the same rank"
+    picks = _with_texts(selection.picks)
     columns = (
-        Column("fund", "Fund", kind="text"),
-        Column("rank", "Rank", lambda value: format_number(value, 0)),
+        Column("fund", "Fund", kind="text", under=("name", "remark")),
+        Column("rank", "Rank", format_whole),
         Column("weight", "Weight", format_percent),
         Column("forecast", "Forecast", format_percent),
         Column("past_low", "Past low", format_percent, hint=f"10 % of {past} earned less"),
         Column("past_high", "Past high", format_percent, hint=f"10 % of {past} earned more"),
-        Column("n_past", "Past decisions", lambda value: format_number(value, 0)),
+        Column("n_past", "Past decisions", format_whole),
+        *([Column("finding", "Found in the data", kind="prose")] if picks["finding"].any() else []),
     )
     lead = (
         "The forecast is the mean of what the fund's nearest neighbours earned over a past holding interval. "
         f"80 % of {past} earned between the past low and the past high."
     )
-    table = make_table(selection.picks, columns, "Picks, best first")
+    table = make_table(picks, columns, "Picks, best first")
     return make_section("picks", "What to hold", make_paragraph(lead), table)
 
 
-def _show_reasons(selection: SelectionTables) -> str:
-    parts = [make_details(str(fund), _reasons_of(selection, fund)) for fund in selection.picks["fund"]]
+def _with_texts(picks: pd.DataFrame) -> pd.DataFrame:
+    """Return the picks with their texts, empty where unknown, and a remark on type and known factors."""
+    texts = {name: _texts(picks, name) for name in _TEXTS}
+    known = picks.get("known", pd.Series(1.0, index=picks.index))
+    shares = [f"{format_percent(share, 0)} of its factors known" if share < 1.0 else "" for share in known]
+    remarks = [" · ".join(filter(None, each)) for each in zip(texts["type"], shares, strict=True)]
+    return picks.assign(**texts, remark=remarks)
+
+
+def _texts(table: pd.DataFrame, column: str) -> list[str]:
+    """Return a column of texts; a text that is missing, or in a missing column, is empty."""
+    values = table[column] if column in table else [""] * len(table)
+    return ["" if pd.isna(value) else str(value) for value in values]
+
+
+def _show_reasons(selection: SelectionTables) -> Section:
+    picks = selection.picks
+    titles = [
+        f"{fund} {name}".strip() for fund, name in zip(picks["fund"], _texts(picks, "name"), strict=True)
+    ]
+    parts = [
+        make_details(title, _reasons_of(selection, fund))
+        for title, fund in zip(titles, picks["fund"], strict=True)
+    ]
     return make_section("reasons", "Why these funds", make_paragraph(SHARES, "note"), *parts)
 
 
 def _reasons_of(selection: SelectionTables, fund: str) -> str:
+    neighbours = selection.neighbours[selection.neighbours["fund"] == fund]
     columns = (
-        Column("neighbour", "Neighbour", kind="text"),
+        Column("neighbour", "Neighbour", kind="text", under=("name",)),
         Column("distance", "Distance", format_number),
         Column("earned", "Earned", format_percent),
     )
-    neighbours = selection.neighbours[selection.neighbours["fund"] == fund]
     reasons = selection.reasons[selection.reasons["fund"] == fund]
     bars = [
-        f"<h3>{escape(title)}</h3><ul>{_bars(reasons[reasons['view'] == view], selection.factor_labels)}</ul>"
+        f'<h3 class="view">{escape(title)}</h3><ul class="factors">'
+        f"{_bars(reasons[reasons['view'] == view], selection.factor_labels)}</ul>"
         for view, title in VIEWS.items()
         if (reasons["view"] == view).any()
     ]
-    return make_table(neighbours, columns, f"Neighbours of {fund}") + "".join(bars)
+    named = neighbours.assign(name=_texts(neighbours, "name"))
+    return make_table(named, columns, f"Neighbours of {fund}") + "".join(bars)
 
 
 def _bars(reasons: pd.DataFrame, labels: Mapping[str, str]) -> str:
     # A meter cannot show a negative share; the number beside it does.
     return "".join(
-        f"<li>{escape(name_factor(factor, labels))}: {format_percent(share)} "
-        f'<meter min="0" max="1" value="{min(max(share, 0.0), 1.0):.4f}">{format_percent(share)}</meter></li>'
+        f'<li><span class="factor">{escape(name_factor(factor, labels))}</span>'
+        f'<meter min="0" max="1" value="{min(max(share, 0.0), 1.0):.4f}">{format_percent(share)}</meter>'
+        f'<span class="share">{format_percent(share)}</span></li>'
         for factor, share in zip(reasons["factor"], reasons["share"], strict=True)
     )
 
 
-def _show_left_out(selection: SelectionTables) -> str:
+def _show_left_out(selection: SelectionTables) -> Section:
     if selection.left_out.empty:
         return make_section("left-out", "Left out", make_paragraph("No fund was left out."))
-    columns = (Column("fund", "Fund", kind="text"), Column("why", "Why", kind="text"))
-    return make_section("left-out", "Left out", make_table(selection.left_out, columns, "Funds left out"))
+    left_out = selection.left_out.assign(name=_texts(selection.left_out, "name"))
+    columns = (Column("fund", "Fund", kind="text", under=("name",)), Column("why", "Why", kind="prose"))
+    table = make_table(left_out, columns, "Funds left out")
+    return make_section("left-out", "Left out", make_details("Funds left out, and why", table))

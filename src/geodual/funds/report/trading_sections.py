@@ -1,19 +1,28 @@
-"""Sections on trading costs and risk: turnover, cost, worst drawdowns."""
+"""Sections on trading: turnover, fees and cash; the picks of each rebalance day, and why."""
 
 from __future__ import annotations
 
 from functools import partial
 
-import pandas as pd
-
+from ..evaluation.fees import Steps, parse_redemption
 from ..evaluation.study_tables import StudyTables
 from .html_table import Column, make_table
-from .markup import Plot, make_chart, make_downloads, make_filled_table, make_paragraph, make_section
-from .wording import format_day, format_number, format_percent, join_words, name_curve
+from .markup import (
+    Plot,
+    Section,
+    make_chart,
+    make_filled_table,
+    make_foot,
+    make_paragraph,
+    make_section,
+)
+from .wording import SHARES, TERMS, format_number, format_percent, join_words, name_curve
 
 _one = partial(format_number, digits=1)
-_whole = partial(format_number, digits=0)
 _percent2 = partial(format_percent, digits=2)
+
+
+_SIDES = {"buy": "the value bought", "sell": "the value sold"}
 
 
 def _show_break_even(value: float) -> str:
@@ -28,7 +37,7 @@ _COSTS = (
         _one,
         hint="Value bought and sold per year, as a multiple of the portfolio",
     ),
-    Column("cost", "Cost paid p.a.", _percent2, hint="As a share of the portfolio's value"),
+    Column("cost", "Fees p.a.", _percent2, hint="Fees paid per year, as a share of the portfolio's value"),
     Column("cash", "In cash", _percent2, hint="Mean share of the portfolio in cash"),
     Column("unfilled", "Not bought", _percent2, hint="Mean weight per rebalance that could not be bought"),
     Column("gross", "Gross return p.a.", format_percent, hint="Before cost"),
@@ -41,67 +50,101 @@ _COSTS = (
         hint="Cost per traded value at which the portfolio earns as much as the index",
     ),
 )
+_RELATIVE = " Forecasts and what neighbours earned are excess returns over the mean of the fund's type."
+_NEIGHBOURS = {
+    "train": "Neighbours are funds as they were on an earlier rebalance day; their return is that of the "
+    "{term} that followed.",
+    "current": "Neighbours are other funds on the same day; their return is that of the {term} before.",
+}
 
 
-def show_costs(study: StudyTables) -> str:
-    """Return turnover, cost, gross and net return, and the break-even cost of each portfolio."""
+def show_costs(study: StudyTables) -> Section:
+    """Return turnover, fees, gross and net return, and the break-even cost of each portfolio."""
     columns = (
         Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
         *_COSTS,
     )
-    lead = (
+    rules = (
         f"{_tell_fees(study)} An order for a fund that has no value on its day waits for its next value, "
-        "for at most ten rows. At the break-even cost a portfolio would earn as much as the "
-        "index. To first order, this is the logarithm of its final value before cost over that of the index, "
-        "divided by the total value traded. “None” means that it is behind the index even before cost."
+        "for at most ten rows."
     )
-    table = make_table(study.costs.reset_index(), columns, "Turnover, cost and break-even cost, whole study")
-    chart = make_chart(
-        "days", [Plot("cash", "Line chart of the share of each portfolio in cash.", tall=False)]
+    note = (
+        "At the break-even cost a portfolio would earn as much as the index. To first order, this is the "
+        "logarithm of its final value before cost over that of the index, divided by the total value traded. "
+        "“None” means that it is behind the index even before cost."
+    )
+    table = make_table(study.costs.reset_index(), columns, "Turnover, fees and break-even cost, whole study")
+    plot = Plot(
+        "cash",
+        "Line chart of the share of each portfolio in cash.",
+        tall=False,
+        title="Share in cash, after the trades of each day",
     )
     return make_section(
         "costs",
-        "Turnover, cost and cash",
-        make_paragraph(lead),
+        "Turnover, fees and cash",
+        make_paragraph(rules),
         table,
-        make_paragraph("Share of each portfolio in cash, after the trades of each day:"),
-        chart,
-        make_filled_table("cash", "Table of the share in cash by day", "percent"),
-        make_downloads("costs", "cash"),
+        make_paragraph(note, "note"),
+        make_chart([plot]),
+        make_foot(make_filled_table("cash", "Table of the share in cash", "percent"), csv=["costs", "cash"]),
     )
 
 
 def _tell_fees(study: StudyTables) -> str:
-    """Return what a trade costs in this study."""
-    cost, redemption = study.config.cost, study.config.redemption_fees
-    if not redemption:
-        rate = f"{format_percent(cost, 2)} of the value bought or sold" if cost else "nothing"
-        return f"In this study a trade costs {rate}."
-    steps = [rule.partition(":") for rule in redemption]
-    rates = [f"{format_percent(float(rate), 2)} below {days} days" for days, _, rate in steps]
-    return (
-        f"In this study a purchase costs {format_percent(cost, 2)} of its value, and a sale "
-        f"{join_words(rates)}, then nothing; the oldest lots are sold first."
-    )
+    """Return what a trade costs by the settings, and what it cost on average."""
+    cost = study.config.cost
+    steps, by_type = parse_redemption(study.config.redemption_fees)
+    rules = {"": steps} if steps else {}
+    rules |= {f" of type {kind}": own for kind, own in by_type.items()}
+    if rules:
+        sales = join_words(
+            [f"a sale of a fund{kind} costs {_tell_steps(own)}" for kind, own in rules.items()]
+        )
+        text = f"A purchase costs {format_percent(cost, 2)} of its value; {sales}. The oldest lots go first."
+    else:
+        text = f"A trade costs {format_percent(cost, 2)} of its value per side."
+    sums = study.fills.groupby("side")[["fee", "value"]].sum()
+    if not sums["fee"].sum() > 0.0:
+        return f"{text} No fees were paid."
+    paid = sums["fee"] / sums["value"]
+    means = [f"{format_percent(paid[side], 2)} of {word}" for side, word in _SIDES.items() if side in paid]
+    return f"{text} The fees paid were {join_words(means)}."
 
 
-def show_drawdowns(study: StudyTables) -> str:
-    """Return the worst drawdowns of each portfolio and of the index."""
-    columns = (
-        Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
-        Column("peak", "Peak", format_day, kind="text"),
-        Column("trough", "Trough", format_day, kind="text"),
-        Column(
-            "recovery", "Recovered", lambda day: "not yet" if pd.isna(day) else format_day(day), kind="text"
-        ),
-        Column("days", "Days", _whole, hint="Calendar days from the peak to the recovery"),
-        Column("depth", "Depth", format_percent),
-    )
+def _tell_steps(steps: Steps) -> str:
+    rates = [f"{format_percent(rate, 2)} below {days} days" for days, rate in steps]
+    return f"{join_words(rates)} and nothing afterwards"
+
+
+def show_picks(study: StudyTables) -> Section:
+    """Return the frame in which the page shows the picks of a rebalance day, and why a fund was picked."""
+    term = TERMS[study.config.frequency]
     lead = (
-        "The three deepest falls of each portfolio and of the index. A fall lasts from a peak until its "
-        "value is reached again."
+        "Choose a rebalance day and a metric to see what was held, its forecast, and its realised return "
+        f"in the next {term}. Choose a fund to see why it was picked."
     )
-    table = make_table(study.drawdowns, columns, "Three worst drawdowns of each portfolio and of the index")
-    return make_section(
-        "drawdowns", "Worst drawdowns", make_paragraph(lead), table, make_downloads("worst_drawdowns")
+    relative = _RELATIVE if study.config.relative_to == "type" else ""
+    note = make_paragraph(
+        f"A forecast is the mean return of the nearest neighbours.{relative} "
+        f"{_NEIGHBOURS[study.config.neighbours].format(term=term)} {SHARES}",
+        "note",
     )
+    places = f"""<div class="choices">
+<label class="choice">Rebalance day <select id="pick-day"></select></label>
+<label class="choice">Metric <select id="pick-metric"></select></label>
+</div>
+<div class="picks">
+<div>
+<div class="scroll" role="region" tabindex="0" aria-label="Picks">
+<table><caption><span id="pick-caption">Picks</span></caption>
+<thead><tr><th scope="col">Fund</th><th scope="col" class="number">Rank</th>
+<th scope="col" class="number">Weight</th><th scope="col" class="number">Forecast</th>
+<th scope="col" class="number">Realised</th>
+<th scope="col" class="number" title="Rank of the realised return among all funds">Outcome</th></tr></thead>
+<tbody id="pick-rows"></tbody></table></div>
+{note}
+</div>
+<div id="pick-reason" class="reason" aria-live="polite"></div>
+</div>"""
+    return make_section("picks", "Picks, and why", make_paragraph(lead), places, make_foot(csv=["holdings"]))

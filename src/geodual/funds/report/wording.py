@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -33,6 +34,12 @@ def name_curve(index_name: str, name: object) -> str:
     return index_name if name == "index" else metric_label(str(name))
 
 
+def name_period(period: str, decided: pd.Index) -> str:
+    """Return a period in words, with its first and last rebalance day."""
+    days = f", rebalance days {decided[0]:%Y-%m-%d} to {decided[-1]:%Y-%m-%d}" if len(decided) else ""
+    return ("both periods" if period == "both" else f"{period} period") + days
+
+
 def name_factor(column: str, labels: Mapping[str, str]) -> str:
     """Return a factor in words, such as "rate of change, 10 days" for `roc_10`; unknown ones as they are."""
     name, _, window = column.rpartition("_")
@@ -56,6 +63,10 @@ def format_number(value: Any, digits: int = 3) -> str:
     return text.replace("-", "−") if float(text.replace(",", "")) else text.removeprefix("-")
 
 
+format_whole = partial(format_number, digits=0)
+format_two = partial(format_number, digits=2)
+
+
 def format_percent(value: Any, digits: int = 1) -> str:
     """Return a share in per cent, or a dash if it is unknown."""
     text = format_number(100.0 * value if not pd.isna(value) else value, digits)
@@ -68,6 +79,12 @@ def format_p(value: Any, digits: int = 3) -> str:
     return f"<\u202f{least}" if not pd.isna(value) and value < least else format_number(value, digits)
 
 
+def format_equal_p(value: float) -> str:
+    """Return a p-value with its letter, such as "p = 0.41", which no line breaks apart."""
+    text = format_p(value, 3 if value < 0.1 else 2)
+    return f"p\u00a0{text}" if text.startswith("<") else f"p\u00a0=\u00a0{text}"
+
+
 def format_day(value: Any) -> str:
     """Return a day such as 2017-03-31, or a dash if there is none."""
     return MISSING if pd.isna(value) else f"{pd.Timestamp(value):%Y-%m-%d}"
@@ -78,6 +95,11 @@ def join_words(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def count_things(n: int, thing: str) -> str:
+    """Return a number of things in words: "1 finding", "2 findings"."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
 def count_terms(n: int, frequency: str) -> str:
     """Return a number of holding intervals in words: "1 quarter", "8 quarters"."""
-    return f"{n} {TERMS[frequency]}{'' if n == 1 else 's'}"
+    return count_things(n, TERMS[frequency])

@@ -18,6 +18,7 @@ from geodual.errors import DataError
 
 from ..calendar import rebalance_days
 from ..panel import Panel
+from .reading.fund_facts import FundFacts, read_facts
 from .reading.quality import inspect_quality
 
 _DAYS = 244  # trading days per year in China
@@ -90,6 +91,13 @@ class Universe:
     panel: Panel
     index: pd.Series[float]
     expected_returns: pd.DataFrame
+
+    @property
+    def facts(self) -> FundFacts:
+        """The types of the funds: mixed, equity or bond."""
+        codes = self.panel.nav.columns
+        types = {name[0].upper(): name for name in _KINDS}
+        return read_facts(pd.DataFrame({"code": codes, "type": [types[code[0]] for code in codes]}))
 
     def __iter__(self) -> Iterator[Any]:
         """Return an iterator over panel, index and expected returns."""

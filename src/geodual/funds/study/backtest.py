@@ -6,6 +6,7 @@ import hashlib
 import pickle
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,23 +17,25 @@ import pandas as pd
 import geodual
 from geodual.errors import DataError
 
-from ..calendar import keep_trading_days, rebalance_days
 from ..config import StudyConfig, check_names
 from ..decisions.checkpoints import Checkpoints
 from ..decisions.chosen_metrics import chosen_names, resolve_metrics
-from ..decisions.decision import Decision
-from ..decisions.decision_days import decision_rows, skipped_days
+from ..decisions.decision_days import decision_rows
 from ..decisions.observations import Observations
+from ..decisions.observe import observe, prepare_panel
+from ..decisions.picking import pick_funds
 from ..decisions.walk_forward import walk_forward
-from ..evaluation.fees import FeeRules, parse_redemption
+from ..evaluation.fees import FeeRules, make_fee_rules
 from ..evaluation.result_tables import neighbours_table, reasons_table, universe_table
 from ..evaluation.tuning import tune_metrics
+from ..factors.factor import FactorSet
 from ..factors.registry import take_factors
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..settings import takes_settings
+from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
-from .notes import note_coverage, note_data, note_decisions, note_orders, note_skipped, note_stray
+from .notes import note_data, note_decisions, note_portfolios, note_rows, note_universe
 from .portfolios import EQUAL_WEIGHT, keep_ledgers
 from .study import Study
 
@@ -46,6 +49,7 @@ def backtest(
     index: pd.Series[float] | str | Path | None = None,
     metrics: str | Sequence[str] | Mapping[str, Any] = StudyConfig.metrics,
     *,
+    facts: FundFacts | pd.DataFrame | str | Path | None = None,
     n_jobs: int | None = None,
     checkpoint_folder: str | Path | None = None,
     progress: ProgressCallback = ignore_progress,
@@ -65,6 +69,9 @@ def backtest(
     metrics : str, sequence of str, or mapping of str to transformer
         Metrics to compare: registered names (`geodual.metric.metric_names` lists them), places such as
         ``package.module:Class``, or scikit-learn transformers by name. By default the six of the paper.
+    facts : FundFacts, DataFrame or path, optional
+        Facts about the funds, in any form that `read_facts` reads: names, types, share groups, companies,
+        fees. They serve to filter, to limit, to charge and to show funds, and count as constant in time.
     n_jobs : int, optional
         Number of worker processes, -1 for one per core. Results do not depend on it.
     checkpoint_folder : path, optional
@@ -94,43 +101,86 @@ def backtest(
     ((2, 2), 20)
     """
     started = time.perf_counter()
-    panel = panel if isinstance(panel, Panel) else read_nav(panel)
-    factors, settings = take_factors(settings)
-    config = StudyConfig(metrics=chosen_names(metrics), **check_names(settings, "backtest"))
-    fees = FeeRules(config.cost, redemption=parse_redemption(config.redemption_fees))
-    estimators = resolve_metrics(metrics, config.random_state)
-    levels = None if index is None else read_index(index)
-    traded = keep_trading_days(panel, None if levels is None else levels.index)
-    days = rebalance_days(pd.DatetimeIndex(traded.nav.index), config.frequency)
-    observations = Observations(traded, days, factors)
+    given = _take_inputs(panel, index, metrics, facts, settings)
+    config, panel, estimators = given.config, given.panel, given.estimators
+    observations = observe(given.prepared, config, given.factors, given.facts)
     rows = decision_rows(observations, config)
-    benchmark, filled = _benchmark(levels, observations, rows, config)
-    keys = _checkpoint_keys(panel, config, levels, (estimators, factors))
-    checkpoints = Checkpoints(Path(checkpoint_folder), keys) if checkpoint_folder else None
+    benchmark, filled = _benchmark(given.levels, observations, rows, config)
+    checkpoints = Checkpoints(Path(checkpoint_folder), given.keys()) if checkpoint_folder else None
     effort: dict[str, Any] = {"n_jobs": n_jobs, "checkpoints": checkpoints, "progress": progress}
     chosen = tune_metrics(observations, estimators, config, rows, **effort) if config.tune else {}
     for name, parameters in chosen.items():
         estimators[name].set_params(**parameters)
     decisions = walk_forward(observations, estimators, config, rows, **effort)
-    books = keep_ledgers(observations, decisions, config, fees, benchmark)
+    picked = pick_funds(observations, decisions, config)
+    books = keep_ledgers(observations, decisions, picked, config, given.fees, benchmark)
     universe = universe_table(decisions, observations)
-    told = _note_results(universe, decisions, config, books["trades"])
     return Study(
         config=config,
         source=panel.source,
         digest=panel.digest,
         findings=panel.findings,
         index_name=EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
-        index_digest=_digest_of(levels),
+        index_digest=_digest_of(given.levels),
         **books,
         universe=universe,
-        neighbours=neighbours_table(decisions),
-        reasons=reasons_table(decisions, observations.factors.columns),
+        neighbours=neighbours_table(picked),
+        reasons=reasons_table(picked, observations.factors.columns),
         factor_labels=observations.factors.labels,
+        facts=given.facts.of_funds(observations.funds),
         chosen=chosen,
-        notes=(*note_data(panel), *_note_rows(panel, observations, config, rows), *filled, *told),
+        notes=(
+            *note_data(panel, config, given.fees),
+            *note_rows(panel, observations, config, rows),
+            *filled,
+            *note_universe(observations, universe),
+            *note_decisions(decisions, config),
+            *note_portfolios(books["trades"], books["holdings"], config, panel.findings),
+        ),
         seconds=time.perf_counter() - started,
         checkpoints=checkpoints,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    """What the user gave, read and checked."""
+
+    panel: Panel
+    levels: pd.Series[float] | None
+    config: StudyConfig
+    factors: FactorSet
+    facts: FundFacts
+    fees: FeeRules
+    estimators: dict[str, Any]
+
+    @property
+    def prepared(self) -> Panel:
+        """The trading days and the funds of the study."""
+        index_days = None if self.levels is None else self.levels.index
+        return prepare_panel(self.panel, self.config, self.facts, index_days)
+
+    def keys(self) -> list[str]:
+        """Return all that a decision depends on: data, settings, calendar, metrics, factors and version."""
+        settings = self.config.for_forecasts().to_toml()
+        parts = _fingerprint((self.estimators, self.factors))
+        data = [self.panel.digest, _digest_of(self.levels), self.facts.digest]
+        return [*data, settings, parts, geodual.__version__]
+
+
+def _take_inputs(panel: Any, index: Any, metrics: Any, facts: Any, settings: dict[str, Any]) -> _Inputs:
+    read = panel if isinstance(panel, Panel) else read_nav(panel)
+    factors, settings = take_factors(settings)
+    config = StudyConfig(metrics=chosen_names(metrics), **check_names(settings, "backtest"))
+    known = take_facts(facts)
+    return _Inputs(
+        panel=read,
+        levels=None if index is None else read_index(index),
+        config=config,
+        factors=factors,
+        facts=known,
+        fees=make_fee_rules(config, known),
+        estimators=resolve_metrics(metrics, config.random_state),
     )
 
 
@@ -143,25 +193,6 @@ def _benchmark(
     nav = observations.panel.nav
     first = nav.index.searchsorted(observations.days[rows[0]]) + config.execution_lag
     return _aligned(levels, pd.DatetimeIndex(nav.index[first:]))
-
-
-def _checkpoint_keys(
-    panel: Panel, config: StudyConfig, levels: pd.Series[float] | None, parts: object
-) -> list[str]:
-    """Return all that a decision depends on: data, settings, calendar, metrics, factors and version."""
-    settings = config.without_trading().to_toml()
-    return [panel.digest, settings, _digest_of(levels), _fingerprint(parts), geodual.__version__]
-
-
-def _note_rows(panel: Panel, observations: Observations, config: StudyConfig, rows: list[int]) -> list[str]:
-    stray = note_stray(len(panel.nav) - len(observations.panel.nav))
-    return [*stray, *note_skipped(skipped_days(observations, config, rows))]
-
-
-def _note_results(
-    universe: pd.DataFrame, decisions: list[Decision], config: StudyConfig, trades: pd.DataFrame
-) -> list[str]:
-    return [*note_coverage(universe), *note_decisions(decisions, config), *note_orders(trades)]
 
 
 def _digest_of(levels: pd.Series[float] | None) -> str:

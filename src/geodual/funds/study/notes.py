@@ -2,39 +2,101 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import pandas as pd
 
 from ..config import StudyConfig
 from ..decisions.decision import Decision
-from ..panel import Panel
+from ..decisions.decision_days import skipped_days
+from ..decisions.observations import Observations
+from ..evaluation.fees import FeeRules
+from ..panel import Finding, Panel
+from .look_back import FEWEST_PAST, LookBack
 
-FEWEST_PAST = 8  # fewest past decisions for an interval of past returns
-FEWEST_PER_RANK = 30  # fewest past decisions for an interval per rank
 _COVERAGE = 0.90  # warn below this share of known factors
 _UNFILLED = 0.001  # tell of purchases above this weight that were not made
 _WEEK = 5  # rows
+# Words of the reasons why a fund is left out, and how a reader is told of them.
+_TOLD = {
+    "no change in": "their values had not changed for 20 days and more while other funds moved",
+    "another share class": "another share class of the same fund was chosen from",
+}
 _MISSING = 0.1  # warn if more than this share of last week's funds has no value in the last row
 
 
-def note_data(panel: Panel) -> list[str]:
-    """Return the findings about the table as a whole that a reader of results should know."""
+def note_data(panel: Panel, config: StudyConfig, fees: FeeRules) -> list[str]:
+    """Return notes on the table as a whole, and on assumptions that no investor can meet."""
     whole = [finding for finding in panel.findings if not finding.fund]
-    return [finding.message for finding in whole if finding.matters or finding.kind == "survivorship"]
+    notes = [finding.message for finding in whole if finding.matters or finding.kind == "survivorship"]
+    if config.execution_lag == 0:
+        notes.append(
+            "Trades are made at the values that decided them, as in the paper. Nobody can do that: a fund "
+            "order is filled at a later value. Use an execution lag of 1 to see what could have been earned."
+        )
+    if fees.are_free:
+        notes.append("Trades cost nothing in this study. Set a cost or fees to see what is left after them.")
+    return notes
 
 
-def note_stray(n_rows: int) -> list[str]:
-    """Return a note on rows that are no trading days."""
-    if not n_rows:
+def note_rows(panel: Panel, observations: Observations, config: StudyConfig, rows: list[int]) -> list[str]:
+    """Return notes on rows that are no trading days, and on rebalance days without a decision."""
+    last = observations.panel.nav.index[-1]
+    stray = int((panel.nav.index <= last).sum()) - len(observations.panel.nav)
+    notes = []
+    if stray:
+        are = "1 row is" if stray == 1 else f"{stray} rows are"
+        notes.append(
+            f"{are} left out, because too few of the funds alive have a value there: no decision is made and "
+            "nothing is traded on such a day."
+        )
+    return notes + _note_skipped(skipped_days(observations, config, rows))
+
+
+def _note_skipped(skipped: dict[pd.Timestamp, str]) -> list[str]:
+    if not skipped:
         return []
-    rows = "1 row is" if n_rows == 1 else f"{n_rows} rows are"
+    days: dict[str, list[str]] = {}
+    for day, why in skipped.items():
+        days.setdefault(why, []).append(str(day.date()))
+    reasons = "; ".join(f"{', '.join(on)}: {why}" for why, on in days.items())
+    return [f"No decision was made on {_days(len(skipped))}, so nothing was traded then ({reasons})."]
+
+
+def note_universe(observations: Observations, universe: pd.DataFrame) -> list[str]:
+    """Return notes on funds that could not be chosen although they have values, and on unknown factors."""
+    decided = set(universe["date"])
+    why = [section.left_out for section in observations.sections if section.day in decided]
+    notes = []
+    for words, told in _TOLD.items():
+        counts = [int(reasons.str.contains(words, regex=False).sum()) for reasons in why]
+        if most := max(counts, default=0):
+            funds = "1 fund was" if most == 1 else f"{most} funds were"
+            on = sum(count > 0 for count in counts)
+            notes.append(f"On {_days(on)} up to {funds} left out, because {told}.")
+    poor = universe[universe["coverage"] < _COVERAGE]
+    if len(poor):
+        notes.append(
+            f"On {_days(len(poor))} fewer than {100 * _COVERAGE:.0f} % of the factors were known, at worst "
+            f"{100 * poor['coverage'].min():.0f} %. Missing factors count as average."
+        )
+    return notes
+
+
+def note_portfolios(
+    trades: pd.DataFrame, holdings: pd.DataFrame, config: StudyConfig, findings: Sequence[Finding]
+) -> list[str]:
+    """Return notes on purchases that were not made, on limits, and on what is doubtful about funds held."""
     return [
-        f"{rows} left out, because too few of the funds alive have a value there: no decision is made and "
-        "nothing is traded on such a day."
+        *_note_orders(trades),
+        *_note_limits(holdings, config),
+        *_note_partly_known(holdings),
+        *_note_flagged(holdings, findings),
     ]
 
 
-def note_orders(trades: pd.DataFrame) -> list[str]:
-    """Return a note on purchases that were cancelled because their funds had no value for too long."""
+def _note_orders(trades: pd.DataFrame) -> list[str]:
     failed = trades[trades["unfilled"] > _UNFILLED]
     if failed.empty:
         return []
@@ -46,25 +108,41 @@ def note_orders(trades: pd.DataFrame) -> list[str]:
     ]
 
 
-def note_skipped(skipped: dict[pd.Timestamp, str]) -> list[str]:
-    """Return a note on the rebalance days without a decision, with the reasons."""
-    if not skipped:
-        return []
-    days: dict[str, list[str]] = {}
-    for day, why in skipped.items():
-        days.setdefault(why, []).append(str(day.date()))
-    reasons = "; ".join(f"{', '.join(on)}: {why}" for why, on in days.items())
-    return [f"No decision was made on {_days(len(skipped))}, so nothing was traded then ({reasons})."]
-
-
-def note_coverage(universe: pd.DataFrame) -> list[str]:
-    """Return a note on the rebalance days on which many factors are unknown."""
-    poor = universe[universe["coverage"] < _COVERAGE]
-    if poor.empty:
+def _note_limits(holdings: pd.DataFrame, config: StudyConfig) -> list[str]:
+    groups = holdings.groupby(["date", "metric"])
+    few, invested = groups.size().min(), groups["weight"].sum().min()
+    if few == config.top and invested > 1.0 - _UNFILLED:
         return []
     return [
-        f"On {_days(len(poor))} fewer than {100 * _COVERAGE:.0f} % of the factors were known, at worst "
-        f"{100 * poor['coverage'].min():.0f} %. Missing factors count as average."
+        f"The limits left room for as few as {few} of {config.top} funds, and for {100 * invested:.0f} % of "
+        "the money; the rest stayed in cash."
+    ]
+
+
+def _note_partly_known(holdings: pd.DataFrame) -> list[str]:
+    """Return a note on holdings of which many factors are not known: these count as average."""
+    poor = holdings[holdings["known"] < _COVERAGE]
+    if poor.empty:
+        return []
+    worst = poor.sort_values("known", kind="stable").iloc[0]
+    return [
+        f"{len(poor)} of {len(holdings)} holdings had fewer than {100 * _COVERAGE:.0f} % of their factors "
+        f"known, at worst {100 * worst['known']:.0f} % ({worst['fund']}, {worst['date'].date()}). Missing "
+        "factors count as average."
+    ]
+
+
+def _note_flagged(holdings: pd.DataFrame, findings: Sequence[Finding]) -> list[str]:
+    """Return a note on holdings whose data have a finding that can change a result."""
+    held = set(holdings["fund"])
+    flagged = [finding for finding in findings if finding.matters and finding.fund in held]
+    if not flagged:
+        return []
+    kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(Counter(f.kind for f in flagged).items()))
+    first = flagged[0]
+    return [
+        f"{len({f.fund for f in flagged})} of the {len(held)} funds held have findings that can change a "
+        f"result ({kinds}). For one, {first.fund} on {first.date}: {first.message}"
     ]
 
 
@@ -100,9 +178,14 @@ def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
     return notes
 
 
-def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, n_past: int) -> list[str]:
+def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, looked: LookBack) -> list[str]:
     """Return notes on the decision of a selection and on its track record."""
-    notes = []
+    notes, n_past = [], len(looked.earned)
+    for parameters in looked.chosen.values():
+        told = ", ".join(f"{name} = {value}" for name, value in parameters.items())
+        notes.append(f"Chosen on past decisions before {config.test_start}: {told}.")
+    if config.relative_to == "type":
+        notes.append("Forecasts are relative: the excess over the mean return of the funds of the same type.")
     if not is_rebalance:
         notes.append(
             f"{decision.day.date()} is not a {config.frequency} rebalance day; the last holding interval is "
@@ -115,7 +198,7 @@ def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, n
         )
     if n_past < FEWEST_PAST:
         notes.append(f"There are only {n_past} past decisions, too few to show what such picks earned.")
-    elif n_past < FEWEST_PER_RANK:
+    elif looked.pooled:
         notes.append(
             f"What past picks earned is shown for all ranks together: {n_past} past decisions are too few to "
             "show it for each rank."

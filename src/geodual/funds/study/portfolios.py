@@ -10,8 +10,12 @@ import pandas as pd
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations
+from ..decisions.picks import Picks
 from ..evaluation.fees import FeeRules
-from ..evaluation.ledger import Ledger, run_ledger
+from ..evaluation.forecast_diagnostics import ic_decay
+from ..evaluation.ledger import run_ledger
+from ..evaluation.market import Market
+from ..evaluation.random_portfolios import draw_random_portfolios
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
 
 EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
@@ -20,6 +24,7 @@ EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
 def keep_ledgers(
     observations: Observations,
     decisions: Sequence[Decision],
+    picked: Sequence[Picks],
     config: StudyConfig,
     fees: FeeRules,
     benchmark: pd.Series[float] | None,
@@ -27,26 +32,31 @@ def keep_ledgers(
     """Return the tables of forecasts and portfolios by name, as `Study` has them."""
     nav = observations.panel.nav
     predictions = predictions_table(decisions, observations)
-    holdings = holdings_table(decisions, predictions, config)
-    ledgers = {name: _run(nav, holdings, name, config, fees) for name in config.metrics}
+    holdings = holdings_table(picked, predictions, observations, config)
+    ledgers = {
+        name: run_ledger(nav, _targets(holdings, name), fees=fees, execution_lag=config.execution_lag)
+        for name in config.metrics
+    }
     equity = pd.DataFrame({name: ledger.equity for name, ledger in ledgers.items()})
     equity["index"] = _index_curve(nav, decisions, benchmark, pd.DatetimeIndex(equity.index))
     cash = pd.DataFrame({name: ledger.cash for name, ledger in ledgers.items()})
+    universes = {decision.day: decision.funds for decision in decisions}
     return {
         "predictions": predictions,
         "ic": ic_table(predictions),
+        "ic_decay": ic_decay(predictions, nav),
         "holdings": holdings,
         "equity": equity.rename_axis(index="date", columns="metric"),
         "cash": cash.rename_axis(index="date", columns="metric"),
         "trades": _joined({name: ledger.trades for name, ledger in ledgers.items()}),
         "fills": _joined({name: ledger.fills for name, ledger in ledgers.items()}),
+        "random_portfolios": draw_random_portfolios(Market(nav, fees), universes, config, observations.facts),
     }
 
 
-def _run(nav: pd.DataFrame, holdings: pd.DataFrame, name: str, config: StudyConfig, fees: FeeRules) -> Ledger:
+def _targets(holdings: pd.DataFrame, name: str) -> dict[Any, pd.Series[float]]:
     own = holdings[holdings["metric"] == name]
-    targets = {day: group.set_index("fund")["weight"] for day, group in own.groupby("date")}
-    return run_ledger(nav, targets, fees=fees, execution_lag=config.execution_lag)
+    return {day: group.set_index("fund")["weight"] for day, group in own.groupby("date")}
 
 
 def _joined(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:

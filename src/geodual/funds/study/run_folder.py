@@ -17,11 +17,11 @@ from ..report.summary import summarise
 from ..run_layout import CONFIG, REPORT, SUMMARY
 
 TABLES = (
-    *("predictions", "ic", "holdings", "equity", "cash", "trades", "fills"),
-    *("universe", "neighbours", "reasons"),
+    *("predictions", "ic", "ic_decay", "holdings", "equity", "cash", "trades", "fills"),
+    *("universe", "neighbours", "reasons", "facts", "random_portfolios"),
 )
 
-INDEXED = ("ic", "equity", "cash")  # tables whose index is the day
+INDEXED = ("ic", "equity", "cash", "ic_decay", "facts")  # tables with an index: days, months or funds
 
 
 def save_study(study: StudyTables, folder: Path) -> Path:

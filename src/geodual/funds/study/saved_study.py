@@ -18,7 +18,7 @@ from ..run_layout import CONFIG, SUMMARY
 from .study import Study
 
 _DAYS = ("date", "decided", "executed", "day")
-_TEXTS = ("fund", "metric", "neighbour", "factor", "view", "label", "side")
+_TEXTS = ("fund", "metric", "neighbour", "factor", "view", "label", "side", "name", "type", "company")
 _SUMMARY = {
     "source": str,
     "sha256": str,
@@ -31,13 +31,17 @@ _SUMMARY = {
 }
 _COLUMNS = {
     "predictions": ["date", "metric", "fund", "forecast", "realised"],
-    "holdings": ["date", "metric", "fund", "weight", "forecast", "realised"],
+    "holdings": ["date", "metric", "fund", "weight", "forecast", "known", "realised"],
     "trades": ["metric", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"],
     "fills": ["metric", "decided", "day", "fund", "side", "price", "units", "value", "fee"],
     "universe": ["date", "funds", "coverage", "label"],
     "neighbours": ["date", "metric", "fund", "neighbour", "distance", "earned"],
     "reasons": ["date", "metric", "fund", "view", "factor", "share"],
+    "facts": ["fund", "name", "type", "company"],
+    "random_portfolios": ["annual_return", "volatility", "sharpe", "max_drawdown"],
 }
+# Tables in which any value may be missing: what is not known of a fund, what a short curve does not define.
+_GAPS = ("facts", "random_portfolios", "ic_decay")
 _KEY = ["date", "metric", "fund"]
 # Each row of a table on the left belongs to a row, with the same key, of the table on the right.
 _PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
@@ -92,14 +96,16 @@ def _read(folder: Path) -> Study:
         "ic": ["date", *config.metrics],
         "equity": ["date", *config.metrics, "index"],
         "cash": ["date", *config.metrics],
+        "ic_decay": ["months", *config.metrics],
         **_COLUMNS,
     }
     tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
     _check_keys(tables, set(config.metrics))
     if (tables["equity"].drop(columns="date") <= 0.0).any(axis=None):
         raise ValueError("equity.csv: a value is not positive")
-    for name in ("ic", "equity", "cash"):
-        tables[name] = _indexed(tables[name], name)
+    for name, key in (("ic", "date"), ("equity", "date"), ("cash", "date"), ("ic_decay", "months")):
+        tables[name] = _indexed(tables[name], name, key)
+    tables["facts"] = tables["facts"].set_index("fund")
     return Study(
         config=config,
         source=summary["source"],
@@ -147,7 +153,9 @@ def _check_column(values: pd.Series[Any], path: Path) -> None:
     if values.name not in (*_DAYS, *_TEXTS) and not pd.api.types.is_numeric_dtype(values):
         raise ValueError(f"{path.name}: text in the column `{values.name}`")
     # The last decision has no outcome yet, and flat funds have no rank correlation.
-    may_be_missing = values.name == "realised" or (path.stem == "ic" and values.name != "date")
+    may_be_missing = (
+        values.name == "realised" or (path.stem == "ic" and values.name != "date") or path.stem in _GAPS
+    )
     if values.isin([np.inf, -np.inf]).any() or (values.isna().any() and not may_be_missing):
         raise ValueError(f"{path.name}: a row has no finite value in the column `{values.name}`")
 
@@ -171,10 +179,10 @@ def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
             raise ValueError(f"{name}.csv: a row occurs twice")
 
 
-def _indexed(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    if not (table["date"].is_monotonic_increasing and table["date"].is_unique):
-        raise ValueError(f"{name}.csv: the days are not in order")
-    return table.set_index("date").rename_axis(columns="metric")
+def _indexed(table: pd.DataFrame, name: str, key: str) -> pd.DataFrame:
+    if not (table[key].is_monotonic_increasing and table[key].is_unique):
+        raise ValueError(f"{name}.csv: the column `{key}` is not in order")
+    return table.set_index(key).rename_axis(columns="metric")
 
 
 def _read_findings(path: Path) -> tuple[Finding, ...]:

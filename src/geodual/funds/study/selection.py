@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from geodual.arrays import Array
 from geodual.errors import DataError
 from geodual.metric.registry import FEATURED
 
-from ..calendar import MONTHS, keep_trading_days, rebalance_days
+from ..calendar import MONTHS, rebalance_days
 from ..config import StudyConfig, check_names
 from ..decisions.chosen_metrics import resolve_metrics
 from ..decisions.decision import Decision
 from ..decisions.decision_days import decision_rows
 from ..decisions.observations import Observations
+from ..decisions.observe import observe, prepare_panel
+from ..decisions.picking import pick_funds
+from ..decisions.picks import Picks
 from ..decisions.walk_forward import walk_forward
-from ..evaluation.result_tables import (
-    holdings_table,
-    neighbours_table,
-    portfolio_weights,
-    predictions_table,
-    reasons_table,
-)
+from ..evaluation.result_tables import neighbours_table, reasons_table
 from ..evaluation.selection_tables import SelectionTables
-from ..evaluation.track_record import TrackRecord, measure_record
+from ..evaluation.weights import make_caps, portfolio_weights
 from ..factors.registry import take_factors
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..report import write_selection
 from ..report.wording import TERMS
 from ..settings import takes_settings
-from ..sources.reading.nav_file import read_nav
-from .notes import FEWEST_PAST, FEWEST_PER_RANK, note_decision, note_last_row
-
-_NO_PREDICTIONS = pd.DataFrame(columns=["date", "metric", "fund", "forecast", "realised"])
-_INTERVAL = [0.1, 0.9]  # quantiles between which 80 % of past picks lie
+from ..sources.reading.fund_facts import FundFacts, take_facts
+from ..sources.reading.nav_file import read_index, read_nav
+from .look_back import LookBack, look_back
+from .notes import note_decision, note_last_row
+from .workbook import write_selection_workbook
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +49,11 @@ class Selection(SelectionTables):
     metric : str
         Name of the metric.
     picks : DataFrame
-        One row per pick, best first: rank, fund, weight, forecast, past_low and past_high (80 % of past picks
-        earned between these two: past picks of the same rank or, if `pooled`, of all ranks; NaN with fewer
-        than 8 past decisions), n_past (number of past decisions), neighbours (their names), factors (those
-        that did most to make the neighbours near).
+        One row per pick, best first: rank, fund, name, type, weight, forecast, past_low and past_high (80 %
+        of past picks earned between these two: past picks of the same rank or, if `pooled`, of all ranks; NaN
+        with fewer than 8 past decisions), n_past (number of past decisions), known (share of its factors that
+        are known), finding (what was found in its data, if that matters), neighbours (their codes), factors
+        (those that did most to make the neighbours near).
     neighbours : DataFrame
         One row per pick and neighbour: date, metric, fund, neighbour, distance, earned.
     reasons : DataFrame
@@ -109,6 +106,21 @@ class Selection(SelectionTables):
         """
         return write_selection(self, path)
 
+    def to_excel(self, path: str | Path) -> Path:
+        """Write the picks, the reasons for them and the funds left out as one Excel workbook.
+
+        Parameters
+        ----------
+        path : path
+            File to create or replace, named .xlsx.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        return write_selection_workbook(self, path)
+
 
 @takes_settings(without=("metrics",))
 def select(
@@ -117,6 +129,8 @@ def select(
     metric: Any = FEATURED,
     top: int = StudyConfig.top,
     *,
+    index: pd.Series[float] | str | Path | None = None,
+    facts: FundFacts | pd.DataFrame | str | Path | None = None,
     n_jobs: int | None = None,
     progress: ProgressCallback = ignore_progress,
     **settings: Any,
@@ -137,6 +151,10 @@ def select(
         ``package.module:Class``, or any scikit-learn transformer.
     top : int
         Number of funds to choose.
+    index : Series or path, optional
+        Index levels that the track record is compared with.
+    facts : FundFacts, DataFrame or path, optional
+        Facts about the funds, in any form that `read_facts` reads.
     n_jobs : int, optional
         Number of worker processes, -1 for one per core. Results do not depend on it.
     progress : callable
@@ -163,31 +181,32 @@ def select(
     """
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
     asked = _day_asked(panel, as_of)
-    panel = keep_trading_days(panel.until(asked))
     name = metric if isinstance(metric, str) else type(metric).__name__.lower()
     factors, settings = take_factors(settings)
     config = StudyConfig(metrics=(name,), top=top, **check_names(settings, "select"))
+    known, levels = take_facts(facts), None if index is None else read_index(index)
     estimators = resolve_metrics(metric if isinstance(metric, str) else {name: metric}, config.random_state)
-    days = pd.DatetimeIndex(panel.nav.index)
+    until = prepare_panel(panel.until(asked), config, known, None if levels is None else levels.index)
+    days = pd.DatetimeIndex(until.nav.index)
     rebalances = rebalance_days(days, config.frequency)
-    now = Observations(panel, _days_until(days, rebalances, config), factors)
-    rows = decision_rows(now, config, include_last=True)
+    now = observe(until, config, factors, known, _days_until(days, rebalances, config))
+    rows = decision_rows(now, replace(config, start=""), include_last=True)
     if rows[-1] != len(now.days) - 1:
         raise DataError(
             f"{panel.source}: too few funds have a value on {days[-1].date()}. Choose another `as_of`."
         )
-    # The decision itself comes from the last row; past decisions only show what such picks earned.
+    # The past comes first: it may choose hyper-parameters, and tells what is held. Off the calendar, it is
+    # still judged on the usual rebalance days.
+    on_calendar = now.days.equals(rebalances)
+    past = now if on_calendar else observe(until, config, factors, known, rebalances)
+    looked = look_back(past, estimators, config, levels, n_jobs=n_jobs, progress=progress)
     decision = walk_forward(now, estimators, config, rows[-1:])[0]
-    past, record = pd.DataFrame(), measure_record(_NO_PREDICTIONS, _NO_PREDICTIONS)
-    if len(rebalances):
-        # Off the calendar, the past is still judged on the usual rebalance days.
-        observed = now if now.days.equals(rebalances) else Observations(panel, rebalances, factors)
-        past, record = _look_back(observed, estimators, config, n_jobs, progress)
+    picks = pick_funds(now, [decision], config, looked.held)[0]
     notes = [
-        *note_last_row(panel.nav, asked),
-        *note_decision(decision, config, decision.day in rebalances, len(past)),
+        *note_last_row(until.nav, asked),
+        *note_decision(decision, config, decision.day in rebalances, looked),
     ]
-    return _assemble(now, decision, past, record, config, tuple(notes))
+    return _assemble(now, decision, picks, looked, config, tuple(notes))
 
 
 def _day_asked(panel: Panel, as_of: Any) -> pd.Timestamp:
@@ -215,86 +234,62 @@ def _days_until(
     return pd.DatetimeIndex([found[-1] for found in starts if len(found)] + [days[-1]])
 
 
-def _look_back(
-    observations: Observations,
-    estimators: dict[str, Any],
-    config: StudyConfig,
-    n_jobs: int | None,
-    progress: ProgressCallback,
-) -> tuple[pd.DataFrame, TrackRecord]:
-    """Return what past picks earned, decision × rank, and the track record; empty without past decisions."""
-    try:
-        rows = decision_rows(observations, config)
-    except DataError:  # the history is too short for a past decision
-        return pd.DataFrame(), measure_record(_NO_PREDICTIONS, _NO_PREDICTIONS)
-    decisions = walk_forward(observations, estimators, config, rows, n_jobs=n_jobs, progress=progress)
-    predictions = predictions_table(decisions, observations)
-    realised = predictions.set_index(["date", "fund"])["realised"]
-    earned = [pd.Series(realised[d.day].reindex(d.funds[d.picks]).to_numpy()) for d in decisions]
-    record = measure_record(predictions, holdings_table(decisions, predictions, config))
-    return pd.DataFrame(earned).dropna(how="all"), record
-
-
 def _assemble(
     now: Observations,
     decision: Decision,
-    past: pd.DataFrame,
-    record: TrackRecord,
+    picked: Picks,
+    looked: LookBack,
     config: StudyConfig,
     notes: tuple[str, ...],
 ) -> Selection:
-    reasons = reasons_table([decision], now.factors.columns)
-    funds, forecast = decision.funds[decision.picks], decision.forecast[decision.picks]
+    reasons, past = reasons_table([picked], now.factors.columns), looked.earned
+    facts = now.facts.of_funds(picked.funds)
     near = reasons[reasons["view"] == "near"].groupby("fund", sort=False)["factor"].agg(", ".join)
-    low, high = _past_bounds(past, len(funds))
+    low, high = looked.bounds(len(picked.funds))
+    forecast = pd.Series(picked.forecast, picked.funds)
     picks = pd.DataFrame(
         {
-            "rank": np.arange(1, len(funds) + 1),
-            "fund": funds,
-            "weight": portfolio_weights(forecast, config.weights),
-            "forecast": forecast,
+            "rank": np.arange(1, len(picked.funds) + 1),
+            "fund": picked.funds,
+            "name": facts["name"].fillna("").to_numpy(),
+            "type": facts["type"].fillna("").to_numpy(),
+            "weight": portfolio_weights(
+                config.weights, forecast, now.panel.nav, make_caps(config, now.facts)
+            ),
+            "forecast": picked.forecast,
             "past_low": low,
             "past_high": high,
             "n_past": len(past),
-            "neighbours": [", ".join(row) for row in decision.neighbours],
-            "factors": near.reindex(funds).to_numpy(),
+            "known": picked.known,
+            "finding": _findings_of(picked.funds, now.panel),
+            "neighbours": [", ".join(row) for row in picked.neighbours],
+            "factors": near.reindex(picked.funds).to_numpy(),
         }
     )
+    left_out = now.sections[-1].left_out
     return Selection(
         as_of=decision.day,
         metric=decision.metric,
         picks=picks,
-        neighbours=neighbours_table([decision]),
+        neighbours=neighbours_table([picked]),
         reasons=reasons,
-        left_out=_left_out(now, decision),
+        left_out=pd.DataFrame({"fund": left_out.index, "why": left_out.to_numpy()}),
         factor_labels=now.factors.labels,
-        record=record,
-        record_text=record.tell(TERMS[config.frequency]),
+        record=looked.record,
+        record_text=looked.record.tell(TERMS[config.frequency]),
         notes=notes,
         source=now.panel.source,
         first_day=pd.Timestamp(now.panel.nav.index[0]),
-        pooled=len(past) < FEWEST_PER_RANK,
+        pooled=looked.pooled,
     )
 
 
-def _past_bounds(past: pd.DataFrame, n_picks: int) -> Array:
-    """Return the low and high quantile of what past picks earned, by rank; the same for all if pooled."""
-    if len(past) < FEWEST_PAST:
-        return np.full((2, n_picks), np.nan)
-    if len(past) < FEWEST_PER_RANK:
-        return np.repeat(np.nanquantile(past, _INTERVAL)[:, None], n_picks, axis=1)
-    return past.quantile(_INTERVAL).reindex(columns=range(n_picks)).to_numpy(float)
-
-
-def _left_out(now: Observations, decision: Decision) -> pd.DataFrame:
-    """Return the funds that could not be chosen, and why."""
-    nav, needed = now.panel.nav, now.factors.values_needed
-    others = nav.loc[:, ~nav.columns.isin(decision.funds)]
-    known = others.notna()
-    count, today = known.sum(), known.iloc[-1]
-    why = np.where(
-        ~today,
-        f"no value on {decision.day.date()}",
-        [f"{n} values, {needed} are needed" for n in count],
-    )
-    return pd.DataFrame({"fund": others.columns, "why": why})
+def _findings_of(funds: pd.Index[str], panel: Panel) -> list[str]:
+    """Return what was found in the data of each fund up to the last day, if it can change a result."""
+    last = str(panel.nav.index[-1].date())
+    told = {
+        finding.fund: f"{finding.kind} on {finding.date}: {finding.message}"
+        for finding in panel.findings
+        if finding.matters and finding.date <= last
+    }
+    return [told.get(fund, "") for fund in funds]

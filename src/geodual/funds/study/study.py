@@ -15,7 +15,9 @@ from ..report import write_report
 from ..report.headline import write_headline
 from ..report.plots import draw_annual_returns, draw_ic, draw_performance
 from ..report.summary import summarise
+from .folder_lock import hold_folder
 from .run_folder import save_study
+from .workbook import write_study_workbook
 
 _NOTEBOOK_COLUMNS = (
     *("ic_mean", "ic_std", "t", "low", "high", "hit_rate"),
@@ -43,7 +45,7 @@ class Study(StudyTables):
         Information coefficients, rebalance day × metric: Spearman's rank correlation of forecast and
         realised returns.
     holdings : DataFrame
-        One row per holding: date, metric, fund, weight, forecast, realised.
+        One row per holding: date, metric, fund, weight, forecast, known (share of its factors), realised.
     equity : DataFrame
         Value of each portfolio and of the index, day × metric and `index`, starting at 1.
     trades : DataFrame
@@ -61,6 +63,13 @@ class Study(StudyTables):
         holding, view and main factor (date, metric, fund, view, factor, share).
     factor_labels : mapping
         Label of each factor in reports, by name.
+    facts : DataFrame
+        What is known of the funds: name, type and company, by fund.
+    ic_decay : DataFrame
+        Mean IC of the forecasts with the return over 1 to 12 months after the decision, month × metric.
+    random_portfolios : DataFrame
+        What 1,000 portfolios of random funds earned under the same rules: annual_return, volatility, sharpe,
+        max_drawdown.
     chosen : dict
         Hyper-parameters that `tune` chose, by metric.
     notes : tuple of str
@@ -89,7 +98,8 @@ class Study(StudyTables):
     def save(self, folder: str | Path) -> Path:
         """Write the run folder: settings, tables (CSV), figures (SVG, PNG), report and summary.
 
-        Each file is written completely or not at all.
+        Each file is written completely or not at all. If another process is writing to the folder, a
+        `DataError` says so.
 
         Parameters
         ----------
@@ -101,9 +111,10 @@ class Study(StudyTables):
         Path
             The folder, which `read_study` reads.
         """
-        saved = save_study(self, Path(folder))
-        if self.checkpoints is not None:
-            self.checkpoints.clear()
+        with hold_folder(Path(folder)):
+            saved = save_study(self, Path(folder))
+            if self.checkpoints is not None:
+                self.checkpoints.clear()
         return saved
 
     def summary(self) -> dict[str, Any]:
@@ -130,6 +141,23 @@ class Study(StudyTables):
             The file.
         """
         return write_report(self, Path(path))
+
+    def to_excel(self, path: str | Path) -> Path:
+        """Write one Excel workbook: a summary, then a sheet per table. It needs openpyxl.
+
+        Numbers keep all their digits. A table with more rows than a sheet of Excel has, 1,048,576, is split.
+
+        Parameters
+        ----------
+        path : path
+            The .xlsx file to create or replace.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        return write_study_workbook(self, path)
 
     def _repr_html_(self) -> str:
         """Return the headline and Table 1 as HTML, for notebooks."""

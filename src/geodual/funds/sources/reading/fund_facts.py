@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ _TEXT_NAMES = {
     ),
     "status": ("status", "state", "状态", "基金状态", "交易状态", "申购状态"),
     "currency": ("currency", "ccy", "币种", "货币", "计价货币"),
+    "redemption_fees": ("redemptionfees", "redemptionfee", "exitload", "赎回费率", "赎回费"),
 }
 _FEE_NAMES = (
     *("purchasefee", "frontendfee", "frontload", "entryload", "subscriptionfee", "buyfee", "fee"),
@@ -64,9 +67,10 @@ class FundFacts:
 
     Parameters
     ----------
-    table : DataFrame of shape (n_funds, 9)
+    table : DataFrame of shape (n_funds, 10)
         One row per fund, by code (text). Columns: name, type, group, company, status, currency (texts),
-        purchase_fee (a share, 0.0015 for 0.15 %), first_day and last_day (days); missing where unknown.
+        redemption_fees (rules by days held, such as 7:0.015;365:0.005), purchase_fee (a share, 0.0015 for
+        0.15 %), first_day and last_day (days); missing where unknown.
     source : str
         Where the facts come from.
     ignored : tuple of str
@@ -88,8 +92,8 @@ class FundFacts:
     ... }))
     >>> facts.names["000003"], facts.purchase_fees
     ('Value', {'000001': 0.0015, '000002': 0.0})
-    >>> nav = pd.DataFrame(1.0, pd.bdate_range("2015-01-05", periods=3), ["000001", "000002", "900000"])
-    >>> facts.one_per_group(nav)  # the cheapest share class; a fund without facts stays
+    >>> n_values = pd.Series({"000001": 900, "000002": 400, "900000": 700})
+    >>> facts.one_per_group(n_values)  # the cheapest share class; a fund without facts stays
     ['000002', '900000']
     """
 
@@ -97,55 +101,87 @@ class FundFacts:
     source: str = "DataFrame"
     ignored: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def names(self) -> dict[str, str]:
         """Names by code, of the funds whose name is known."""
         return self._known("name")
 
-    @property
+    @cached_property
     def types(self) -> dict[str, str]:
         """Types by code, of the funds whose type is known."""
         return self._known("type")
 
-    @property
+    @cached_property
     def groups(self) -> dict[str, str]:
         """Share groups by code, of the funds whose group is known."""
         return self._known("group")
 
-    @property
+    @cached_property
     def companies(self) -> dict[str, str]:
         """Companies by code, of the funds whose company is known."""
         return self._known("company")
 
-    @property
+    @cached_property
     def purchase_fees(self) -> dict[str, float]:
         """Purchase fees by code, as shares, of the funds whose fee is known."""
         return self._known("purchase_fee")
 
+    @cached_property
+    def redemption_fees(self) -> dict[str, str]:
+        """Redemption fees by code, as rules by days held, of the funds whose fees are known."""
+        return self._known("redemption_fees")
+
     def _known(self, column: str) -> dict[str, Any]:
         return {str(code): value for code, value in self.table[column].dropna().items()}
 
-    def one_per_group(self, nav: pd.DataFrame) -> list[str]:
-        """Return one fund of `nav` per share group, in the order of its columns.
+    def one_per_group(self, n_values: pd.Series[int]) -> list[str]:
+        """Return one fund per share group, in the order given.
 
         It is the one with the smallest known purchase fee; of several, or if no fee is known, the one with
         the longest history; of several, the one with the first code. Funds without a group are kept.
+
+        Parameters
+        ----------
+        n_values : Series of int
+            Number of values of each fund, by code.
         """
         groups, fees = self.groups, self.purchase_fees
-        length = nav.notna().sum()
         best: dict[str, tuple[float, int, str]] = {}
-        for code in nav.columns:
-            rank = (fees.get(code, np.inf), -int(length[code]), str(code))
+        for code, count in n_values.items():
             if code in groups:
+                rank = (fees.get(str(code), np.inf), -int(count), str(code))
                 best[groups[code]] = min(best.get(groups[code], rank), rank)
-        return [code for code in nav.columns if code not in groups or best[groups[code]][2] == code]
+        return [code for code in n_values.index if code not in groups or best[groups[code]][2] == code]
+
+    def of_funds(self, funds: pd.Index[str]) -> pd.DataFrame:
+        """Return name, type and company of some funds, by fund; missing where unknown."""
+        shown = self.table[["name", "type", "company"]].reindex(funds)
+        return shown.rename_axis("fund")
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the table: the same facts have the same digest."""
+        return hashlib.sha256(self.table.to_csv().encode()).hexdigest()
+
+
+def no_facts() -> FundFacts:
+    """Return facts in which nothing is known of any fund."""
+    return FundFacts(pd.DataFrame(columns=list(_COLUMNS), index=pd.Index([], name="code", dtype=str)), "none")
+
+
+def take_facts(facts: FundFacts | pd.DataFrame | str | Path | None) -> FundFacts:
+    """Return facts in any form in which a user may give them; none for None."""
+    if facts is None:
+        return no_facts()
+    return facts if isinstance(facts, FundFacts) else read_facts(facts)
 
 
 def read_facts(source: str | Path | pd.DataFrame) -> FundFacts:
     r"""Read facts about funds: a table with one row per fund.
 
     The columns are recognised by their English or Chinese names: code, name, type (or category), share group,
-    company (or amc), purchase fee, status, currency, first day and last day. All but the code are optional.
+    company (or amc), purchase fee, redemption fees, status, currency, first day and last day. All but the
+    code are optional.
 
     Parameters
     ----------

@@ -1,0 +1,116 @@
+"""Pick the funds with the best forecasts, within limits by type and company, without needless trades."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from geodual.threads import one_thread
+
+from ..config import StudyConfig
+from ..sources.reading.fund_facts import FundFacts
+from .decision import Decision, Rows
+from .observations import Observations
+from .picks import Picks, explain
+
+_ROUNDING = 1e-9
+
+
+def pick_funds(
+    observations: Observations,
+    decisions: Sequence[Decision],
+    config: StudyConfig,
+    held: Mapping[str, pd.Timestamp] | None = None,
+) -> list[Picks]:
+    """Pick the funds of each decision and give the reasons; what is held depends on earlier decisions.
+
+    Parameters
+    ----------
+    observations : Observations
+        What was known at each rebalance day.
+    decisions : sequence of Decision
+        Of one or more metrics, each in order of time.
+    config : StudyConfig
+        Number of picks, limits, and rules against needless trades.
+    held : mapping of str to Timestamp, optional
+        Funds that are held before the first decision, and since when.
+
+    Returns
+    -------
+    list of Picks
+        One per decision, in the same order.
+    """
+    row_of = {day: t for t, day in enumerate(observations.days)}
+    days = {row_of[decision.day] for decision in decisions}
+    training = {t: observations.training(t, config.label, config.train_quarters) for t in days}
+    pickers: dict[str, _Picker] = {}
+    picked = []
+    with one_thread():  # the same bits whatever the number of threads
+        for decision in decisions:
+            picker = pickers.setdefault(decision.metric, _Picker(config, observations.facts, held))
+            t, rows = row_of[decision.day], picker.pick(decision)
+            picked.append(explain(decision, rows, training[t], observations.sections[t], config))
+    return picked
+
+
+class _Picker:
+    """Picks the funds of one metric, decision by decision."""
+
+    def __init__(
+        self, config: StudyConfig, facts: FundFacts, held: Mapping[str, pd.Timestamp] | None
+    ) -> None:
+        self._config = config
+        limits = ((facts.types, config.max_type), (facts.companies, config.max_company))
+        # With equal weights, a share of the portfolio is a number of funds: at least one.
+        self._limits = [
+            (of_fund, max(int(share * config.top + _ROUNDING), 1)) for of_fund, share in limits if share < 1.0
+        ]
+        self._bought = dict(held or {})  # day of purchase of each fund held
+
+    def pick(self, decision: Decision) -> Rows:
+        """Return the positions of the funds to hold, best forecast first."""
+        ranking = decision.ranking
+        by_rank: list[str] = decision.funds[ranking].tolist()
+        order = sorted(range(len(by_rank)), key=lambda at: self._urgency(by_rank[at], at, decision.day))
+        counts: list[Counter[str]] = [Counter() for _ in self._limits]
+        ranks: list[int] = []
+        for rank in order:
+            if len(ranks) == self._config.top:
+                break
+            if self._has_room(by_rank[rank], counts):
+                ranks.append(rank)
+        ranks.sort()
+        self._bought = {by_rank[at]: self._bought.get(by_rank[at], decision.day) for at in ranks}
+        return np.asarray(ranking[ranks])
+
+    def _urgency(self, fund: str, rank: int, day: pd.Timestamp) -> tuple[int, int]:
+        """Return the order in which places are given: to funds that must stay, that may stay, to the best."""
+        bought = self._bought.get(fund)
+        if bought is not None and (day - bought).days < self._config.min_holding:
+            return 0, rank
+        return (1 if bought is not None and rank < self._config.keep_rank else 2), rank
+
+    def _has_room(self, fund: str, counts: list[Counter[str]]) -> bool:
+        """Tell whether the limits allow one more fund of this type and company, and count it if so."""
+        own = [of_fund.get(fund) for of_fund, _ in self._limits]
+        full = (
+            kind is not None and count[kind] >= most
+            for kind, count, (_, most) in zip(own, counts, self._limits, strict=True)
+        )
+        if any(full):
+            return False
+        for kind, count in zip(own, counts, strict=True):
+            if kind is not None:
+                count[kind] += 1
+        return True
+
+
+def held_since(picked: Sequence[Picks]) -> dict[str, pd.Timestamp]:
+    """Return the funds of the last picks of one metric, and since when each has been held without a break."""
+    held: dict[str, pd.Timestamp] = {}
+    for picks in picked:
+        held = {fund: held.get(fund, picks.day) for fund in picks.funds}
+    return held

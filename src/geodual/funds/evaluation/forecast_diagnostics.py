@@ -1,0 +1,213 @@
+"""How forecasts behave: spreads of their fifths, how fast ranks change and skill fades, and skill by type.
+
+All functions start from the predictions of a study: one row per decision and fund with date, metric, fund,
+forecast and realised (NaN if not known yet). Metrics keep the order in which the predictions name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from geodual.arrays import Array
+
+from .forecast_tables import FIFTHS, fifths_by_day
+from .statistics import corrected_p, newey_west_t, spearman_ic, summarise_ic
+
+MONTHS = range(1, 13)  # over which the decay of the ICs is followed
+_FEWEST = 3  # funds for a rank correlation, as in `spearman_ic`
+
+
+def measure_spreads(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Return what the fifth of the funds with the best forecasts earned more than the worst fifth.
+
+    alphalens shows half of it, the return of a portfolio that is half long and half short.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        One row per fund and decision.
+
+    Returns
+    -------
+    DataFrame
+        Rebalance day × metric: mean realised return of fifth 5 minus that of fifth 1 (see `fifths_by_day`).
+        Every day of the predictions has a row; NaN if the returns are not known yet, or with fewer than five
+        funds.
+    """
+    by_day = fifths_by_day(predictions)
+    spreads = (by_day[FIFTHS[-1]] - by_day[FIFTHS[0]]).unstack("metric")
+    return _as_table(spreads, predictions)
+
+
+def summarise_spread(spread: pd.Series[float], n_choices: int) -> dict[str, float]:
+    """Return the mean of a series of spreads with its significance over the rebalance days.
+
+    Parameters
+    ----------
+    spread : Series
+        One value per rebalance day, in order of time; NaN is left out.
+    n_choices : int
+        Number of metrics and settings that the best may be chosen from.
+
+    Returns
+    -------
+    dict
+        `mean`; `t`, `low`, `high` of the mean, as in `ICSummary`; `p`, by `corrected_p`; `n`, the number of
+        values.
+    """
+    summary = asdict(summarise_ic(spread))
+    kept = {name: summary[name] for name in ("mean", "t", "low", "high")}
+    return {**kept, "p": corrected_p(spread, n_choices), "n": summary["n"]}
+
+
+def correlate_ranks(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Return Spearman's correlation of the forecasts with those of the rebalance day before.
+
+    Only funds with a forecast on both days count, and they are ranked among themselves. alphalens ranks them
+    among all funds of a day, which is the same if all funds are there on both days.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        One row per fund and decision.
+
+    Returns
+    -------
+    DataFrame
+        Rebalance day × metric; NaN on the first day.
+    """
+    columns = {}
+    for metric, own in predictions.groupby("metric"):
+        forecasts = own.pivot(index="date", columns="fund", values="forecast")
+        before = forecasts.shift().to_numpy(float)
+        ranked = [spearman_ic(*pair) for pair in zip(forecasts.to_numpy(float), before, strict=True)]
+        columns[metric] = pd.Series(ranked, index=forecasts.index, dtype=float)
+    return _as_table(pd.DataFrame(columns), predictions)
+
+
+def ic_by_day_and_type(predictions: pd.DataFrame, types: pd.Series[str]) -> pd.DataFrame:
+    """Return the information coefficient within each type of funds, for each decision.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        One row per fund and decision.
+    types : Series
+        Type by fund; funds without a type are left out.
+
+    Returns
+    -------
+    DataFrame
+        One row per decision and type that has an IC (see `spearman_ic`): date, metric, type, ic, funds (the
+        number of funds whose return is known).
+    """
+    known = predictions.dropna(subset=["forecast", "realised"])
+    known = known.assign(type=known["fund"].map(types)).dropna(subset=["type"])
+    groups = known.groupby(["date", "metric", "type"])[["forecast", "realised"]]
+    rows = [(*key, spearman_ic(*own.to_numpy(float).T), len(own)) for key, own in groups]
+    return pd.DataFrame(rows, columns=["date", "metric", "type", "ic", "funds"]).dropna(subset=["ic"])
+
+
+def average_over_types(by_type: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean IC within types, rebalance day × metric: types weigh by their number of funds.
+
+    Parameters
+    ----------
+    by_type : DataFrame
+        From `ic_by_day_and_type`.
+    predictions : DataFrame
+        What it was made from.
+
+    Returns
+    -------
+    DataFrame
+        NaN where no type has an IC.
+    """
+    weighted = by_type.assign(weighted=by_type["ic"] * by_type["funds"])
+    sums = weighted.groupby(["date", "metric"])[["weighted", "funds"]].sum()
+    return _as_table((sums["weighted"] / sums["funds"]).unstack("metric"), predictions)
+
+
+def summarise_types(by_type: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
+    """Return the mean IC by type.
+
+    Parameters
+    ----------
+    by_type : DataFrame
+        From `ic_by_day_and_type`.
+    metrics : iterable of str
+        The metrics, in the order wanted.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by (metric, type): `ic_mean`; `t`, by `newey_west_t`; `n`, the number of rebalance days with
+        an IC; `funds`, the mean number of funds on these days.
+    """
+    groups = by_type.groupby(["metric", "type"])
+    table = groups.agg(
+        ic_mean=("ic", "mean"), t=("ic", newey_west_t), n=("ic", "size"), funds=("funds", "mean")
+    )
+    return table.reindex(list(metrics), level="metric")
+
+
+def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int] = MONTHS) -> pd.DataFrame:
+    """Return how skill fades: the mean IC of the forecasts with the return over one month, two months, ….
+
+    The return over m months after a decision on day d goes from the last value up to d to the last value up
+    to the day m months later. So a fund that was closed counts with its last value. A decision for which that
+    day lies after the last row is left out. So are funds without a value on day d, or without a forecast of
+    one of the metrics.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        One row per fund and decision.
+    nav : DataFrame
+        Day × fund; NaN where there is no value.
+    months : iterable of int
+        Numbers of months.
+
+    Returns
+    -------
+    DataFrame
+        `months` × metric: mean over the decisions; NaN if there is none.
+    """
+    months, days = sorted(months), pd.DatetimeIndex(nav.index)
+    filled, tables = nav.ffill(), []
+    for day, decided in predictions.groupby("date"):
+        forecasts = decided.pivot(index="fund", columns="metric", values="forecast").dropna()
+        ends = pd.DatetimeIndex([pd.Timestamp(str(day)) + pd.DateOffset(months=m) for m in (0, *months)])
+        ends = ends[ends <= days[-1]]
+        rows = days.searchsorted(ends, side="right") - 1
+        known = filled.iloc[rows].reindex(columns=forecasts.index).to_numpy(float)
+        has_value = np.isfinite(known[0])
+        earned = known[1:, has_value] / known[0, has_value] - 1.0
+        ics = _rank_correlations(earned, forecasts.to_numpy(float)[has_value].T)
+        tables.append(pd.DataFrame(ics, index=months[: len(ics)], columns=forecasts.columns))
+    table = pd.concat(tables).groupby(level=0).mean()
+    table = table.reindex(index=months, columns=predictions["metric"].unique())
+    return table.rename_axis(index="months", columns="metric")
+
+
+def _rank_correlations(first: Array, second: Array) -> Array:
+    """Return `spearman_ic` of each row of one array with each row of another, ranking every row once."""
+    n = first.shape[1]
+    ranks = [rankdata(rows, axis=1) - 0.5 * (n + 1) for rows in (first, second)]
+    sizes = [np.sqrt((rows**2).sum(axis=1)) for rows in ranks]
+    scale = np.multiply.outer(*sizes)
+    if n < _FEWEST:
+        return np.full(scale.shape, np.nan)
+    return np.asarray(ranks[0] @ ranks[1].T / np.where(scale > 0.0, scale, np.nan))
+
+
+def _as_table(values: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
+    """Return values as rebalance day × metric, with all days and metrics of the predictions."""
+    days, metrics = np.sort(predictions["date"].unique()), predictions["metric"].unique()
+    table = values.reindex(index=pd.DatetimeIndex(days), columns=metrics)
+    return table.rename_axis(index="date", columns="metric").astype(float)

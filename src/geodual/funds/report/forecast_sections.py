@@ -1,0 +1,254 @@
+"""Sections on the forecasts: ICs by day, their distribution and decay, returns by fifth, types, stability."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from geodual.metric.registry import metric_label
+
+from ..evaluation.forecast_tables import FIFTHS
+from ..evaluation.statistics import summarise_ic
+from ..evaluation.study_tables import StudyTables
+from .headline import Headline
+from .html_table import Column, make_table
+from .markup import (
+    Plot,
+    Section,
+    make_chart,
+    make_details,
+    make_filled_table,
+    make_foot,
+    make_pair,
+    make_paragraph,
+    make_section,
+    make_tabs,
+)
+from .wording import (
+    PERIOD_TITLES,
+    TERMS,
+    format_day,
+    format_number,
+    format_p,
+    format_percent,
+    format_two,
+    format_whole,
+    join_words,
+    name_period,
+)
+
+_METRIC = Column("metric", "Metric", lambda name: metric_label(str(name)), kind="text")
+
+
+def show_ic(study: StudyTables) -> Section:
+    """Return the information coefficients by rebalance day, and their running sum."""
+    term = TERMS[study.config.frequency]
+    columns = [Column("date", "Rebalance", format_day, kind="text"), *_one_per_metric(study)]
+    plots = (
+        Plot("ic", f"Line chart of the information coefficient of each {term}, by metric."),
+        Plot("ic_cumulated", "Line chart of the running sum of the information coefficients.", tall=False),
+    )
+    lead = (
+        f"Rank correlation (Spearman) of forecast and realised returns in each {term} (above), and its "
+        f"running sum (below). All funds of a {term} share one market, so a single value says little."
+    )
+    return make_section(
+        "ic",
+        f"Information coefficient by {term}",
+        make_paragraph(lead),
+        make_chart(plots),
+        make_foot(
+            make_details(
+                "Table of the IC", make_table(study.ic.reset_index(), columns, "IC by rebalance day")
+            ),
+            make_details(
+                "Table of the cumulated IC",
+                make_table(study.ic.cumsum().reset_index(), columns, "Cumulated IC by rebalance day"),
+            ),
+            csv=["ic", "ic_cumulated"],
+        ),
+        short=f"IC by {term}",
+    )
+
+
+def _one_per_metric(study: StudyTables) -> list[Column]:
+    return [Column(name, metric_label(name), format_number) for name in study.config.metrics]
+
+
+def show_distribution(study: StudyTables) -> Section | None:
+    """Return the histogram of the ICs, and the mean IC with the return over 1 to 12 months."""
+    if not study.known_periods or study.ic_decay.empty:
+        return None
+    term = TERMS[study.config.frequency]
+    histogram = Plot(
+        "ic_histogram", f"Histogram of the ICs of one metric, one per {term}.", title="Distribution of the IC"
+    )
+    decay = Plot(
+        "ic_decay",
+        "Line chart of the mean IC with the return over 1 to 12 months after the decision, by metric.",
+        title="Mean IC by holding time",
+    )
+    lead = (
+        "How often an IC was how large (left; the dashed line is the mean), and how the mean IC depends on "
+        "the number of months over which the return is measured (right). A forecast that lasts keeps its IC."
+    )
+    columns = [Column("months", "Months", format_whole), *_one_per_metric(study)]
+    table = make_table(study.ic_decay.reset_index(), columns, "Mean IC by months after the decision")
+    return make_section(
+        "distribution",
+        "Distribution and decay of the IC",
+        make_paragraph(lead),
+        make_pair(make_chart([histogram], chooser=True), make_chart([decay])),
+        make_foot(make_details("Table of the decay", table), csv=["ic_decay"]),
+        short="Distribution and decay",
+    )
+
+
+def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
+    """Return the mean returns by fifth of the forecasts, and the spread of best and worst through time."""
+    if not study.known_periods:
+        return None
+    both = study.fifths.loc["both"]
+    rising = [metric_label(str(name)) for name in both.index[both["rising"]]]
+    which = (
+        "all metrics" if len(rising) == len(both) else f"{join_words(rising)} only" if rising else "no metric"
+    )
+    verdict = f"Returns rise from each fifth to the next for {which}"
+    term = TERMS[study.config.frequency]
+    lead = (
+        f"Funds are split into fifths by forecast. Left: the mean return of each fifth in the next {term}, "
+        f"over the whole study. {verdict}. Right: what the best fifth earned more than the worst, summed up."
+    )
+    plots = (
+        Plot("fifths", f"Bar chart of mean returns by fifth. {verdict}.", title="Mean return by fifth"),
+        Plot(
+            "spreads",
+            "Line chart of the running sum of the return of the best fifth minus that of the worst.",
+            title="Best fifth minus worst, cumulated",
+        ),
+    )
+    return make_section(
+        "fifths",
+        "Returns by fifth of the forecasts",
+        make_paragraph(lead),
+        make_chart(plots, beside=True),
+        make_tabs("fifths-panel", _spread_panels(study), PERIOD_TITLES[headline.period]),
+        make_foot(
+            make_details("Table of returns by fifth", _fifths_table(study)),
+            make_filled_table("spreads", f"Table of the spread by {term}", "percent"),
+            csv=["spread_summary", "spreads", "quantile_returns"],
+        ),
+        short="Returns by fifth",
+    )
+
+
+def _spread_panels(study: StudyTables) -> dict[str, str]:
+    """Return the table of the spread of each known period, by title."""
+    columns = (
+        _METRIC,
+        Column(
+            "mean", "Spread", format_percent, hint="Mean return of the best fifth minus that of the worst"
+        ),
+        Column("low", "95 % low", format_percent, hint="Lower end of the bootstrap interval for the mean"),
+        Column("high", "95 % high", format_percent, hint="Upper end of the bootstrap interval for the mean"),
+        Column("t", "t", format_two, hint="t-statistic of the mean (Newey and West)"),
+        Column("p", "p", format_p, hint="Corrected for the choice among metrics and settings"),
+        Column("n", "n", format_whole, hint="Number of rebalance days"),
+    )
+    return {
+        PERIOD_TITLES[period]: make_table(
+            study.spread_summary.loc[period].reset_index(),
+            columns,
+            f"Best fifth minus worst, {name_period(period, study.decided(period))}",
+        )
+        for period in study.known_periods
+    }
+
+
+def _fifths_table(study: StudyTables) -> str:
+    columns = [
+        _METRIC,
+        Column("period", "Period", lambda period: PERIOD_TITLES[period], kind="text"),
+        *(Column(str(fifth), _fifth_title(fifth), format_percent) for fifth in FIFTHS),
+        Column("spread", "Best − worst", format_percent),
+        Column("rising", "Rising", lambda value: "yes" if value else "no", kind="text"),
+    ]
+    return make_table(study.fifths.reset_index(), columns, "Mean realised return by fifth of the forecasts")
+
+
+def _fifth_title(fifth: int) -> str:
+    return {FIFTHS[0]: f"{fifth} (worst)", FIFTHS[-1]: f"{fifth} (best)"}.get(fifth, str(fifth))
+
+
+def show_types(study: StudyTables) -> Section | None:
+    """Return the ICs within types of funds; nothing if no types are known."""
+    if study.ic_by_type.empty:
+        return None
+    columns = (
+        _METRIC,
+        Column("overall", "IC overall", format_number, hint="Mean IC over all funds"),
+        Column("within", "IC within types", format_number, hint="Mean of the ICs within types, by funds"),
+        Column("t", "t within types", format_two, hint="t-statistic of the mean (Newey and West)"),
+    )
+    table = make_table(_ic_within(study), columns, "Mean IC overall and within types, whole study")
+    lead = (
+        "A forecast that only tells types of funds apart has an IC overall, but none within a type. The bars "
+        "show the mean IC among the funds of each type."
+    )
+    plot = Plot("ic_by_type", "Bar chart of the mean IC within each type of fund, for one metric.")
+    details = (
+        _METRIC,
+        Column("type", "Type", str, kind="text"),
+        Column("ic_mean", "IC mean", format_number),
+        Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
+        Column("n", "n", format_whole, hint="Number of rebalance days with an IC"),
+        Column("funds", "Funds", format_whole, hint="Mean number of funds of the type"),
+    )
+    by_type = make_table(study.ic_by_type.reset_index(), details, "Mean IC within each type of fund")
+    return make_section(
+        "types",
+        "IC by type of fund",
+        make_paragraph(lead),
+        make_pair(table, make_chart([plot], chooser=True)),
+        make_foot(make_details("Table of the IC by type", by_type), csv=["ic_by_type", "ic_within_types"]),
+        short="IC by type",
+    )
+
+
+def _ic_within(study: StudyTables) -> pd.DataFrame:
+    """Return the mean IC of each metric over all funds and within types."""
+    rows = []
+    for name in study.config.metrics:
+        within = summarise_ic(study.ic_within_types[name])
+        rows.append((name, study.ic[name].mean(), within.mean, within.t))
+    return pd.DataFrame(rows, columns=["metric", "overall", "within", "t"])
+
+
+def show_stability(study: StudyTables) -> Section | None:
+    """Return the rank correlation of the forecasts with those of the rebalance day before."""
+    values = study.rank_autocorrelation
+    if values.notna().sum().max() < 2:  # a line needs two points
+        return None
+    term = TERMS[study.config.frequency]
+    means = join_words(
+        [f"{metric_label(str(name))} {format_two(mean)}" for name, mean in values.mean().items()]
+    )
+    lead = (
+        f"Rank correlation of the forecasts with those of the {term} before, among funds that have both. "
+        f"High values mean steady forecasts and little turnover. Mean: {means}."
+    )
+    plot = Plot(
+        "rank_autocorrelation",
+        f"Line chart of the rank correlation with the forecasts of the {term} before. Mean: {means}.",
+        tall=False,
+    )
+    return make_section(
+        "stability",
+        "Stability of the forecasts",
+        make_paragraph(lead),
+        make_chart([plot]),
+        make_foot(
+            make_filled_table("rank_autocorrelation", "Table of the rank autocorrelation"),
+            csv=["rank_autocorrelation"],
+        ),
+        short="Stability",
+    )

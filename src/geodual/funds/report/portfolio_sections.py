@@ -1,0 +1,195 @@
+"""Sections on the portfolios: Figures 1 and 2, months, against the index and against random portfolios."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+
+from geodual.metric.registry import metric_label
+
+from ..evaluation.study_tables import StudyTables
+from .headline import Headline
+from .heat_map import make_heat_map
+from .html_table import Column, make_table
+from .markup import (
+    Plot,
+    Section,
+    make_chart,
+    make_details,
+    make_filled_table,
+    make_foot,
+    make_pair,
+    make_paragraph,
+    make_section,
+    make_tabs,
+)
+from .wording import (
+    PERIOD_TITLES,
+    format_percent,
+    format_two,
+    join_words,
+    name_curve,
+    name_period,
+)
+
+_AGAINST_INDEX = (
+    Column("alpha", "Alpha p.a.", format_percent, hint="Annual return beyond beta times that of the index"),
+    Column("beta", "Beta", format_two, hint="Slope of daily returns against those of the index"),
+    Column("tracking_error", "Tracking error", format_percent, hint="Annual deviation of the excess return"),
+    Column("information_ratio", "Information ratio", format_two, hint="Excess return over tracking error"),
+    Column(
+        "up_capture", "Up capture", format_percent, hint="Share of the index's return in its rising months"
+    ),
+    Column(
+        "down_capture",
+        "Down capture",
+        format_percent,
+        hint="Share of the index's return in its falling months",
+    ),
+    Column("sortino", "Sortino", format_two, hint="Annual mean return over downside deviation"),
+    Column("cvar", "CVaR", format_percent, hint="Mean of the worst 5 % of daily returns"),
+)
+
+
+def show_performance(study: StudyTables) -> Section:
+    """Return Figure 1: accumulated returns above, one-year rolling maximum drawdowns below."""
+    name = partial(name_curve, study.index_name)
+    last = study.equity.iloc[-1] - 1.0
+    values = join_words([f"{name(key)} {format_percent(value)}" for key, value in last.items()])
+    plots = (
+        Plot(
+            "equity", f"Line chart of accumulated returns. On the last day, {last.name:%Y-%m-%d}: {values}."
+        ),
+        Plot("drawdown", "Line chart of one-year rolling maximum drawdowns on the same days.", tall=False),
+    )
+    lead = (
+        "Accumulated return (above), and the deepest fall within the past year (below: one-year rolling "
+        "maximum drawdown). Click a name to hide its curve."
+    )
+    return make_section(
+        "performance",
+        "Figure 1: accumulated return and drawdown",
+        make_paragraph(lead),
+        make_chart(plots, log_switch=True),
+        make_foot(
+            make_filled_table("equity", "Table of accumulated returns", "growth"),
+            make_filled_table("rolling_drawdown", "Table of one-year rolling drawdowns", "percent"),
+            csv=["equity", "rolling_drawdown"],
+        ),
+        short="Figure 1: return",
+    )
+
+
+def show_annual_returns(study: StudyTables) -> Section:
+    """Return Figure 2: the returns of calendar years."""
+    name, returns = partial(name_curve, study.index_name), study.annual_returns()
+    columns = [
+        Column("year", "Year", str, kind="text"),
+        *(Column(str(key), name(key), format_percent) for key in returns.columns),
+    ]
+    days = study.equity.index
+    lead = (
+        f"Returns of calendar years. The curves run from {days[0]:%Y-%m-%d} to {days[-1]:%Y-%m-%d}, so the "
+        "first and the last year may be incomplete."
+    )
+    table = make_table(returns.reset_index(), columns, "Returns of calendar years")
+    plot = Plot("annual", "Grouped bar chart of the returns of calendar years, by metric.")
+    return make_section(
+        "annual",
+        "Figure 2: annual returns",
+        make_paragraph(lead),
+        make_chart([plot]),
+        make_foot(make_details("Table of annual returns", table), csv=["annual_returns"]),
+        short="Figure 2: years",
+    )
+
+
+def show_monthly_returns(study: StudyTables, headline: Headline) -> Section:
+    """Return the returns of calendar months as a coloured table, with one panel per portfolio."""
+    name = partial(name_curve, study.index_name)
+    months, years = study.monthly_returns, study.annual_returns()
+    panels = {
+        name(key): make_heat_map(months[key], years[key], f"Monthly returns of {name(key)}, in per cent")
+        for key in months.columns
+    }
+    lead = (
+        "Returns of calendar months in per cent: blue for gains, orange for losses; the last column is the "
+        "year."
+    )
+    chosen = name(headline.best or study.config.metrics[-1])
+    return make_section(
+        "monthly",
+        "Monthly returns",
+        make_paragraph(lead),
+        make_tabs("monthly-panel", panels, chosen, "Portfolio"),
+        make_foot(csv=["monthly_returns"]),
+    )
+
+
+def show_against_index(study: StudyTables, headline: Headline) -> Section | None:
+    """Return alpha, beta and other measures against the index, with one panel per period."""
+    if not study.known_periods:
+        return None
+    columns = (
+        Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
+        *_AGAINST_INDEX,
+    )
+    panels = {
+        PERIOD_TITLES[period]: make_table(
+            study.against_index.loc[period].reset_index(),
+            columns,
+            f"Against the index, {name_period(period, study.decided(period))}",
+        )
+        for period in study.known_periods
+    }
+    lead = (
+        f"Each portfolio measured against {study.index_name}, from daily returns after cost. Beta is how "
+        "much of a move of the index it shares; alpha is what it earned beyond that."
+    )
+    return make_section(
+        "against-index",
+        "Against the index",
+        make_paragraph(lead),
+        make_tabs("against-index-panel", panels, PERIOD_TITLES[headline.period]),
+        make_foot(csv=["against_index"]),
+    )
+
+
+def show_random_portfolios(study: StudyTables) -> Section | None:
+    """Return the annual returns of random portfolios, and how many of them each metric beats."""
+    if study.random_portfolios.empty:
+        return None
+    n = len(study.random_portfolios)
+    lead = (
+        f"Annual returns of {n:,} portfolios drawn at random from the same universe, on the same days and "
+        "under the same rules. The lines are the metrics. A high rank alone is no proof of skill: the funds "
+        "that a metric picks are alike, so luck moves them together, while random funds differ."
+    )
+    shares = study.random_rank["annual_return"]
+    beaten = join_words(
+        [f"{metric_label(str(key))} beats {format_percent(share)}" for key, share in shares.items()]
+    )
+    columns = (
+        Column("metric", "Metric", lambda key: metric_label(str(key)), kind="text"),
+        Column("earned", "Return p.a.", format_percent, hint="After cost, over the whole study"),
+        Column("annual_return", "Beats, by return", format_percent, hint="Share of the random portfolios"),
+        Column("sharpe_earned", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
+        Column("sharpe", "Beats, by Sharpe", format_percent, hint="Share of the random portfolios"),
+    )
+    table = make_table(_ranks(study), columns, f"Rank among {n:,} random portfolios, whole study")
+    plot = Plot("random", f"Histogram of the annual returns of {n:,} random portfolios. {beaten}.")
+    return make_section(
+        "random",
+        "Among random portfolios",
+        make_paragraph(lead),
+        make_pair(make_chart([plot]), table),
+        make_foot(csv=["random_rank", "random_portfolios"]),
+    )
+
+
+def _ranks(study: StudyTables) -> pd.DataFrame:
+    """Return the rank of each metric with the return and Sharpe ratio that it belongs to."""
+    whole = study.table().loc["both"]
+    ranks = study.random_rank.assign(earned=whole["annual_return"], sharpe_earned=whole["sharpe"])
+    return ranks.rename_axis("metric").reset_index()

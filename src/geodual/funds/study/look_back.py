@@ -1,0 +1,113 @@
+"""The decisions of the past, repeated with today's settings: what such picks earned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from geodual.arrays import Array
+from geodual.errors import DataError
+
+from ..config import StudyConfig
+from ..decisions.decision_days import decision_rows
+from ..decisions.observations import Observations
+from ..decisions.picking import held_since, pick_funds
+from ..decisions.walk_forward import walk_forward
+from ..evaluation.result_tables import holdings_table, predictions_table
+from ..evaluation.track_record import TrackRecord, measure_record, no_record
+from ..evaluation.tuning import count_candidates, tune_metrics
+
+FEWEST_PAST = 8  # fewest past decisions for an interval of past returns
+FEWEST_PER_RANK = 30  # fewest past decisions for an interval per rank
+_INTERVAL = [0.1, 0.9]  # quantiles between which 80 % of past picks lie
+
+
+@dataclass(frozen=True, eq=False)
+class LookBack:
+    """What the past shows.
+
+    Attributes
+    ----------
+    earned : DataFrame
+        What past picks earned, decision × rank; empty without past decisions.
+    record : TrackRecord
+        How good past forecasts and picks were.
+    held : dict of str to Timestamp
+        The funds that the last past decision holds, and since when.
+    chosen : dict
+        Hyper-parameters that tuning chose, by metric.
+    """
+
+    earned: pd.DataFrame
+    record: TrackRecord
+    held: dict[str, pd.Timestamp]
+    chosen: dict[str, dict[str, Any]]
+
+    @property
+    def pooled(self) -> bool:
+        """Whether there are too few past decisions to show what the picks of each rank earned."""
+        return len(self.earned) < FEWEST_PER_RANK
+
+    def bounds(self, n_picks: int) -> Array:
+        """Return between which values 80 % of past picks earned, by rank; the same for all if pooled."""
+        if len(self.earned) < FEWEST_PAST:
+            return np.full((2, n_picks), np.nan)
+        if self.pooled:
+            return np.repeat(np.nanquantile(self.earned, _INTERVAL)[:, None], n_picks, axis=1)
+        return self.earned.quantile(_INTERVAL).reindex(columns=range(n_picks)).to_numpy(float)
+
+
+def look_back(
+    observations: Observations,
+    estimators: dict[str, Any],
+    config: StudyConfig,
+    levels: pd.Series[float] | None,
+    **effort: Any,
+) -> LookBack:
+    """Repeat the decisions of the past; with `tune`, first choose hyper-parameters and set them.
+
+    Parameters
+    ----------
+    observations : Observations
+        What was known at each rebalance day.
+    estimators : dict of str to transformer
+        The metric by name; tuning sets its parameters.
+    config : StudyConfig
+        The settings.
+    levels : Series, optional
+        Index levels to compare with.
+    **effort
+        Passed on to `walk_forward`: n_jobs, progress.
+    """
+    try:
+        rows = decision_rows(observations, config) if len(observations.days) else []
+    except DataError:  # the history is too short for a past decision
+        rows = []
+    if not rows:
+        return LookBack(pd.DataFrame(), no_record(), {}, {})
+    chosen = tune_metrics(observations, estimators, config, rows, **effort) if config.tune else {}
+    for name, parameters in chosen.items():
+        estimators[name].set_params(**parameters)
+    decisions = walk_forward(observations, estimators, config, rows, **effort)
+    picked = pick_funds(observations, decisions, config)
+    predictions = predictions_table(decisions, observations)
+    realised = predictions.set_index(["date", "fund"])["realised"]
+    earned = [pd.Series(realised[picks.day].reindex(picks.funds).to_numpy()) for picks in picked]
+    record = measure_record(
+        predictions,
+        holdings_table(picked, predictions, observations, config),
+        index_returns=_index_returns(levels, observations.days),
+        n_choices=max(sum(map(count_candidates, chosen)), 1),
+    )
+    return LookBack(pd.DataFrame(earned).dropna(how="all"), record, held_since(picked), chosen)
+
+
+def _index_returns(levels: pd.Series[float] | None, days: pd.DatetimeIndex) -> pd.Series[float] | None:
+    """Return what the index earned from each rebalance day to the next, by the first of the two."""
+    if levels is None:
+        return None
+    at = levels.reindex(levels.index.union(days)).ffill().reindex(days)
+    return (at.shift(-1) / at - 1.0).dropna()

@@ -1,0 +1,207 @@
+"""Which funds are picked: the best, within limits, and without needless trades."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodual.funds import DataError, Panel, StudyConfig, backtest, read_facts, select
+from geodual.funds.decisions.decision import Decision
+from geodual.funds.decisions.fund_filter import filter_funds
+from geodual.funds.decisions.picking import _Picker, held_since
+from geodual.funds.sources.reading.fund_facts import no_facts
+
+DAYS = pd.to_datetime(["2015-03-31", "2015-06-30", "2015-09-30"])
+
+
+def decision(day, ranking):
+    """Return a decision whose forecasts rank the funds as given, best first."""
+    funds = pd.Index(sorted(ranking), name="fund", dtype=str)
+    forecast = np.array([-ranking.index(fund) for fund in funds], dtype=float)
+    empty = np.zeros((len(funds), 0))
+    return Decision(day, "m", funds, forecast, empty.astype(int), empty, empty, "sign", 0.0, ())
+
+
+def picked(rankings, facts=None, **settings):
+    config = StudyConfig(("m",), **settings)
+    picker = _Picker(config, facts or no_facts(), None)
+    return [
+        decision(day, list(names)).funds[picker.pick(decision(day, list(names)))].tolist()
+        for day, names in zip(DAYS, rankings, strict=False)
+    ]
+
+
+def facts_of(**columns):
+    return read_facts(pd.DataFrame({"code": list("ABCDEF"), **columns}))
+
+
+def test_the_best_are_picked_and_ties_go_by_name():
+    assert picked(["CABD", "DCBA"], top=2) == [["C", "A"], ["D", "C"]]
+
+
+def test_a_held_fund_stays_until_it_falls_below_the_rank():
+    first, second, third = picked(["ABCDEF", "CDBAEF", "CDEFAB"], top=2, keep_rank=3)
+    assert first == ["A", "B"]
+    assert second == ["C", "B"], "B ranks third and stays; A ranks fourth and is sold"
+    assert third == ["C", "D"], "B ranks sixth"
+
+
+def test_without_a_buffer_the_rank_decides():
+    assert picked(["ABCD", "CDBA"], top=2) == picked(["ABCD", "CDBA"], top=2, keep_rank=2)
+
+
+def test_a_fund_is_held_for_some_days_at_least():
+    first, second, third = picked(["ABCDEF", "FEDCBA", "FEDCBA"], top=2, min_holding=120)
+    assert (first, second) == (["A", "B"], ["B", "A"]), "91 days are fewer than 120"
+    assert third == ["F", "E"], "183 days are enough"
+
+
+def test_a_fund_that_left_the_universe_cannot_be_held():
+    assert picked(["ABCD", "BCD"], top=2, min_holding=365)[1] == ["B", "C"]
+
+
+def test_limits_by_type_and_company():
+    facts = facts_of(type=["x", "x", "x", "y", "y", None], company=["p", "q", "p", "p", "r", "p"])
+    assert picked(["ABCDEF"], facts, top=4, max_type=0.5) == [["A", "B", "D", "E"]]
+    assert picked(["ABCDEF"], facts, top=4, max_company=0.25) == [["A", "B", "E"]], "fewer than four are left"
+    assert picked(["FABCDE"], facts, top=3, max_type=0.34) == [["F", "A", "D"]], "F has no type: no limit"
+
+
+def test_since_when_funds_are_held():
+    class P:
+        def __init__(self, day, funds):
+            self.day, self.funds = day, funds
+
+    held = held_since([P(1, ["A", "B"]), P(2, ["B", "C"]), P(3, ["B", "A"])])
+    assert held == {"B": 1, "A": 3}
+
+
+@pytest.fixture(scope="module")
+def panel(universe):
+    return universe.panel
+
+
+@pytest.fixture(scope="module")
+def facts(panel):
+    funds = panel.nav.columns
+    return read_facts(
+        pd.DataFrame(
+            {
+                "code": funds,
+                "name": [f"Fund {fund}" for fund in funds],
+                "type": [fund[0] for fund in funds],
+                "company": [f"C{j % 4}" for j in range(len(funds))],
+            }
+        )
+    )
+
+
+def test_types_names_and_codes_filter(panel, facts):
+    kept = filter_funds(panel, StudyConfig(types=("b",)), facts).nav.columns
+    assert set(kept) == {fund for fund in panel.nav if fund.startswith("B")}
+    one = panel.nav.columns[0]
+    assert one not in filter_funds(panel, StudyConfig(exclude=(f"fund {one.lower()}",)), facts).nav
+    some = filter_funds(panel, StudyConfig(include=("E*", "*1")), facts).nav.columns
+    assert set(some) == {fund for fund in panel.nav if fund.startswith("E") or fund.endswith("1")}
+    assert filter_funds(panel, StudyConfig(), facts) is panel
+
+
+@pytest.mark.parametrize(
+    ("settings", "known", "message"),
+    [
+        ({"types": ("gold",)}, True, r"`types`: no fund has the type 'gold'; known are B, E, M\."),
+        ({"types": ("E",)}, False, r"types of funds, which are not known\. Give fund facts"),
+        ({"relative_to": "type"}, False, "types of funds, which are not known"),
+        ({"max_company": 0.2}, False, "companies of funds, which are not known"),
+        ({"include": ("zzz*",)}, True, r"`include`: no fund has the code or name 'zzz\*'"),
+        ({"exclude": ("*",)}, True, "leave no fund"),
+        ({"settlement_lag": ("gold:2",)}, True, "`settlement_lag`: no fund has the type 'gold'"),
+        ({"settlement_lag": ("2",)}, True, "must be type:days"),
+        ({"redemption_fees": ("gold:7:0.01",)}, True, "`redemption_fees`: no fund has the type 'gold'"),
+        ({"end": "1990-01-01"}, True, "`end`, 1990-01-01, lies before the first row"),
+        ({"start": "2030-01-01"}, True, "`start`, 2030-01-01, lies after the last rebalance day"),
+    ],
+)
+def test_settings_that_cannot_be_met_are_named(panel, facts, settings, known, message):
+    with pytest.raises(DataError, match=message):
+        backtest(panel, metrics="euclidean", facts=facts if known else None, **settings)
+
+
+def test_start_and_end_bound_the_study_and_change_no_decision(panel):
+    whole = backtest(panel, metrics="euclidean")
+    part = backtest(panel, metrics="euclidean", start="2013-06-01", end="2014-05-15")
+    assert part.ic.index[0] == pd.Timestamp("2013-06-28")
+    assert part.equity.index[-1] == pd.Timestamp("2014-05-15")
+    both = whole.predictions.merge(part.predictions, on=["date", "metric", "fund"], suffixes=("", "_part"))
+    assert len(both) == len(part.predictions)
+    assert (both["forecast"] == both["forecast_part"]).all()
+
+
+def test_a_buffer_trades_less(panel):
+    plain = backtest(panel, metrics="euclidean", top=5)
+    buffered = backtest(panel, metrics="euclidean", top=5, keep_rank=20)
+    assert buffered.trades["turnover"].sum() < 0.8 * plain.trades["turnover"].sum()
+
+
+def test_limits_hold_in_a_whole_study(panel, facts):
+    study = backtest(
+        panel,
+        metrics="euclidean",
+        facts=facts,
+        top=8,
+        max_type=0.5,
+        max_company=0.25,
+        max_weight=0.2,
+        weights="minimum-variance",
+    )
+    held = study.holdings.assign(
+        type=study.holdings["fund"].str[0], company=study.holdings["fund"].map(facts.companies)
+    )
+    for by, most in (("type", 0.5), ("company", 0.25), ("fund", 0.2)):
+        assert held.groupby(["date", by])["weight"].sum().max() <= most + 1e-9
+    assert study.holdings.groupby("date")["weight"].sum().min() > 0.99
+    assert study.facts.loc[held["fund"].iloc[0], "name"].startswith("Fund ")
+
+
+def test_forecasts_relative_to_the_type_do_not_see_its_level(panel, facts):
+    """Money poured evenly into one type moves no forecast that is relative to the types."""
+    lifted = panel.nav.copy()
+    bonds = [fund for fund in lifted if fund.startswith("B")]
+    day = pd.Timestamp("2014-06-30")
+    lifted.loc[day:, bonds] *= 1.5  # a jump of all bond funds on the day of the decision
+    settings = {"metrics": "euclidean", "facts": facts, "factors": ["rsi"], "label": "median"}
+    forecasts = {}
+    for relative in ("all", "type"):
+        study = backtest(Panel(lifted), relative_to=relative, **settings)
+        own = study.predictions[study.predictions["date"] == day].set_index("fund")["forecast"]
+        forecasts[relative] = own
+    mean = {kind: abs(own.mean()) for kind, own in forecasts.items()}
+    assert mean["all"] > 0.05, "the jump is in the returns that neighbours earned"
+    assert mean["type"] < 0.02, "relative to its own type nothing has happened"
+
+
+def test_a_selection_goes_on_from_what_is_held(panel):
+    """With a buffer, a fund of the last picks stays although others now rank higher."""
+    day = pd.Timestamp("2014-12-31")
+    study = backtest(panel, metrics="euclidean", top=5, keep_rank=25)
+    before = study.holdings[study.holdings["date"] == study.holdings["date"].max()]["fund"]
+    chosen = select(panel, day, "euclidean", top=5, keep_rank=25).picks["fund"]
+    plain = select(panel, day, "euclidean", top=5).picks["fund"]
+    assert len(set(chosen) & set(before)) > len(set(plain) & set(before))
+
+
+def test_a_selection_tunes_when_asked_and_says_so(panel):
+    found = select(panel, "2014-12-31", "gmml", tune=True, test_start="2014-01-01")
+    assert any(note.startswith("Chosen on past decisions before 2014-01-01: ") for note in found.notes)
+
+
+def test_the_picks_are_compared_with_the_index(universe):
+    found = select(universe.panel, "2014-12-31", "euclidean", index=universe.index)
+    days = [day for day in backtest(universe.panel, metrics="euclidean").ic.index if day < found.as_of]
+    study = backtest(universe.panel, metrics="euclidean")
+    earned = study.holdings.groupby("date")["realised"].mean()
+    levels = universe.index
+    ends = [*days[1:], pd.Timestamp("2014-12-31")]
+    over = [earned[a] - (levels[b] / levels[a] - 1.0) for a, b in zip(days, ends, strict=True)]
+    assert found.record.over_index == pytest.approx(np.mean(over))
+    assert "than the index" in found.record_text
+    assert "index" not in select(universe.panel, "2014-12-31", "euclidean").record_text

@@ -1,0 +1,130 @@
+"""Random portfolios: the same books as the ledger keeps, and draws that obey the rules of the study."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodual.funds import StudyConfig, read_facts
+from geodual.funds.evaluation import random_portfolios
+from geodual.funds.evaluation.fees import FeeRules
+from geodual.funds.evaluation.ledger import run_ledger
+from geodual.funds.evaluation.market import Market
+from geodual.funds.evaluation.performance import describe
+from geodual.funds.evaluation.random_portfolios import draw_random_portfolios, rank_among_random
+from geodual.funds.sources.reading.fund_facts import no_facts
+
+N = 40
+FEES = {
+    "free": FeeRules(),
+    "flat": FeeRules(0.002),
+    "steps": FeeRules(
+        0.001,
+        purchase={"F03": 0.01},
+        redemption=((100, 0.02), (200, 0.01)),
+        own_redemption={"F04": ((400, 0.03),)},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def nav():
+    rng = np.random.default_rng(0)
+    days = pd.bdate_range("2014-01-01", periods=400, name="date")
+    steps = 0.01 * rng.standard_normal((400, 25))
+    return pd.DataFrame(np.exp(steps.cumsum(axis=0)), days, [f"F{j:02d}" for j in range(25)])
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """The funds drawn on each day: portfolio × place, as positions."""
+    seen, original = [], random_portfolios._picked
+
+    def watched(*arguments):
+        seen.append(original(*arguments))
+        return seen[-1]
+
+    monkeypatch.setattr(random_portfolios, "_picked", watched)
+    return seen
+
+
+def run(nav, fees=FEES["free"], facts=None, rows=(30, 95, 160, 225, 290), n=N, **settings):
+    config = StudyConfig(("m",), **settings)
+    universes = {nav.index[row]: nav.columns for row in rows}
+    return draw_random_portfolios(Market(nav, fees), universes, config, facts or no_facts(), n=n)
+
+
+@pytest.mark.parametrize("fees", FEES.values(), ids=FEES)
+@pytest.mark.parametrize("lag", [0, 1])
+def test_the_books_are_those_of_the_ledger(nav, draws, fees, lag):
+    found = run(nav, fees, top=4, execution_lag=lag)
+    days = nav.index[[30, 95, 160, 225, 290]]
+    for portfolio in range(N):
+        targets = {
+            day: pd.Series(0.25, nav.columns[picked[portfolio]])
+            for day, picked in zip(days, draws, strict=True)
+        }
+        curve = run_ledger(nav, targets, fees=fees, execution_lag=lag).equity
+        # The ledger sells the oldest units first; here all are as old as the first, which can only differ
+        # for a fund that was bought more of.
+        tolerance = 1e-11 if fees is not FEES["steps"] else 5e-3
+        assert found.iloc[portfolio].to_dict() == pytest.approx(describe(curve).to_dict(), abs=tolerance)
+
+
+def test_draws_are_different_funds_of_the_universe_of_the_day(nav, draws):
+    universes = {nav.index[30]: nav.columns[:6], nav.index[95]: nav.columns[10:13]}
+    market = Market(nav, FEES["free"])
+    draw_random_portfolios(market, universes, StudyConfig(("m",), top=5), no_facts(), n=200)
+    first, second = draws
+    assert first.shape == (200, 5)
+    assert all(len(set(row)) == 5 and max(row) < 6 for row in first)
+    assert (second == [10, 11, 12]).all(), "all funds if there are fewer"
+    counts = np.bincount(first.ravel(), minlength=6) / 200
+    assert counts == pytest.approx(5 / 6, abs=0.1), "every fund is drawn equally often"
+
+
+def test_limits_hold_for_every_draw(nav, draws):
+    codes = list(nav.columns)
+    facts = read_facts(
+        pd.DataFrame({"code": codes, "type": ["x"] * 12 + ["y"] * 12 + [None], "company": list("abcde") * 5})
+    )
+    run(nav, facts=facts, top=6, max_type=0.5, max_company=0.34, n=100)
+    for picked in draws:
+        for row in picked:
+            held = [codes[at] for at in row if at >= 0]
+            assert len(set(held)) == len(held)
+            types = pd.Series([facts.types.get(fund) for fund in held]).value_counts()
+            companies = pd.Series([facts.companies[fund] for fund in held]).value_counts()
+            assert types.max() <= 3
+            assert companies.max() <= 2
+    assert np.mean([(picked >= 0).all() for picked in draws]) > 0.9
+
+
+def test_held_funds_stay_for_some_days(nav, draws):
+    run(nav, top=4, min_holding=120)
+    assert np.array_equal(draws[0], draws[1]), "65 rows are 91 days"
+    assert not np.array_equal(draws[1], draws[2]), "182 days are more than 120"
+
+
+def test_a_buffer_keeps_funds(nav, draws):
+    run(nav, top=4, keep_rank=20, n=300)
+    kept = [np.mean([len(set(a) & set(b)) for a, b in zip(*pair, strict=True)]) for pair in pairwise(draws)]
+    assert np.mean(kept) == pytest.approx(4 * 20 / 25, abs=0.2)
+
+
+def test_the_same_seed_draws_the_same(nav):
+    pd.testing.assert_frame_equal(run(nav), run(nav))
+
+
+def test_the_rank_is_the_share_that_is_beaten():
+    drawn = pd.DataFrame({"annual_return": [0.0, 0.1, 0.2, 0.3], "sharpe": [1.0, 1.0, np.nan, 2.0]})
+    own = pd.DataFrame({"annual_return": [0.15, np.nan], "sharpe": [1.0, 3.0]}, index=["a", "b"])
+    found = rank_among_random(own, drawn)
+    assert found["annual_return"].tolist() == pytest.approx([0.5, np.nan], nan_ok=True)
+    assert found["sharpe"].tolist() == pytest.approx([0.0, 1.0])
+
+
+def test_a_single_day_has_a_rank_for_nothing(nav):
+    found = run(nav.iloc[:31], rows=(30,))
+    assert found[["annual_return", "volatility", "sharpe"]].isna().all(axis=None)

@@ -1,0 +1,81 @@
+"""Workers end when the process that started them is killed."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import joblib
+import pytest
+
+from geodual.funds.decisions.worker_watch import tie_to_parent
+from geodual.funds.study.folder_lock import hold_folder
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
+
+# Two workers say that they are at work, and would be so for long.
+PROGRAM = """
+import joblib
+from geodual.funds.decisions.worker_watch import tie_to_parent
+from tests.funds.test_worker_watch import report_and_sleep
+joblib.Parallel(n_jobs=2)(joblib.delayed(tie_to_parent(report_and_sleep))(120) for _ in range(2))
+"""
+ROOT = Path(__file__).parent.parent.parent
+
+
+def report_and_sleep(seconds: float) -> None:
+    sys.stdout.write("working\n")
+    sys.stdout.flush()
+    time.sleep(seconds)
+
+
+def kill_when(words: str, times: int, command: list[str]) -> None:
+    """Kill a program once it has printed some words, and wait until none of its workers is left.
+
+    Workers inherit the output of the program, which therefore ends with the last of them.
+    """
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen([sys.executable, *command], cwd=ROOT, **pipes) as process:
+        try:
+            while times:
+                line = process.stdout.readline()
+                assert line, "it ended early"
+                times -= words in line
+        finally:
+            process.kill()
+        process.communicate(timeout=20)
+
+
+def test_workers_end_with_a_killed_parent():
+    kill_when("working", 2, ["-c", PROGRAM])
+
+
+def test_a_killed_study_leaves_no_worker_and_no_lock(tmp_path):
+    settings = ("--funds", "60", "--jobs", "2", "--out", str(tmp_path / "run"))
+    kill_when("learning: ", 2, ["-m", "geodual", "demo", *settings])
+    with hold_folder(tmp_path / "run"):
+        assert list((tmp_path / "run" / ".finished").rglob("*.npz"))
+
+
+def count_watches(*_: object) -> int:
+    return sum(thread.name == "parent watch" for thread in threading.enumerate())
+
+
+def test_a_worker_is_watched_once_and_its_parent_not_at_all():
+    tasks = [joblib.delayed(tie_to_parent(count_watches))(i) for i in range(4)]
+    assert joblib.Parallel(n_jobs=2)(tasks) == [1] * 4
+    for options in ({"n_jobs": 1}, {"n_jobs": 2, "backend": "threading"}):
+        assert joblib.Parallel(**options)(tasks) == [0] * 4
+
+
+def divide(a: float, *, b: float) -> float:
+    return a / b
+
+
+def test_arguments_results_and_errors_pass_through():
+    tied = tie_to_parent(divide)
+    assert joblib.Parallel(n_jobs=2)(joblib.delayed(tied)(a, b=4.0) for a in (1.0, 2.0)) == [0.25, 0.5]
+    with pytest.raises(ZeroDivisionError):
+        joblib.Parallel(n_jobs=2)(joblib.delayed(tied)(a, b=0.0) for a in (1.0, 2.0))
