@@ -233,9 +233,14 @@ def test_what_only_trading_depends_on_learns_nothing_anew(universe, tmp_path, ch
     assert len(made) == len(set(made)), "no decision is made twice"
 
 
-def test_a_test_period_that_tuning_depends_on_does_learn_anew(universe, tmp_path):
+@pytest.mark.parametrize(
+    "changed",
+    [{"test_start": "2014-01-01"}, {"start": "2013-06-01"}, {"end": "2014-10-15"}],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_period_that_tuning_depends_on_does_learn_anew(universe, tmp_path, changed):
     made = []
-    for start in ("2013-06-01", "2014-01-01"):
-        settings = {"tune": True, "test_start": start, "checkpoint_folder": tmp_path}
+    for given in ({}, changed):
+        settings = {"tune": True, "test_start": "2013-10-01", "checkpoint_folder": tmp_path, **given}
         backtest(universe.panel, metrics="gmml", progress=lambda *told: made.append(told[2]), **settings)
     assert len(made) > len(set(made))

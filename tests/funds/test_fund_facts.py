@@ -137,6 +137,21 @@ def test_what_cannot_be_understood_is_refused_in_one_line(change: dict[str, list
     assert re.fullmatch(r"[^\n]+: [^\n]+\. [A-Z][^\n]+\.", str(caught.value))
 
 
+def test_fees_with_semicolons_can_stand_in_a_table_with_commas(tmp_path: Path) -> None:
+    path = tmp_path / "funds.csv"
+    path.write_text("code,type,redemption fees\n1,bond,7:0.015;365:0.005\n2,bond,7:0.015;30:0.001\n")
+    facts = read_facts(path)
+    assert facts.redemption_fees == {"1": "7:0.015;365:0.005", "2": "7:0.015;30:0.001"}
+    assert facts.types == {"1": "bond", "2": "bond"}
+
+
+def test_days_may_be_missing_for_all_funds(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"code": ["1", "2"], "last_day": pd.to_datetime([None, None])})
+    frame.to_parquet(tmp_path / "funds.parquet")
+    for source in (frame, tmp_path / "funds.parquet"):
+        assert read_facts(source).table["last_day"].isna().all()
+
+
 def test_a_table_without_codes_is_refused() -> None:
     with pytest.raises(DataError, match=r"no column of fund codes\. Name it 'code'\."):
         read_facts(FACTS.drop(columns="code"))

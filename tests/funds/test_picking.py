@@ -1,5 +1,8 @@
 """Which funds are picked: the best, within limits, and without needless trades."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +11,7 @@ from geodual.funds import DataError, Panel, StudyConfig, backtest, read_facts, s
 from geodual.funds.decisions.decision import Decision
 from geodual.funds.decisions.fund_filter import filter_funds
 from geodual.funds.decisions.picking import _Picker, held_since
+from geodual.funds.evaluation.fees import make_fee_rules
 from geodual.funds.sources.reading.fund_facts import no_facts
 
 DAYS = pd.to_datetime(["2015-03-31", "2015-06-30", "2015-09-30"])
@@ -116,14 +120,58 @@ def test_types_names_and_codes_filter(panel, facts):
         ({"exclude": ("*",)}, True, "leave no fund"),
         ({"settlement_lag": ("gold:2",)}, True, "`settlement_lag`: no fund has the type 'gold'"),
         ({"settlement_lag": ("2",)}, True, "must be type:days"),
+        ({"settlement_lag": ("E:2", "e:3")}, True, "`settlement_lag` has the type 'e' twice"),
+        (
+            {"settlement_lag": ("E:70",)},
+            True,
+            r"shorter than the \d+ trading days between two rebalances, got 70",
+        ),
         ({"redemption_fees": ("gold:7:0.01",)}, True, "`redemption_fees`: no fund has the type 'gold'"),
         ({"end": "1990-01-01"}, True, "`end`, 1990-01-01, lies before the first row"),
         ({"start": "2030-01-01"}, True, "`start`, 2030-01-01, lies after the last rebalance day"),
+        ({"start": "2014-10-01", "end": "2014-12-31"}, True, "day that other rows follow, 2014-09-30"),
     ],
 )
 def test_settings_that_cannot_be_met_are_named(panel, facts, settings, known, message):
     with pytest.raises(DataError, match=message):
         backtest(panel, metrics="euclidean", facts=facts if known else None, **settings)
+
+
+def test_facts_of_other_funds_are_refused_where_they_are_needed(panel, facts):
+    others = read_facts(pd.DataFrame({"code": ["1", "2"], "type": ["x", "y"]}))
+    with pytest.raises(DataError, match=r"those of other funds, such as '1', while the NAV table has"):
+        backtest(panel, metrics="euclidean", facts=others, max_type=0.3)
+    some = read_facts(facts.table.reset_index().iloc[3:])
+    notes = backtest(panel, metrics="euclidean", facts=some).notes
+    assert any(note.startswith(f"3 of {len(panel.nav.columns)} funds, such as ") for note in notes)
+    for known in (facts, None):
+        assert not any(
+            "fund facts" in note for note in backtest(panel, metrics="euclidean", facts=known).notes
+        )
+
+
+def test_only_the_star_is_a_wildcard(panel):
+    one, two = panel.nav.columns[:2]
+    facts = read_facts(pd.DataFrame({"code": [one, two], "name": ["Growth [A]", "Growth ?"]}))
+    assert list(filter_funds(panel, StudyConfig(include=("growth [a]",)), facts).nav) == [one]
+    assert list(filter_funds(panel, StudyConfig(include=("growth ?",)), facts).nav) == [two]
+    with pytest.raises(DataError, match="no fund has the code or name"):
+        filter_funds(panel, StudyConfig(include=("growt? *",)), facts)
+
+
+def test_fees_and_lags_by_type_do_not_heed_capitals(panel, facts):
+    config = StudyConfig(settlement_lag=("e:2",), redemption_fees=("B:7:0.01", "m:9:0.02"))
+    rules = make_fee_rules(config, facts)
+    for fund, kind in facts.types.items():
+        assert rules.delay.get(fund, 0) == (2 if kind == "E" else 0)
+        assert rules.redemption_rate(fund, 0) == {"B": 0.01, "M": 0.02, "E": 0.0}[kind]
+
+
+@pytest.mark.parametrize("text", ["0.5%", "bond:7:0.01"])
+def test_wrong_fees_of_a_fund_name_the_fund(text):
+    facts = read_facts(pd.DataFrame({"code": ["1", "2"], "redemption fees": ["7:0.01", text]}))
+    with pytest.raises(DataError, match="DataFrame, fund '2': "):
+        make_fee_rules(StudyConfig(), facts)
 
 
 def test_start_and_end_bound_the_study_and_change_no_decision(panel):
@@ -205,3 +253,25 @@ def test_the_picks_are_compared_with_the_index(universe):
     assert found.record.over_index == pytest.approx(np.mean(over))
     assert "than the index" in found.record_text
     assert "index" not in select(universe.panel, "2014-12-31", "euclidean").record_text
+
+
+def test_an_index_that_ends_early_counts_only_where_it_is_known(universe):
+    """After its last level an index is not flat, but unknown."""
+    levels = universe.index[:"2014-03-31"]
+    found = select(universe.panel, "2014-12-31", "euclidean", index=levels).record
+    study = backtest(universe.panel, metrics="euclidean")
+    earned = study.holdings.groupby("date")["realised"].mean()
+    days = [day for day in study.ic.index if day <= levels.index[-1]]
+    over = [earned[a] - (levels[b] / levels[a] - 1.0) for a, b in pairwise(days)]
+    assert found.n_over_index == len(over) < found.n
+    assert found.over_index == pytest.approx(np.mean(over))
+    assert f"than the index, whose levels cover {len(over)} decisions;" in replace(found, n=8).tell("quarter")
+    late = select(universe.panel, "2014-12-31", "euclidean", index=universe.index["2014-12-01":]).record
+    assert late.n_over_index == 0
+    assert "the index has no levels in this time" in replace(late, n=8).tell("quarter")
+
+
+def test_few_funds_are_not_blamed_on_limits(panel):
+    notes = backtest(panel, metrics="euclidean", top=500).notes
+    assert any("funds to hold instead of 500" in note for note in notes)
+    assert not any("of the money" in note for note in notes)

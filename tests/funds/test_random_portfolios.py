@@ -101,6 +101,31 @@ def test_limits_hold_for_every_draw(nav, draws):
     assert np.mean([(picked >= 0).all() for picked in draws]) > 0.9
 
 
+def test_limits_hold_for_the_weights_too(nav):
+    kind = np.array([0, 0, 1, -1, 1])
+    picked = np.array([[0, 1, 2, 3], [2, 3, -1, -1], [0, 2, 4, -1]])
+    found = random_portfolios._weights(picked, [random_portfolios._Limit(kind, 0.3, 2)])
+    expected = [[0.15, 0.15, 0.25, 0.25], [0.3, 0.5, 0.0, 0.0], [0.3, 0.15, 0.15, 0.0]]
+    assert found == pytest.approx(np.array(expected))
+    facts = read_facts(pd.DataFrame({"code": list(nav.columns), "type": ["x"] * 12 + ["y"] * 13}))
+    capped, free = (run(nav, facts=facts, top=4, max_type=share) for share in (0.01, 0.5))
+    ratio = capped["volatility"].mean() / free["volatility"].mean()
+    assert ratio < 0.05, "a portfolio with at most 1 % in each of two types hardly moves"
+
+
+def test_limits_for_funds_of_unknown_type_limit_nothing(nav):
+    facts = read_facts(pd.DataFrame({"code": ["another"], "type": ["x"]}))
+    pd.testing.assert_frame_equal(run(nav, facts=facts, top=4, max_type=0.5), run(nav, top=4))
+
+
+def test_all_funds_are_held_in_full_if_there_are_fewer_than_wanted(nav):
+    facts = read_facts(pd.DataFrame({"code": list(nav.columns), "company": [f"C{j}" for j in range(25)]}))
+    found = run(nav, facts=facts, top=100, max_company=0.5, n=3)
+    targets = {nav.index[row]: pd.Series(1 / 25, nav.columns) for row in (30, 95, 160, 225, 290)}
+    curve = run_ledger(nav, targets).equity
+    assert found.iloc[0].to_dict() == pytest.approx(describe(curve).to_dict(), abs=1e-11)
+
+
 def test_held_funds_stay_for_some_days(nav, draws):
     run(nav, top=4, min_holding=120)
     assert np.array_equal(draws[0], draws[1]), "65 rows are 91 days"

@@ -194,6 +194,25 @@ def test_fees_are_those_that_were_paid(universe):
     assert "No fees were paid." in render_report(free)
 
 
+def test_fees_of_single_types_and_funds_are_told(universe, study):
+    typed = replace(study, config=replace(study.config, cost=0.001, redemption_fees=("bond:7:0.02",)))
+    text = Page(render_report(typed)).text
+    assert (
+        "of type bond costs 2.00\u202f% below 7 days and nothing afterwards and any other sale costs 0.10"
+        in text
+    )
+    known = study.facts.notna().any(axis=None)
+    assert ("Fees that the fund facts name take their place." in text) == known
+
+
+def test_random_portfolios_are_said_to_have_equal_weights(study):
+    risky = replace(study, config=replace(study.config, weights="minimum-variance"))
+    text = Page(render_report(risky)).text
+    assert "random portfolios, which have equal weights, by return" in text
+    assert "but with equal weights: the rank also shows what minimum-variance weights did" in text
+    assert "equal weights" not in Page(render_report(study)).text
+
+
 def test_forecasts_relative_to_a_type_are_named_so(study):
     relative = replace(study, config=replace(study.config, relative_to="type"))
     assert "excess returns over the mean of the fund&#x27;s type" in render_report(relative)

@@ -137,3 +137,10 @@ def test_a_study_without_reasons_is_read(universe, tmp_path):
     found = read_study(study.save(tmp_path / "run"))
     assert found.reasons.empty
     assert found.report(tmp_path / "report.html").exists()
+
+
+def test_a_study_without_trades_is_read(folder):
+    for kept in (slice(0, 0), slice(0, 1)):
+        fills = pd.read_csv(folder / "fills.csv", dtype={"fund": str})
+        fills[kept].to_csv(folder / "fills.csv", index=False)
+        assert len(read_study(folder).fills) == len(fills[kept])

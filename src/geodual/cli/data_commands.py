@@ -12,7 +12,7 @@ from geodual import funds
 from geodual.funds.atomic_file import write_atomically
 
 from .console import print_json, print_table, progress_of, say
-from .options import ConfigFile, Facts, Json, Nav, Quiet, takes_settings
+from .options import ConfigFile, Facts, Index, IndexColumn, Json, Nav, Quiet, takes_settings
 
 
 def run_check(
@@ -65,6 +65,8 @@ def run_check(
 def run_check_leakage(
     nav: Nav,
     settings: dict[str, Any],
+    index: Index = None,
+    index_column: IndexColumn = None,
     facts: Facts = None,
     config: ConfigFile = None,
     days: Annotated[int, typer.Option(help="Number of rebalance days to test.")] = 3,
@@ -77,11 +79,12 @@ def run_check_leakage(
 
     geodual check-leakage nav.csv --metrics euclidean,rpdml
     """
-    known = None if facts is None else funds.read_facts(facts)
+    given: dict[str, Any] = {
+        "index": None if index is None else funds.read_index(index, index_column),
+        "facts": None if facts is None else funds.read_facts(facts),
+    }
     with progress_of("testing", quiet or as_json) as progress:
-        checks = funds.check_leakage(
-            funds.read_nav(nav), facts=known, n_days=days, progress=progress, **settings
-        )
+        checks = funds.check_leakage(funds.read_nav(nav), n_days=days, progress=progress, **given, **settings)
     rows = [asdict(check) | {"passed": check.passed} for check in checks]
     passed = all(check.passed for check in checks)
     if as_json:

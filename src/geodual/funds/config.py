@@ -36,9 +36,10 @@ _CAPS = ("max_weight", "max_type", "max_company")
 _MAX_COST = 0.1  # a higher cost is almost certainly a percentage, such as 0.15 for 0.15 %
 # Settings that no forecast depends on: a change of them learns nothing anew.
 _AFTER_FORECASTS = (
-    *("top", "weights", *_CAPS, "keep_rank", "min_holding", "start", "end"),
+    *("top", "weights", *_CAPS, "keep_rank", "min_holding"),
     *("cost", "redemption_fees", "settlement_lag", "execution_lag"),
 )
+_PERIODS = ("start", "end", "test_start")  # only tuning depends on these: it looks at the validation period
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class StudyConfig:
         Factors that describe funds: "paper" for all of the paper, names of single kinds such as "sharpe", or
         places such as ``package.module:factor``.
     types : tuple of str
-        Types of funds to choose from, as the fund facts name them; all by default.
+        Types of funds to choose from, as the fund facts name them, with * for any text; all by default.
     include : tuple of str
         Funds to choose from: codes or names, with * for any text; all by default.
     exclude : tuple of str
@@ -90,7 +91,8 @@ class StudyConfig:
     keep_rank : int
         A fund that is held is sold only if its forecast ranks below this number; 0 for no such buffer.
     min_holding : int
-        Days for which a fund is held at least.
+        Days for which a fund stays among the picks at least, unless it has no forecast, for example because
+        it has no value on the day. Weights by forecast or risk may still be 0.
     frequency : str
         How often to rebalance the portfolio: "monthly", "quarterly" or "yearly".
     start : str
@@ -196,9 +198,9 @@ class StudyConfig:
 
     def for_forecasts(self) -> StudyConfig:
         """Return the settings with those that no forecast depends on at their defaults."""
-        periods = () if self.tune else ("test_start",)  # tuning looks at the validation period
+        reset = _AFTER_FORECASTS if self.tune else (*_AFTER_FORECASTS, *_PERIODS)
         defaults: dict[str, Any] = {
-            field.name: field.default for field in fields(self) if field.name in (*_AFTER_FORECASTS, *periods)
+            field.name: field.default for field in fields(self) if field.name in reset
         }
         return replace(self, **defaults)
 

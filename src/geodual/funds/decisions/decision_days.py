@@ -57,8 +57,12 @@ def _enough(config: StudyConfig) -> int:
 def _explain_none(observations: Observations, config: StudyConfig, include_last: bool) -> str:
     """Return the reason why no decision can be made at all, and what to do."""
     needed, last = observations.factors.values_needed, observations.panel.nav.index[-1]
-    if config.start and not (observations.days >= pd.Timestamp(config.start)).any():
-        return f"`start`, {config.start}, lies after the last rebalance day. Choose an earlier day."
+    usable = observations.days if include_last else observations.days[observations.days < last]
+    if config.start and len(usable) and pd.Timestamp(config.start) > usable[-1]:
+        return (
+            f"`start`, {config.start}, lies after the last rebalance day that other rows follow, "
+            f"{usable[-1].date()}. Choose an earlier day."
+        )
     end = _first_possible_end(observations.panel.nav.index, needed, config.frequency, include_last)
     if last < end:
         missing = np.busday_count(last.date(), end.date())

@@ -76,6 +76,7 @@ def check_leakage(
     panel: Panel,
     metrics: Any = StudyConfig.metrics,
     *,
+    index: pd.Series[float] | None = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
     n_days: int = 3,
     forecaster: Forecaster | None = None,
@@ -94,6 +95,8 @@ def check_leakage(
     metrics : sequence of str, or mapping of str to transformer
         Metrics to check: registered names, places such as ``package.module:Class``, or any scikit-learn
         transformers by name.
+    index : Series, optional
+        Index levels, as `read_index` returns them; their days help to tell trading days.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads.
     n_days : int
@@ -130,15 +133,16 @@ def check_leakage(
     """
     factors, settings = take_factors(settings)
     config = StudyConfig(metrics=chosen_names(metrics), **check_names(settings, "check_leakage"))
-    known = take_facts(facts)
+    known, index_days = take_facts(facts), None if index is None else index.index
     forecast = forecaster or partial(
         forecast_days,
         estimators=resolve_metrics(metrics, config.random_state),
         config=config,
         factors=factors,
         facts=known,
+        index_days=index_days,
     )
-    days = _days_to_test(panel, config, factors, known, n_days)
+    days = _days_to_test(prepare_panel(panel, config, known, index_days), config, factors, known, n_days)
     whole = forecast(panel, days)
     checks: list[LeakageCheck] = []
     for day in days:
@@ -157,9 +161,10 @@ def forecast_days(
     config: StudyConfig,
     factors: FactorSet,
     facts: FundFacts,
+    index_days: pd.Index | None = None,
 ) -> pd.DataFrame:
     """Return the forecasts that a study makes on some rebalance days: date, metric, fund, forecast."""
-    observations = observe(prepare_panel(panel, config, facts), config, factors, facts)
+    observations = observe(prepare_panel(panel, config, facts, index_days), config, factors, facts)
     possible = decision_rows(observations, config, include_last=True)
     rows = [t for t in possible if observations.days[t] in days]
     decisions = walk_forward(observations, estimators, config, rows)
@@ -175,7 +180,7 @@ def _days_to_test(
 ) -> pd.DatetimeIndex:
     if n_days < 1:
         raise DataError(f"`n_days` must be at least 1, got {n_days}; leave it out to test 3 days.")
-    observations = observe(prepare_panel(panel, config, facts), config, factors, facts)
+    observations = observe(panel, config, factors, facts)
     rows = decision_rows(observations, config)
     chosen = np.unique(np.linspace(0, len(rows) - 1, n_days).round().astype(int))
     return observations.days[[rows[i] for i in chosen]]

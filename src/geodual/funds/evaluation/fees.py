@@ -83,58 +83,84 @@ def make_fee_rules(config: StudyConfig, facts: FundFacts) -> FeeRules:
     Rules of a fund's own, from the facts, come before those of its type, and these before those of all funds.
     """
     general, by_type = parse_redemption(config.redemption_fees)
-    own = {fund: by_type[kind] for fund, kind in facts.types.items() if kind in by_type}
-    for fund, text in facts.redemption_fees.items():
-        own[fund] = parse_redemption(tuple(text.replace(";", " ").split()))[0]
-    delays = dict(map(_parse_delay, config.settlement_lag))
+    delays = _parse_delays(config.settlement_lag)
     _check_types(("redemption_fees", by_type), ("settlement_lag", delays), facts=facts)
+    types = {fund: kind.casefold() for fund, kind in facts.types.items()}
+    own = {fund: by_type[kind] for fund, kind in types.items() if kind in by_type}
+    own |= {fund: _own_steps(fund, text, facts) for fund, text in facts.redemption_fees.items()}
     return FeeRules(
         cost=config.cost,
         purchase=facts.purchase_fees,
         redemption=general,
         own_redemption=own,
-        delay={fund: delays[kind] for fund, kind in facts.types.items() if kind in delays},
+        delay={fund: delays[kind] for fund, kind in types.items() if kind in delays},
     )
 
 
-def parse_redemption(texts: tuple[str, ...]) -> tuple[Steps, dict[str, Steps]]:
+def parse_redemption(
+    texts: tuple[str, ...], where: str = "`redemption_fees`"
+) -> tuple[Steps, dict[str, Steps]]:
     """Read rules such as 7:0.015 (1.5 % below 7 days) and bond:7:0.01, for one type of funds.
+
+    Parameters
+    ----------
+    texts : tuple of str
+        The rules.
+    where : str
+        Where they stand; errors begin with it.
 
     Returns
     -------
     steps : tuple of (int, float)
         The rules of all funds: days held and rate.
     by_type : dict of str to tuple
-        The rules of single types.
+        The rules of single types, in lower case: capitals do not matter.
     """
     general: list[tuple[int, float]] = []
     by_type: dict[str, list[tuple[int, float]]] = {}
     for text in texts:
         rest, _, rate = text.rpartition(":")
         kind, typed, days = rest.rpartition(":")
-        rules = by_type.setdefault(kind, []) if typed else general
+        rules = by_type.setdefault(kind.casefold(), []) if typed else general
         try:
             rules.append((int(days), float(rate)))
         except ValueError:
             raise DataError(
-                "`redemption_fees` must be days:rate or type:days:rate, such as 7:0.015 for 1.5 % below 7 "
-                f"days, got {text!r}."
+                f"{where}: redemption fees must be days:rate or type:days:rate, such as 7:0.015 for 1.5 % "
+                f"below 7 days, got {text!r}."
             ) from None
     return tuple(general), {kind: tuple(rules) for kind, rules in by_type.items()}
 
 
-def _parse_delay(text: str) -> tuple[str, int]:
-    kind, _, rows = text.rpartition(":")
-    if not kind or not rows.isdigit():
-        raise DataError(f"`settlement_lag` must be type:days, such as QDII:2, got {text!r}.")
-    return kind, int(rows)
+def _own_steps(fund: str, text: str, facts: FundFacts) -> Steps:
+    """Read the rules of one fund from its facts."""
+    steps, by_type = parse_redemption(tuple(text.replace(";", " ").split()), f"{facts.source}, fund {fund!r}")
+    if by_type:
+        raise DataError(
+            f"{facts.source}, fund {fund!r}: the rules of one fund name no type, got {text!r}. Write such as "
+            "7:0.015;365:0.005."
+        )
+    return steps
+
+
+def _parse_delays(texts: tuple[str, ...]) -> dict[str, int]:
+    """Read delays such as QDII:2; capitals do not matter."""
+    delays: dict[str, int] = {}
+    for text in texts:
+        kind, _, rows = text.rpartition(":")
+        if not kind or not rows.isdigit():
+            raise DataError(f"`settlement_lag` must be type:days, such as QDII:2, got {text!r}.")
+        if kind.casefold() in delays:
+            raise DataError(f"`settlement_lag` has the type {kind!r} twice; give each type once.")
+        delays[kind.casefold()] = int(rows)
+    return delays
 
 
 def _check_types(*settings: tuple[str, Mapping[str, object]], facts: FundFacts) -> None:
     """Raise if a setting is about a type that no fund has."""
-    known = set(facts.types.values())
+    known = {kind.casefold(): kind for kind in facts.types.values()}
     for name, by_type in settings:
         for kind in by_type:
             if kind not in known:
-                types = ", ".join(sorted(known)) or "none, give fund facts (--meta)"
+                types = ", ".join(sorted(known.values())) or "none, give fund facts (--meta)"
                 raise DataError(f"`{name}`: no fund has the type {kind!r}; known are {types}.")

@@ -1,8 +1,9 @@
 """Random portfolios: what luck earns under the rules of the study.
 
-All portfolios move side by side as arrays, a hundred times faster than one ledger per portfolio. Two rules
-are simpler than those of the ledger: an order is filled at the last known value instead of waiting for the
-next one, and all units of a fund are as old as the first of them.
+All portfolios move side by side as arrays, a hundred times faster than one ledger per portfolio. Some rules
+are simpler than those of the study: weights are equal, and where limits lower one, the rest stays in cash; an
+order is filled on the day of execution at the last known value, without waiting or settlement lag; and all
+units of a fund are as old as the first of them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def draw_random_portfolios(
 
     On each decision day every portfolio ranks the funds of the universe at random and picks by the rules of
     the study: the number of funds, the limits by type and company, `keep_rank` and `min_holding`. It trades
-    with the same lag and fees.
+    with the same execution lag and fees.
 
     Parameters
     ----------
@@ -72,7 +73,8 @@ def draw_random_portfolios(
             break
         columns = np.asarray(pd.Index(market.funds).get_indexer(funds))
         urgency = _urgency(rng, columns, book, row, config)
-        book.rebalance(at, _picked(columns, urgency, config.top, limits))
+        picked = _picked(columns, urgency, config.top, limits)
+        book.rebalance(at, picked, _weights(picked, limits))
         book.advance(min(stop, last))
     return _measure(book.equity, market.days[executed[0] :])
 
@@ -103,9 +105,10 @@ def rank_among_random(measured: pd.DataFrame, random: pd.DataFrame) -> pd.DataFr
 
 @dataclass(frozen=True, eq=False)
 class _Limit:
-    """The number of funds of one kind that a portfolio may hold; `kind` is −1 where it is not known."""
+    """The share and the number of funds of one kind in a portfolio; `kind` is −1 where it is not known."""
 
     kind: Indices
+    share: float
     most: int
 
 
@@ -115,7 +118,7 @@ def _limits(market: Market, config: StudyConfig, facts: FundFacts) -> list[_Limi
     for of_fund, share in caps:
         if share < 1.0:
             kinds = pd.factorize(np.array([of_fund.get(fund) for fund in market.funds], dtype=object))[0]
-            found.append(_Limit(kinds, max(int(share * config.top + 1e-9), 1)))
+            found.append(_Limit(kinds, share, max(int(share * config.top + 1e-9), 1)))
     return found
 
 
@@ -141,7 +144,7 @@ def _picked(columns: Indices, urgency: Array, top: int, limits: list[_Limit]) ->
         return np.asarray(np.sort(columns[best], axis=1))
     n = len(urgency)
     picked, filled = np.full((n, top), -1), np.zeros(n, dtype=np.intp)
-    counts = [np.zeros((n, limit.kind.max() + 1), dtype=np.intp) for limit in limits]
+    counts = [np.zeros((n, limit.kind.max() + 2), dtype=np.intp) for limit in limits]  # unknown: the last
     every = np.arange(n)
     # Candidate by candidate, all portfolios at once.
     for candidate in columns[urgency.argsort(axis=1)].T:
@@ -157,6 +160,19 @@ def _picked(columns: Indices, urgency: Array, top: int, limits: list[_Limit]) ->
     return picked
 
 
+def _weights(picked: Indices, limits: list[_Limit]) -> Array:
+    """Return the weights of the picks, portfolio × place: equal, but no kind has more than its share."""
+    held, every = picked >= 0, np.arange(len(picked))[:, None]
+    weights = held / np.maximum(held.sum(axis=1, keepdims=True), 1)
+    for limit in limits:
+        kind = np.where(held, limit.kind[picked], -1)
+        counts = np.zeros((len(picked), limit.kind.max() + 2))
+        np.add.at(counts, (every, kind), 1.0)  # unknown kinds are counted in the last column
+        most = np.where(kind >= 0, limit.share / np.maximum(counts[every, kind], 1.0), 1.0)
+        weights = np.minimum(weights, most)
+    return np.asarray(weights)
+
+
 class _Book:
     """The portfolios: units of funds, and since when they are held."""
 
@@ -169,15 +185,16 @@ class _Book:
         self.equity = np.ones((n, len(market.days) - first))
         self._redemption = _RedemptionRates(market)
 
-    def rebalance(self, row: int, picked: Indices) -> None:
-        """Bring every portfolio to equal weights of its picks; it pays the fees itself."""
+    def rebalance(self, row: int, picked: Indices, weights: Array) -> None:
+        """Bring every portfolio to the weights of its picks; it pays the fees itself."""
         price = self.market.filled[row]
         worth = np.zeros((self.n, len(price)))
-        np.put_along_axis(worth, self._held, self._units * price[self._held], axis=1)
+        # Added, not put: places that stay empty stand for no units of the first fund.
+        np.add.at(worth, (np.arange(self.n)[:, None], self._held), self._units * price[self._held])
         before = self._cash + worth.sum(axis=1)
         weight = np.zeros_like(worth)
         rows, places = np.nonzero(picked >= 0)
-        weight[rows, picked[rows, places]] = 1.0 / picked.shape[1]
+        weight[rows, picked[rows, places]] = weights[rows, places]
         # Only funds that are held or wanted can be traded.
         funds = np.flatnonzero((worth > 0.0).any(axis=0) | (weight > 0.0).any(axis=0))
         worth, weight, bought = worth[:, funds], weight[:, funds], self.bought[:, funds]
@@ -193,7 +210,7 @@ class _Book:
         bought = np.where(weight > 0.0, np.where(bought == _NEVER, row, bought), _NEVER)
         self.bought[:, funds] = bought
         self._held = np.where(picked >= 0, picked, 0)
-        invested = np.where(picked >= 0, after[:, None] / picked.shape[1], 0.0)
+        invested = after[:, None] * weights
         self._units = np.divide(
             invested, price[self._held], out=np.zeros_like(invested), where=invested > 0.0
         )

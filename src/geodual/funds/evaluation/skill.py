@@ -11,9 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from geodual.metric.registry import find_metric, metric_names
-
 from .statistics import corrected_p
+from .tuning import count_candidates
 
 _FEWEST = 8  # rebalance days for a bootstrap: of fewer, too few different resamples can be made
 _RESAMPLES = 2000
@@ -37,8 +36,7 @@ def count_choices(n_metrics: int, tuned: Iterable[str] = ()) -> int:
     -------
     int
     """
-    known = metric_names()
-    return n_metrics + sum(len(find_metric(name).grid) if name in known else 1 for name in tuned)
+    return n_metrics + sum(map(count_candidates, tuned))
 
 
 def superior_ability_p(ic: pd.DataFrame) -> float:

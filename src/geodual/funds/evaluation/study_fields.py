@@ -40,6 +40,7 @@ class StudyFields:
     notes: tuple[str, ...]
     seconds: float
     facts: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    facts_digest: str = ""
     ic_decay: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     random_portfolios: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 

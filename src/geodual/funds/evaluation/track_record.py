@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,8 @@ class TrackRecord:
     over_index, over_index_low, over_index_high : float
         Mean return of the picks less that of the index, per holding interval, and its interval; NaN without
         an index.
+    n_over_index : int, optional
+        Number of past decisions for which the return of the index is known; None without an index.
     """
 
     n: int
@@ -46,6 +49,7 @@ class TrackRecord:
     over_index: float = np.nan
     over_index_low: float = np.nan
     over_index_high: float = np.nan
+    n_over_index: int | None = field(default=None, kw_only=True)
 
     @property
     def is_evidence(self) -> bool:
@@ -58,19 +62,24 @@ class TrackRecord:
             return "There is no track record: no past decision has a known outcome."
         shown = f"{self.n} past decision{'' if self.n == 1 else 's'}"
         lead = _tell_lead(self.excess, self.excess_low, self.excess_high)
-        index = ""
-        if not np.isnan(self.over_index):
-            over = _tell_lead(self.over_index, self.over_index_low, self.over_index_high)
-            index = f" and {over} than the index"
         facts = (
             f"Track record of {shown}: IC {self.ic:+.2f} (95 % {self.ic_low:+.2f} … {self.ic_high:+.2f}); "
-            f"picks earned per {term} {lead} than the average fund{index}; "
+            f"picks earned per {term} {lead} than the average fund{self._tell_index()}; "
             f"{self.beat_median:.0%} of them beat the median fund."
         )
         if self.n < FEWEST:
             facts = f"Track record of {shown}: too short to judge; IC {self.ic:+.2f}."
         verdict = _EVIDENCE if self.is_evidence else "This is no evidence of skill."
         return f"{facts} {verdict}"
+
+    def _tell_index(self) -> str:
+        if self.n_over_index is None:
+            return ""
+        if not self.n_over_index:
+            return " (the index has no levels in this time)"
+        over = _tell_lead(self.over_index, self.over_index_low, self.over_index_high)
+        known = "" if self.n_over_index == self.n else f", whose levels cover {self.n_over_index} decisions"
+        return f" and {over} than the index{known}"
 
 
 def _tell_lead(mean: float, low: float, high: float) -> str:
@@ -96,19 +105,21 @@ def measure_record(
     predictions : DataFrame
         One row per fund and decision: date, metric, fund, forecast, realised.
     holdings : DataFrame
-        One row per pick: date, fund.
+        One row per pick: date, fund, weight.
     index_returns : Series, optional
         What the index earned in the holding interval that begins on each date.
     n_choices : int
         Number of settings that were tried on these decisions.
     """
     known = predictions.dropna(subset=["realised"])
-    picks = known.merge(holdings[["date", "fund"]], on=["date", "fund"])
+    picks = known.merge(holdings[["date", "fund", "weight"]], on=["date", "fund"])
+    picks = picks[picks["weight"] > 0.0]
     if picks.empty:
         return no_record()
     ic = ic_table(known).iloc[:, 0]
     by_day = known.groupby("date")["realised"]
-    earned = picks.groupby("date")["realised"].mean()
+    weight = picks.groupby("date")["weight"].transform("sum")
+    earned = (picks["realised"] * picks["weight"] / weight).groupby(picks["date"]).sum()
     excess = earned - by_day.mean()
     median = picks["date"].map(by_day.median())
     return TrackRecord(
@@ -125,9 +136,14 @@ def measure_record(
     )
 
 
-def _against_index(earned: pd.Series[float], index_returns: pd.Series[float] | None) -> dict[str, float]:
+def _against_index(earned: pd.Series[float], index_returns: pd.Series[float] | None) -> dict[str, Any]:
     if index_returns is None:
         return {}
     over = (earned - index_returns.reindex(earned.index)).dropna()
     low, high = stationary_bootstrap_interval(over)
-    return {"over_index": float(over.mean()), "over_index_low": low, "over_index_high": high}
+    return {
+        "over_index": float(over.mean()),
+        "over_index_low": low,
+        "over_index_high": high,
+        "n_over_index": len(over),
+    }

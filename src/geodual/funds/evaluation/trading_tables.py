@@ -25,7 +25,6 @@ def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame, cash: pd.DataFrame
         Day × metric and `index`, starting at 1.
     trades : DataFrame
         One row per metric and rebalance: metric, executed, turnover, traded, cost, unfilled.
-
     cash : DataFrame
         Day × metric: share of the portfolio in cash.
 

@@ -8,7 +8,7 @@ as the alternative: its weights differ by 7e-5, a fit takes three times as long 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -71,6 +71,8 @@ def portfolio_weights(rule: str, forecast: pd.Series[float], nav: pd.DataFrame, 
         Not negative, in the order of `forecast`; their sum is 1, or the most that the limits allow.
     """
     funds = forecast.index
+    if rule == "equal":  # what the limits take from some funds stays in cash: no fund gets more than others
+        caps = replace(caps, fund=min(caps.fund, 1.0 / len(funds)))
     A, b = _limits(funds, caps)
     total = _most_invested(A, b)
     if rule == "minimum-variance":

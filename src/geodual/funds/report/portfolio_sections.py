@@ -163,8 +163,9 @@ def show_random_portfolios(study: StudyTables) -> Section | None:
     n = len(study.random_portfolios)
     lead = (
         f"Annual returns of {n:,} portfolios drawn at random from the same universe, on the same days and "
-        "under the same rules. The lines are the metrics. A high rank alone is no proof of skill: the funds "
-        "that a metric picks are alike, so luck moves them together, while random funds differ."
+        f"under the same rules{_but_equal(study)}. The lines are the metrics. A high rank alone is no proof "
+        "of skill: the funds that a metric picks are alike, so luck moves them together, while random funds "
+        "differ."
     )
     shares = study.random_rank["annual_return"]
     beaten = join_words(
@@ -186,6 +187,13 @@ def show_random_portfolios(study: StudyTables) -> Section | None:
         make_pair(make_chart([plot]), table),
         make_foot(csv=["random_rank", "random_portfolios"]),
     )
+
+
+def _but_equal(study: StudyTables) -> str:
+    """Return how random portfolios differ from those of the study: their weights are always equal."""
+    if study.config.weights == "equal":
+        return ""
+    return f", but with equal weights: the rank also shows what {study.config.weights} weights did"
 
 
 def _ranks(study: StudyTables) -> pd.DataFrame:

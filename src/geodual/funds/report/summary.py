@@ -31,6 +31,7 @@ def summarise(study: StudyTables) -> dict[str, Any]:
         "rebalances": len(study.ic),
         "index": study.index_name,
         "index_sha256": study.index_digest,
+        "facts_sha256": study.facts_digest,
         "table1": by_period,
         "factor_labels": dict(study.factor_labels),
         "chosen": study.chosen,

@@ -151,9 +151,10 @@ def _tell_random(study: StudyTables, best: str) -> list[str]:
     if not n or study.random_rank.loc[best].isna().any():
         return []
     by_return, by_sharpe = (round(n * study.random_rank[key][best]) for key in ("annual_return", "sharpe"))
+    equal = "" if study.config.weights == "equal" else ", which have equal weights,"
     return [
-        f"Over the whole study it beats {by_return:,} of {n:,} random portfolios by return and {by_sharpe:,} "
-        "by Sharpe ratio."
+        f"Over the whole study it beats {by_return:,} of {n:,} random portfolios{equal} by return and "
+        f"{by_sharpe:,} by Sharpe ratio."
     ]
 
 

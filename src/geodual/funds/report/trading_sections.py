@@ -98,12 +98,13 @@ def _tell_fees(study: StudyTables) -> str:
     rules = {"": steps} if steps else {}
     rules |= {f" of type {kind}": own for kind, own in by_type.items()}
     if rules:
-        sales = join_words(
-            [f"a sale of a fund{kind} costs {_tell_steps(own)}" for kind, own in rules.items()]
-        )
+        told = [f"a sale of a fund{kind} costs {_tell_steps(own)}" for kind, own in rules.items()]
+        told += [] if steps else [f"any other sale costs {format_percent(cost, 2)}"]
+        sales = join_words(told)
         text = f"A purchase costs {format_percent(cost, 2)} of its value; {sales}. The oldest lots go first."
     else:
         text = f"A trade costs {format_percent(cost, 2)} of its value per side."
+    text += " Fees that the fund facts name take their place." if study.facts.notna().any(axis=None) else ""
     sums = study.fills.groupby("side")[["fee", "value"]].sum()
     if not sums["fee"].sum() > 0.0:
         return f"{text} No fees were paid."

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import joblib
+import numpy as np
 import pandas as pd
 
 import geodual
@@ -20,6 +21,7 @@ from geodual.errors import DataError
 from ..config import StudyConfig, check_names
 from ..decisions.checkpoints import Checkpoints
 from ..decisions.chosen_metrics import chosen_names, resolve_metrics
+from ..decisions.decision import Decision
 from ..decisions.decision_days import decision_rows
 from ..decisions.observations import Observations
 from ..decisions.observe import observe, prepare_panel
@@ -104,7 +106,7 @@ def backtest(
     given = _take_inputs(panel, index, metrics, facts, settings)
     config, panel, estimators = given.config, given.panel, given.estimators
     observations = observe(given.prepared, config, given.factors, given.facts)
-    rows = decision_rows(observations, config)
+    rows = _rows_to_decide(observations, config, given.fees)
     benchmark, filled = _benchmark(given.levels, observations, rows, config)
     checkpoints = Checkpoints(Path(checkpoint_folder), given.keys()) if checkpoint_folder else None
     effort: dict[str, Any] = {"n_jobs": n_jobs, "checkpoints": checkpoints, "progress": progress}
@@ -128,17 +130,32 @@ def backtest(
         reasons=reasons_table(picked, observations.factors.columns),
         factor_labels=observations.factors.labels,
         facts=given.facts.of_funds(observations.funds),
+        facts_digest=given.facts.digest,
         chosen=chosen,
-        notes=(
-            *note_data(panel, config, given.fees),
-            *note_rows(panel, observations, config, rows),
-            *filled,
-            *note_universe(observations, universe),
-            *note_decisions(decisions, config),
-            *note_portfolios(books["trades"], books["holdings"], config, panel.findings),
-        ),
+        notes=_collect_notes(given, observations, rows, decisions, books, universe, filled),
         seconds=time.perf_counter() - started,
         checkpoints=checkpoints,
+    )
+
+
+def _collect_notes(
+    given: _Inputs,
+    observations: Observations,
+    rows: list[int],
+    decisions: list[Decision],
+    books: dict[str, Any],
+    universe: pd.DataFrame,
+    filled: list[str],
+) -> tuple[str, ...]:
+    """Return what the reader of the study should know, from the data to the portfolios."""
+    panel, config = given.panel, given.config
+    return (
+        *note_data(panel, config, given.fees),
+        *note_rows(panel, observations, config, rows),
+        *filled,
+        *note_universe(observations, universe),
+        *note_decisions(decisions, config),
+        *note_portfolios(books["trades"], books["holdings"], config, panel.findings),
     )
 
 
@@ -193,6 +210,20 @@ def _benchmark(
     nav = observations.panel.nav
     first = nav.index.searchsorted(observations.days[rows[0]]) + config.execution_lag
     return _aligned(levels, pd.DatetimeIndex(nav.index[first:]))
+
+
+def _rows_to_decide(observations: Observations, config: StudyConfig, fees: FeeRules) -> list[int]:
+    """Return the rebalance days to decide on; raise if orders of one could not be filled before the next."""
+    rows = decision_rows(observations, config)
+    at = observations.panel.nav.index.get_indexer(observations.days[rows])
+    shortest = int(np.diff(at).min()) if len(at) > 1 else len(observations.panel.nav)
+    longest = max((fees.delay.get(fund, 0) for fund in observations.funds), default=0)
+    if longest >= shortest:
+        raise DataError(
+            f"`settlement_lag` must be shorter than the {shortest} trading days between two rebalances, got "
+            f"{longest}; lower it, or rebalance less often."
+        )
+    return rows
 
 
 def _digest_of(levels: pd.Series[float] | None) -> str:

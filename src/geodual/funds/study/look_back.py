@@ -23,6 +23,7 @@ from ..evaluation.tuning import count_candidates, tune_metrics
 FEWEST_PAST = 8  # fewest past decisions for an interval of past returns
 FEWEST_PER_RANK = 30  # fewest past decisions for an interval per rank
 _INTERVAL = [0.1, 0.9]  # quantiles between which 80 % of past picks lie
+_LATE = pd.Timedelta(days=7)  # by which an index may end before an interval does
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +107,12 @@ def look_back(
 
 
 def _index_returns(levels: pd.Series[float] | None, days: pd.DatetimeIndex) -> pd.Series[float] | None:
-    """Return what the index earned from each rebalance day to the next, by the first of the two."""
+    """Return what the index earned from each rebalance day to the next, by the first of the two.
+
+    Intervals that the levels do not cover are left out. Levels that end a week before an interval does are
+    enough, as for the index of a study.
+    """
     if levels is None:
         return None
-    at = levels.reindex(levels.index.union(days)).ffill().reindex(days)
+    at = levels.reindex(levels.index.union(days)).ffill().reindex(days[days <= levels.index[-1] + _LATE])
     return (at.shift(-1) / at - 1.0).dropna()

@@ -21,7 +21,7 @@ _WEEK = 5  # rows
 # Words of the reasons why a fund is left out, and how a reader is told of them.
 _TOLD = {
     "no change in": "their values had not changed for 20 days and more while other funds moved",
-    "another share class": "another share class of the same fund was chosen from",
+    "another share class": "another share class of the same fund stands for them",
 }
 _MISSING = 0.1  # warn if more than this share of last week's funds has no value in the last row
 
@@ -38,6 +38,18 @@ def note_data(panel: Panel, config: StudyConfig, fees: FeeRules) -> list[str]:
     if fees.are_free:
         notes.append("Trades cost nothing in this study. Set a cost or fees to see what is left after them.")
     return notes
+
+
+def _note_facts(observations: Observations) -> list[str]:
+    """Return a note if facts are given, but not for all funds."""
+    known, funds = observations.facts.table.index, observations.funds
+    unknown = funds[~funds.isin(known)]
+    if known.empty or unknown.empty:
+        return []
+    return [
+        f"{len(unknown)} of {len(funds)} funds, such as {unknown[0]}, are not in the fund facts: they have "
+        "no type, company or fee of their own, and no limit by type or company holds for them."
+    ]
 
 
 def note_rows(panel: Panel, observations: Observations, config: StudyConfig, rows: list[int]) -> list[str]:
@@ -65,10 +77,10 @@ def _note_skipped(skipped: dict[pd.Timestamp, str]) -> list[str]:
 
 
 def note_universe(observations: Observations, universe: pd.DataFrame) -> list[str]:
-    """Return notes on funds that could not be chosen although they have values, and on unknown factors."""
+    """Return notes on funds without facts, on funds left out that have values, and on unknown factors."""
     decided = set(universe["date"])
     why = [section.left_out for section in observations.sections if section.day in decided]
-    notes = []
+    notes = _note_facts(observations)
     for words, told in _TOLD.items():
         counts = [int(reasons.str.contains(words, regex=False).sum()) for reasons in why]
         if most := max(counts, default=0):
@@ -102,21 +114,23 @@ def _note_orders(trades: pd.DataFrame) -> list[str]:
         return []
     worst = failed.sort_values("unfilled", kind="stable").iloc[-1]
     return [
-        f"On {_days(failed['decided'].nunique())} purchases could not be made in time, because funds had no "
-        f"value to trade at. The money stayed in cash: up to {100 * worst['unfilled']:.0f} % of a portfolio "
-        f"({worst['metric']}, {worst['decided'].date()})."
+        f"On {_days(failed['decided'].nunique())} purchases could not be made in full, because funds had no "
+        "value to trade at in time, or because sales that waited brought less money than planned: up to "
+        f"{100 * worst['unfilled']:.1f} % of a portfolio ({worst['metric']}, {worst['decided'].date()})."
     ]
 
 
 def _note_limits(holdings: pd.DataFrame, config: StudyConfig) -> list[str]:
     groups = holdings.groupby(["date", "metric"])
     few, invested = groups.size().min(), groups["weight"].sum().min()
-    if few == config.top and invested > 1.0 - _UNFILLED:
-        return []
-    return [
-        f"The limits left room for as few as {few} of {config.top} funds, and for {100 * invested:.0f} % of "
-        "the money; the rest stayed in cash."
-    ]
+    notes = []
+    if few < config.top:
+        notes.append(
+            f"The universe and the limits left as few as {few} funds to hold instead of {config.top}."
+        )
+    if invested < 1.0 - _UNFILLED:
+        notes.append(f"The limits left room for as little as {100 * invested:.0f} % of the money.")
+    return notes
 
 
 def _note_partly_known(holdings: pd.DataFrame) -> list[str]:

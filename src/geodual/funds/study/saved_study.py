@@ -24,6 +24,7 @@ _SUMMARY = {
     "sha256": str,
     "index": str,
     "index_sha256": str,
+    "facts_sha256": str,
     "chosen": dict,
     "notes": list,
     "factor_labels": dict,
@@ -42,6 +43,8 @@ _COLUMNS = {
 }
 # Tables in which any value may be missing: what is not known of a fund, what a short curve does not define.
 _GAPS = ("facts", "random_portfolios", "ic_decay")
+# Tables that may lack a metric: one that is not linear has no reasons, one without trades no fills.
+_SPARSE = ("reasons", "fills")
 _KEY = ["date", "metric", "fund"]
 # Each row of a table on the left belongs to a row, with the same key, of the table on the right.
 _PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
@@ -113,6 +116,7 @@ def _read(folder: Path) -> Study:
         findings=_read_findings(folder / "findings.csv"),
         index_name=summary["index"],
         index_digest=summary["index_sha256"],
+        facts_digest=summary["facts_sha256"],
         **tables,  # type: ignore[arg-type]
         factor_labels=summary["factor_labels"],
         chosen=summary["chosen"],
@@ -130,13 +134,13 @@ def _read_summary(path: Path) -> dict[str, Any]:
 
 
 def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Return the columns of a table with their types checked; only `reasons` may have no rows."""
+    """Return the columns of a table with their types checked; only sparse ones may have no rows."""
     # Only an empty cell is missing: a fund may be called "NA".
     table = pd.read_csv(path, dtype=dict.fromkeys(_TEXTS, str), keep_default_na=False, na_values=[""])
     missing = [column for column in columns if column not in table]
     if missing:
         raise ValueError(f"{path.name}: no column `{missing[0]}`")
-    if table.empty and path.stem != "reasons":
+    if table.empty and path.stem not in _SPARSE:
         raise ValueError(f"{path.name}: no rows")
     days = {
         column: pd.to_datetime(table[column], format="%Y-%m-%d", errors="coerce")
@@ -163,7 +167,8 @@ def _check_column(values: pd.Series[Any], path: Path) -> None:
 def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
     """Raise if the tables are not about the same metrics, days and funds."""
     for name, table in tables.items():
-        if "metric" in table and name != "reasons" and set(table["metric"]) != metrics:
+        found = set(table["metric"]) if "metric" in table else metrics
+        if found != metrics and not (name in _SPARSE and found <= metrics):
             raise ValueError(f"{name}.csv: its metrics differ from those of config.toml")
     days = set(tables["ic"]["date"])
     for name, column in (("predictions", "date"), ("universe", "date"), ("trades", "decided")):

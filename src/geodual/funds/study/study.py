@@ -65,6 +65,8 @@ class Study(StudyTables):
         Label of each factor in reports, by name.
     facts : DataFrame
         What is known of the funds: name, type and company, by fund.
+    facts_digest : str
+        SHA-256 of all facts that were given; "" without any.
     ic_decay : DataFrame
         Mean IC of the forecasts with the return over 1 to 12 months after the decision, month × metric.
     random_portfolios : DataFrame

@@ -160,8 +160,8 @@ class FundFacts:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the table: the same facts have the same digest."""
-        return hashlib.sha256(self.table.to_csv().encode()).hexdigest()
+        """SHA-256 of the table: the same facts have the same digest; "" if nothing is known."""
+        return hashlib.sha256(self.table.to_csv().encode()).hexdigest() if len(self.table) else ""
 
 
 def no_facts() -> FundFacts:

@@ -76,7 +76,8 @@ class RawTable:
         """Return the cells of a column as texts without surrounding space."""
         cells = self.columns[column]
         if cells.dtype != "str":
-            cells = cells.astype(object).map(str, na_action="ignore")
+            # Once more as objects: pandas makes days of a column that holds nothing but missing days.
+            cells = cells.astype(object).map(str, na_action="ignore").astype(object)
         text = pc.utf8_trim_whitespace(pa.array(cells, pa.string()))
         return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
 

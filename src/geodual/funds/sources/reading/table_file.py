@@ -104,16 +104,18 @@ def _filled_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _find_delimiter(lines: list[str]) -> tuple[str, int]:
-    """Return the first delimiter that gives the header and all lines below the same number of fields.
+    """Return the delimiter that gives the header and all lines below the same number of fields.
 
-    If there is none, return the one that gives the header the most fields. The position of the header among
-    the lines is returned, too.
+    Of several, it is the one whose header stands highest: fields may contain other delimiters, while the
+    names above them do not. If there is none, return the one that gives the header the most fields. The
+    position of the header among the lines is returned, too.
     """
     rows = {mark: list(csv.reader(lines, delimiter=mark)) for mark in _DELIMITERS}
     headers = {mark: find_header(cells) for mark, cells in rows.items()}
     widths = {mark: [len(row) for row in rows[mark][headers[mark] :]] for mark in _DELIMITERS}
     even = [mark for mark, width in widths.items() if width[0] > 1 and len(set(width)) == 1]
-    found = even[0] if even else max(_DELIMITERS, key=lambda mark: widths[mark][0])
+    found = max(_DELIMITERS, key=lambda mark: widths[mark][0])
+    found = min(even, key=lambda mark: headers[mark], default=found)
     return found, headers[found]
 
 
