@@ -11,7 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodual.manifolds import SPD, Euclidean, Hyperbolic, Manifold, Product, Sphere, Stiefel
+from geodual.manifolds import (
+    SPD,
+    Euclidean,
+    FixedRank,
+    Grassmann,
+    Hyperbolic,
+    Manifold,
+    Oblique,
+    PositiveOrthant,
+    Power,
+    Product,
+    Rotations,
+    Simplex,
+    Sphere,
+    Stiefel,
+)
+from geodual.manifolds.low_rank_matrix import LowRankMatrix
 
 ROUNDING = 1e-13
 """Allowed relative error of a well-conditioned operation: some hundred times the machine precision."""
@@ -156,6 +172,68 @@ def compact_case(manifold: Sphere | Stiefel) -> Case:
     )
 
 
+def log_ratio_case(manifold: PositiveOrthant | Simplex, size: int) -> Case:
+    """Return a case whose points have entries of very different size."""
+
+    def point(rng: np.random.Generator, spread: float) -> np.ndarray:
+        x = np.exp((0.5 + 10.0 * spread) * rng.standard_normal(size))
+        return x / x.sum() if isinstance(manifold, Simplex) else x
+
+    def ambient_amplification(x: np.ndarray) -> float:
+        # The entries of a tangent vector of the simplex cancel if one probability is almost 1.
+        return float(1.0 / np.sort(x)[:-1].sum()) if isinstance(manifold, Simplex) else 1.0
+
+    return Case(
+        manifold,
+        point=point,
+        amplification=lambda *points: 1.0,
+        ambient_amplification=ambient_amplification,
+        reach=4.0,
+    )
+
+
+def symmetric_space_case(manifold: Manifold, injectivity_radius: float) -> Case:
+    """Return a case of a compact symmetric space, where all operations are in closed form."""
+    return Case(
+        manifold,
+        point=lambda rng, spread: manifold.random_point(rng),
+        amplification=lambda *points: 1.0,
+        ambient_amplification=lambda x: 1.0,
+        reach=0.95 * injectivity_radius,
+    )
+
+
+def fixed_rank_case(m: int, n: int, r: int) -> Case:
+    """Return a case without logarithm, whose singular values are longer than its tangent vectors."""
+
+    def point(rng: np.random.Generator, spread: float) -> np.ndarray:
+        u, v = (np.linalg.qr(rng.standard_normal((size, r)))[0] for size in (m, n))
+        return LowRankMatrix(u, 10.0 ** rng.uniform(0.0, 2.0 * spread, r), v.T)
+
+    return Case(
+        FixedRank(m, n, r),
+        point=point,
+        amplification=lambda *points: max(1.0, *(float(np.linalg.norm(x)) for x in points)),
+        ambient_amplification=lambda x: 1.0,
+        reach=0.8,
+        parallel=False,
+        exact_distance_hessian=False,
+    )
+
+
+def power_case(case: Case, n: int) -> Case:
+    """Return n copies of a case as one array."""
+    return Case(
+        Power(case.manifold, n),
+        point=lambda rng, spread: np.stack([case.point(rng, spread) for _ in range(n)]),
+        amplification=lambda *points: max(case.amplification(*part) for part in zip(*points, strict=True)),
+        ambient_amplification=lambda x: max(case.ambient_amplification(part) for part in x),
+        reach=case.reach,
+        parallel=case.parallel,
+        exact_distance_hessian=case.exact_distance_hessian,
+    )
+
+
 def product_case(*cases: Case) -> Case:
     def amplification(*points: Any) -> float:
         parts = zip(cases, zip(*points, strict=True), strict=True)
@@ -185,6 +263,13 @@ HADAMARD_CASES = [
     hyperbolic_case(1),
     hyperbolic_case(2),
     hyperbolic_case(5),
+    log_ratio_case(PositiveOrthant(3), 3),
+    log_ratio_case(Simplex(2), 2),
+    log_ratio_case(Simplex(5), 5),
+    power_case(euclidean_case(2), 3),
+    power_case(spd_case(3), 2),
+    power_case(log_ratio_case(Simplex(3), 3), 2),
+    power_case(hyperbolic_case(2), 2),  # by a loop
     product_case(spd_case(2), euclidean_case(3)),
     product_case(hyperbolic_case(2), product_case(spd_case(3), euclidean_case(1))),
 ]
@@ -197,6 +282,17 @@ COMPACT_CASES = [
     compact_case(Stiefel(5, 3)),
     compact_case(Stiefel(4, 2)),
     compact_case(Stiefel(7, 2)),
+    symmetric_space_case(Oblique(3, 4), np.pi),
+    symmetric_space_case(Oblique(2, 1), np.pi),
+    symmetric_space_case(Grassmann(4, 1), np.pi / 2),
+    symmetric_space_case(Grassmann(6, 2), np.pi / 2),
+    symmetric_space_case(Grassmann(5, 3), np.pi / 2),  # subspaces that share a line
+    symmetric_space_case(Rotations(2), np.sqrt(2.0) * np.pi),
+    symmetric_space_case(Rotations(3), np.sqrt(2.0) * np.pi),
+    symmetric_space_case(Rotations(6), np.sqrt(2.0) * np.pi),
+    power_case(compact_case(Sphere(3)), 3),
+    power_case(symmetric_space_case(Oblique(2, 2), np.pi), 2),
+    power_case(symmetric_space_case(Rotations(3), np.sqrt(2.0) * np.pi), 2),  # by a loop
 ]
 
 CASES = [
@@ -204,4 +300,15 @@ CASES = [
     *COMPACT_CASES,
     product_case(compact_case(Sphere(3)), spd_case(2)),
     product_case(compact_case(Stiefel(4, 2)), product_case(hyperbolic_case(2), compact_case(Sphere(3)))),
+    product_case(symmetric_space_case(Oblique(3, 2), np.pi), power_case(spd_case(2), 2)),
 ]
+
+CASES_WITHOUT_LOG = [
+    fixed_rank_case(5, 4, 2),
+    fixed_rank_case(3, 6, 1),
+    fixed_rank_case(4, 3, 3),  # of full rank: an open set of matrices
+    power_case(fixed_rank_case(4, 3, 2), 2),
+    product_case(fixed_rank_case(4, 3, 1), euclidean_case(2)),
+]
+
+ALL_CASES = CASES + CASES_WITHOUT_LOG

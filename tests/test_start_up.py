@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = {"jax", "joblib", "matplotlib", "numpy", "pandas", "pyarrow", "pymanopt", "scipy", "sklearn"}
+HEAVY = {"jax", "joblib", "matplotlib", "numpy", "pandas", "pyarrow", "pymanopt", "scipy", "sklearn", "torch"}
 
 
 def loaded_by(code: str) -> set[str]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.manifold_cases import CASES, flat, for_all, shaped_as
+from tests.manifold_cases import ALL_CASES, CASES, flat, for_all, shaped_as
 
 EXACT_HESSIAN_CASES = [case for case in CASES if case.exact_distance_hessian]
 TAME = 0.3
@@ -57,7 +57,7 @@ def scale(f, frame):
     return 1.0 + np.linalg.norm(egrad) * x + np.linalg.norm(f.quadratic) * x**2
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_gradient_is_the_derivative_along_geodesics(case, rng, spread):
     x, f, a, _ = setting(case, rng, spread)
     frame = case.manifold.frame(x)
@@ -65,7 +65,7 @@ def test_gradient_is_the_derivative_along_geodesics(case, rng, spread):
     assert abs(frame.inner(frame.gradient(f.gradient(x)), a) - slope) <= ACCURACY * scale(f, frame)
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_hessian_is_the_second_derivative_along_geodesics(case, rng, spread):
     x, f, a, _ = setting(case, rng, spread)
     frame = case.manifold.frame(x)
@@ -73,7 +73,7 @@ def test_hessian_is_the_second_derivative_along_geodesics(case, rng, spread):
     assert abs(frame.inner(riemannian_hessian(frame, f, a), a) - curvature) <= ACCURACY * scale(f, frame)
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_hessian_is_symmetric(case, rng, spread):
     x, f, a, b = setting(case, rng, spread)
     frame = case.manifold.frame(x)
@@ -82,7 +82,7 @@ def test_hessian_is_symmetric(case, rng, spread):
     assert abs(left - right) <= case.tolerance(x) * scale(f, frame)
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_public_conversions_return_tangent_vectors(case, rng, spread):
     x, f, a, _ = setting(case, rng, spread)
     frame, u = case.manifold.frame(x), case.manifold.frame(x).tangent(a)

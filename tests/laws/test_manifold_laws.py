@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from geodual.manifolds import Hyperbolic, Product
-from tests.manifold_cases import CASES, ROUNDING, flat, for_all, shaped_as
+from geodual.manifolds import Hyperbolic, Power, Product
+from tests.manifold_cases import ALL_CASES, CASES, ROUNDING, flat, for_all, shaped_as
 
 PARALLEL_CASES = [case for case in CASES if case.parallel]
 
@@ -24,7 +24,7 @@ def test_log_inverts_exp(case, rng, spread):
     assert frame.norm(frame.log(y) - c) <= case.tolerance(x, y)
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_exp_and_retract_stay_on_the_manifold(case, rng, spread):
     x = case.point(rng, spread)
     frame, c = case.manifold.frame(x), case.coordinates(x, rng)
@@ -67,7 +67,7 @@ def test_geodesics_have_constant_speed(case, rng, spread):
     assert abs(case.manifold.dist(third, end) - 2.0 / 3.0 * frame.norm(c)) <= case.tolerance(third, end)
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_transport_is_an_isometry_between_tangent_spaces(case, rng, spread):
     x, y = case.points(rng, spread, 2)
     frame = case.manifold.frame(x)
@@ -87,7 +87,7 @@ def test_transport_carries_the_velocity_of_a_geodesic_along(case, rng, spread):
     assert there.norm(velocity + there.log(x)) <= case.tolerance(x, y)
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_transport_and_back_is_the_identity(case, rng, spread):
     x, y = case.points(rng, spread, 2)
     c = case.coordinates(x, rng, 1.0)
@@ -111,7 +111,7 @@ def test_retraction_is_of_second_order(case, rng, spread):
     assert exact or np.log10(coarse / fine) >= 2.5
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_projection_is_orthogonal_and_idempotent(case, rng, spread):
     x = case.point(rng, spread)
     v = shaped_as(x, rng.standard_normal(flat(x).size))
@@ -123,7 +123,7 @@ def test_projection_is_orthogonal_and_idempotent(case, rng, spread):
     assert abs(np.sum(ambient_signs(case.manifold, x) * normal * tangent)) <= tolerance
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_coordinates_invert_tangent(case, rng, spread):
     x = case.point(rng, spread)
     frame, c = case.manifold.frame(x), case.coordinates(x, rng, 1.0)
@@ -131,7 +131,7 @@ def test_coordinates_invert_tangent(case, rng, spread):
     assert_tangent(case, x, frame.tangent(c))
 
 
-@for_all(CASES)
+@for_all(ALL_CASES)
 def test_random_tangent_has_unit_length_and_is_tangent(case, rng, spread):
     x = case.point(rng, spread)
     u = case.manifold.random_tangent(x, rng)
@@ -139,7 +139,7 @@ def test_random_tangent_has_unit_length_and_is_tangent(case, rng, spread):
     assert_tangent(case, x, u)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", ALL_CASES, ids=str)
 def test_random_tangent_prefers_no_direction(case):
     x = case.point(np.random.default_rng(1), 0.5)
     frame, rng = case.manifold.frame(x), np.random.default_rng(2)
@@ -148,7 +148,7 @@ def test_random_tangent_prefers_no_direction(case):
     np.testing.assert_allclose(spectrum * case.manifold.dim, 1.0, atol=0.7)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", ALL_CASES, ids=str)
 def test_random_draws_follow_the_generator(case):
     def draw(seed):
         rng = np.random.default_rng(seed)
@@ -168,6 +168,8 @@ def ambient_signs(manifold, x):
     """Return the signs of the ambient inner product: all +, but Minkowski's for hyperbolic space."""
     if isinstance(manifold, Product):
         return np.concatenate([ambient_signs(m, part) for m, part in zip(manifold.factors, x, strict=True)])
+    if isinstance(manifold, Power):
+        return np.concatenate([ambient_signs(manifold.manifold, part) for part in x])
     signs = np.ones(flat(x).size)
     if isinstance(manifold, Hyperbolic):
         signs[0] = -1.0

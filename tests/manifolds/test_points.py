@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from geodual.manifolds import SPD, Euclidean, Hyperbolic, NotOnManifoldError, Product, Sphere, Stiefel
+from geodual.manifolds import (
+    SPD,
+    Euclidean,
+    Hyperbolic,
+    NotOnManifoldError,
+    Oblique,
+    Product,
+    Rotations,
+    Simplex,
+    Sphere,
+    Stiefel,
+)
 from tests.manifold_cases import CASES, flat
 
 PAIR = Product(SPD(2), Euclidean(3))
@@ -70,6 +81,10 @@ def test_public_operations_check_their_points(name, operation):
         (lambda: SPD(2.0), "`n` must be an integer of at least 1, got 2.0"),
         (lambda: SPD(True), "`n` must be an integer"),
         (lambda: Sphere(1), "`n` must be an integer of at least 2, got 1"),
+        (lambda: Oblique(1, 3), "`n` must be an integer of at least 2, got 1"),
+        (lambda: Oblique(3, 0), "`m` must be an integer of at least 1, got 0"),
+        (lambda: Rotations(1), "`n` must be an integer of at least 2, got 1"),
+        (lambda: Simplex(1), "`n` must be an integer of at least 2, got 1"),
         (lambda: Hyperbolic(-1), "`n` must be an integer of at least 1, got -1"),
         (lambda: Stiefel(2, 3), "`p` must be at most n = 2, got 3"),
         (lambda: Stiefel(2, 0), "`p` must be an integer of at least 1, got 0"),

@@ -41,3 +41,13 @@ def test_what_a_product_inherits():
     assert not Product(SPD(2), Stiefel(3, 2)).closed_form_log
     assert Product(SPD(4), Sphere(2)).step_limit == pytest.approx(np.hypot(4.0, np.pi / 2))
     assert repr(Product(SPD(2), Product(Sphere(3)))) == "Product(SPD(2), Product(Sphere(3)))"
+
+
+def test_names_of_long_products_are_short():
+    assert repr(Product([Sphere(3)] * 200)) == "Product(Sphere(3) × 200)"
+    assert repr(Product(SPD(2), SPD(2), Sphere(3), SPD(2))) == "Product(SPD(2) × 2, Sphere(3), SPD(2))"
+    varied = [SPD(n) for n in range(1, 101)]
+    assert repr(Product(varied)) == "Product(SPD(1), SPD(2), SPD(3), SPD(4), SPD(5), … (95 more))"
+    with pytest.raises(ValueError, match="tuple of 200 points") as caught:
+        Product([Sphere(3)] * 200).check_point(np.eye(3))
+    assert len(str(caught.value)) < 150

@@ -4,7 +4,20 @@ import numpy as np
 import pymanopt.manifolds as peers
 import pytest
 
-from geodual.manifolds import SPD, Euclidean, Hyperbolic, Product, Sphere, Stiefel
+from geodual.manifolds import (
+    SPD,
+    Euclidean,
+    FixedRank,
+    Grassmann,
+    Hyperbolic,
+    Oblique,
+    PositiveOrthant,
+    Power,
+    Product,
+    Rotations,
+    Sphere,
+    Stiefel,
+)
 from tests.manifold_cases import flat, shaped_as
 
 PAIRS = [
@@ -14,12 +27,18 @@ PAIRS = [
     (SPD(4), peers.SymmetricPositiveDefinite(4)),
     (Sphere(2), peers.Sphere(2)),
     (Sphere(5), peers.Sphere(5)),
+    (Oblique(3, 4), peers.Oblique(3, 4)),
+    (PositiveOrthant(3, 2), peers.Positive(3, 2)),
+    (Power(SPD(3), 2), peers.SymmetricPositiveDefinite(3, k=2)),
+    (Power(Euclidean(2), 3), peers.Euclidean(3, 2)),
     (
         Product(SPD(3), Sphere(4), Euclidean(2)),
         peers.Product([peers.SymmetricPositiveDefinite(3), peers.Sphere(4), peers.Euclidean(2)]),
     ),
 ]
 STIEFEL_PAIRS = [(Stiefel(n, p), peers.Stiefel(n, p)) for n, p in [(4, 1), (3, 3), (5, 3), (7, 2)]]
+STIEFEL_PAIRS += [(Power(Stiefel(4, 2), 3), peers.Stiefel(4, 2, k=3))]
+GRASSMANN_PAIRS = [(Grassmann(n, p), peers.Grassmann(n, p)) for n, p in [(4, 1), (5, 3), (7, 2)]]
 SEEDS = [0, 1, 2]
 
 
@@ -86,6 +105,79 @@ def test_hessian(ours, theirs, seed):
     x, u, _ = point_and_tangents(ours, seed)
     egrad, ehess = ambient_like(x, seed), ambient_like(x, seed + 100)
     assert_same(ours.hessian(x, egrad, ehess, u), theirs.euclidean_to_riemannian_hessian(x, egrad, ehess, u))
+
+
+class TestSubspaces:
+    """Bases of the same subspace differ by a rotation, so projectors are compared."""
+
+    @staticmethod
+    def assert_same_span(ours, theirs):
+        assert_same(ours @ ours.T, theirs @ theirs.T)
+
+    @over_pairs(GRASSMANN_PAIRS)
+    def test_exponential_and_retraction(self, ours, theirs, seed):
+        x, u, _ = point_and_tangents(ours, seed)
+        self.assert_same_span(ours.exp(x, u), theirs.exp(x, u))
+        self.assert_same_span(ours.retract(x, u), theirs.retraction(x, u))
+
+    @over_pairs(GRASSMANN_PAIRS)
+    def test_logarithm_and_distance(self, ours, theirs, seed):
+        x, y = (ours.random_point(np.random.default_rng([seed, k])) for k in range(2))
+        assert_same(ours.log(x, y), theirs.log(x, y))
+        assert ours.dist(x, y) == pytest.approx(theirs.dist(x, y), rel=1e-7)  # theirs is an arc cosine
+
+    @over_pairs(GRASSMANN_PAIRS)
+    def test_derivatives_of_a_function_of_the_subspace(self, ours, theirs, seed):
+        x, u, v = point_and_tangents(ours, seed)
+        half = ambient_like(np.zeros((ours.n, ours.n)), seed)
+        a = half + half.T
+        assert_same(ours.gradient(x, a @ x), theirs.euclidean_to_riemannian_gradient(x, a @ x))
+        expected = theirs.euclidean_to_riemannian_hessian(x, a @ x, a @ u, u)
+        assert_same(ours.hessian(x, a @ x, a @ u, u), expected)
+        assert ours.inner(x, u, v) == pytest.approx(theirs.inner_product(x, u, v), rel=1e-10, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n", [2, 3, 5])
+class TestRotations:
+    """pymanopt represents the tangent vector XΩ by Ω."""
+
+    def test_exponential_logarithm_and_distance(self, n, seed):
+        ours, theirs = Rotations(n), peers.SpecialOrthogonalGroup(n, retraction="polar")
+        x, u, v = point_and_tangents(ours, seed)
+        y = ours.exp(x, u)
+        assert_same(y, theirs.exp(x, x.T @ u))
+        assert_same(ours.log(x, y), x @ theirs.log(x, y))
+        assert ours.dist(x, y) == pytest.approx(theirs.dist(x, y), rel=1e-10)
+        expected = theirs.inner_product(x, x.T @ u, x.T @ v)
+        assert ours.inner(x, u, v) == pytest.approx(expected, rel=1e-10, abs=1e-14)
+
+    def test_derivatives(self, n, seed):
+        ours, theirs = Rotations(n), peers.SpecialOrthogonalGroup(n)
+        x, u, _ = point_and_tangents(ours, seed)
+        egrad, ehess = ambient_like(x, seed), ambient_like(x, seed + 100)
+        assert_same(ours.gradient(x, egrad), x @ theirs.euclidean_to_riemannian_gradient(x, egrad))
+        converted = theirs.euclidean_to_riemannian_hessian(x, egrad, ehess, x.T @ u)
+        assert_same(ours.hessian(x, egrad, ehess, u), x @ converted)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("m", "n", "r"), [(5, 4, 2), (6, 6, 1), (4, 7, 2)])
+class TestFixedRank:
+    """pymanopt represents points and tangent vectors by factors; it has no Hessian."""
+
+    def test_projection_and_retraction(self, m, n, r, seed):
+        ours, theirs, rng = FixedRank(m, n, r), peers.FixedRankEmbedded(m, n, r), np.random.default_rng(seed)
+        x = ours.random_point(rng)
+        u, s, vt = x.factors
+        point = type(theirs.random_point())(u, s, vt)
+        z = ambient_like(x, seed)
+        tangent = theirs.projection(point, z)
+        left, middle, right = theirs.embedding(point, tangent)
+        assert_same(ours.project(x, z), left @ middle @ right.T)
+        assert ours.norm(x, ours.project(x, z)) == pytest.approx(theirs.norm(point, tangent), rel=1e-12)
+        u, s, vt = theirs.retraction(point, tangent)
+        assert_same(ours.retract(x, ours.project(x, z)), (u * s) @ vt)
 
 
 class TestHyperboloidAgainstPoincareBall:

@@ -3,9 +3,16 @@
 from .adapter import PymanoptManifold, as_manifold
 from .base import Manifold, NoLogarithmError, NotOnManifoldError
 from .euclidean import Euclidean
+from .fixed_rank import FixedRank
 from .frame import Frame
+from .grassmann import Grassmann
 from .hyperbolic import Hyperbolic
+from .oblique import Oblique
+from .positive_orthant import PositiveOrthant
+from .power import Power
 from .product import Product
+from .rotations import Rotations
+from .simplex import Simplex
 from .spd import SPD
 from .sphere import Sphere
 from .stiefel import Stiefel
@@ -13,13 +20,20 @@ from .stiefel import Stiefel
 __all__ = [
     "SPD",
     "Euclidean",
+    "FixedRank",
     "Frame",
+    "Grassmann",
     "Hyperbolic",
     "Manifold",
     "NoLogarithmError",
     "NotOnManifoldError",
+    "Oblique",
+    "PositiveOrthant",
+    "Power",
     "Product",
     "PymanoptManifold",
+    "Rotations",
+    "Simplex",
     "Sphere",
     "Stiefel",
     "as_manifold",

@@ -8,23 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .base import Manifold, NotOnManifoldError, as_finite_array
+from .base import Manifold, NotOnManifoldError, abbreviated
 from .frame import Coordinates, Frame, HessianMap, Point, Vector
-from .spd import SPD
-
-# pymanopt does not say which of its manifolds are Hadamard, so they are known by class name.
-_HADAMARD = {
-    "Euclidean",
-    "Symmetric",
-    "SkewSymmetric",
-    "SymmetricPositiveDefinite",
-    "PoincareBall",
-    "Positive",
-}
+from .pymanopt_factor import PymanoptFactor
 
 
 class PymanoptManifold(Manifold):
     """A manifold of pymanopt with the interface of a `Manifold`, for use in `Problem`.
+
+    All manifolds of pymanopt 2.2.1 work, complex ones and products too, but for `FixedRankEmbedded`, which is
+    refused; use `FixedRank` instead. Points of a product are tuples. On complex manifolds the inner product
+    is ⟨a, b⟩ = Re Σ āᵢbᵢ, and a Euclidean gradient is the derivative by the real parts plus i times that by
+    the imaginary parts.
 
     If pymanopt's manifold has no `exp`, its retraction is used. If it has no `log`, then `log` and `dist`
     raise a `ValueError`. The default solver runs without its proximal term here, because some of pymanopt's
@@ -56,66 +51,71 @@ class PymanoptManifold(Manifold):
     >>> import numpy as np
     >>> import pymanopt
     >>> from geodual.manifolds import PymanoptManifold
-    >>> grassmann = PymanoptManifold(pymanopt.manifolds.Grassmann(3, 1))
-    >>> x, y = np.array([[1.0], [0.0], [0.0]]), np.array([[0.6], [0.8], [0.0]])
-    >>> grassmann.dim, round(float(np.cos(grassmann.dist(x, y))), 6)  # the angle between two lines
-    (2, 0.6)
+    >>> circle = PymanoptManifold(pymanopt.manifolds.ComplexCircle(2))
+    >>> x, y = np.array([1.0, 1.0j]), np.array([1.0j, 1.0j])  # the first number turns by a right angle
+    >>> circle.dim, round(circle.dist(x, y) / np.pi, 6)
+    (2, 0.5)
     """
 
     closed_form_log = False
 
     def __init__(self, manifold: Any) -> None:
         self.wrapped = manifold
-        self.dim = int(manifold.dim)
-        self.hadamard = all(type(factor).__name__ in _HADAMARD for factor in _factors(manifold))
-        self.has_log = _implements(manifold, "log")
+        self.is_product = hasattr(manifold, "manifolds")
+        self.factors = [PymanoptFactor(factor) for factor in getattr(manifold, "manifolds", [manifold])]
+        self.hadamard = all(factor.hadamard for factor in self.factors)
+        self.has_log = self._implements("log")
         self._example = self.random_point(np.random.default_rng(0))  # pymanopt does not tell the shape
+        self.dim = int(np.sum(self.each("dimension", self._example)))
         # pymanopt's typical distance is √dim or, on compact manifolds, the diameter.
         self.step_limit = float("inf") if self.hadamard else float(manifold.typical_dist)
 
     def __repr__(self) -> str:
-        return f"PymanoptManifold({self.wrapped})"
+        return f"PymanoptManifold({abbreviated([str(factor.manifold) for factor in self.factors])})"
 
     def frame(self, x: Point) -> PymanoptFrame:
         return PymanoptFrame(self, x)
 
     def check_point(self, x: Point) -> Point:
-        """Return `x` if it has the right shape, is finite, and is unchanged by a zero step."""
-        if isinstance(self._example, np.ndarray):
-            x = as_finite_array(x, self._example.shape, self)
-        elif not all(np.isfinite(part).all() for part in x):
+        if not self.is_product:
+            return self.factors[0].check_point(x, self._example, self)
+        if not isinstance(x, (tuple, list)) or len(x) != len(self.factors):
+            found = f"{len(x)} parts" if isinstance(x, (tuple, list)) else type(x).__name__
             raise NotOnManifoldError(
-                f"A point of {self} must be finite, got NaN or infinite entries; replace them."
+                f"A point of {self} must be a tuple of {len(self.factors)} points, got {found}; "
+                "give one point per factor."
             )
-        if type(self.wrapped).__name__ == "SymmetricPositiveDefinite" and np.ndim(x) == 2:
-            return SPD(len(x)).check_point(x)
-        # A retraction maps onto the manifold, so a zero step moves only points that are off it.
-        still = self.wrapped.retraction(x, self.wrapped.zero_vector(x))
-        defect = max(float(np.abs(a - b).max()) for a, b in zip(_parts(x), _parts(still), strict=True))
-        if defect > 1e-6 * max(1.0, *(float(np.abs(part).max()) for part in _parts(x))):
-            raise NotOnManifoldError(
-                f"Not a point of {self}: it is off by {defect:.3g}; project it onto the manifold first."
-            )
-        return x
+        parts = zip(self.factors, x, self._example, strict=True)
+        return tuple(factor.check_point(part, example, self) for factor, part, example in parts)
 
     def project(self, x: Point, v: Vector) -> Vector:
-        return self.wrapped.embedding(x, self.wrapped.projection(x, v))
+        return self.each("embedding", x, self.each("projection", x, v))
 
     def random_point(self, rng: np.random.Generator) -> Point:
         with _global_generator(rng):
-            return self.wrapped.random_point()
+            return self.each("random_point")
 
     def random_tangent(self, x: Point, rng: np.random.Generator) -> Vector:
-        with _global_generator(rng):
-            u = self.wrapped.random_tangent_vector(x)
-        return self.wrapped.embedding(x, u / self.wrapped.norm(x, u))
+        frame = self.frame(x)
+        u = frame.random(rng)
+        return frame.tangent(u / frame.norm(u))
+
+    def each(self, operation: str, *arguments: Any) -> Any:
+        """Return the result of an operation of the manifold or, on a product, the tuple of all results."""
+        if not self.is_product:
+            return getattr(self.factors[0], operation)(*arguments)
+        parts = zip(self.factors, *arguments, strict=True)
+        return tuple(getattr(factor, operation)(*rest) for factor, *rest in parts)
 
     def require(self, operation: str) -> None:
         """Raise a `ValueError` if the wrapped manifold does not implement an operation."""
-        if not _implements(self.wrapped, operation):
+        if not self._implements(operation):
             raise ValueError(
                 f"pymanopt's {self.wrapped} has no `{operation}`; use a manifold of geodual that has it."
             )
+
+    def _implements(self, operation: str) -> bool:
+        return all(factor.implements(operation) for factor in self.factors)
 
 
 class PymanoptFrame(Frame):
@@ -126,49 +126,52 @@ class PymanoptFrame(Frame):
     def __init__(self, manifold: PymanoptManifold, point: Point) -> None:
         self.manifold = manifold
         self.point = point
-        self._wrapped = manifold.wrapped
+        self._each = manifold.each
 
     @property
     def dim(self) -> int:
         return self.manifold.dim
 
+    def _joined(self, c: Any) -> Coordinates:
+        """Return coordinates that can be added and scaled: on a product pymanopt's own class, not a tuple."""
+        return type(self.manifold.wrapped.zero_vector(self.point))(c) if self.manifold.is_product else c
+
     def random(self, rng: np.random.Generator) -> Coordinates:
         with _global_generator(rng):
-            return self._wrapped.random_tangent_vector(self.point)
+            return self.manifold.wrapped.random_tangent_vector(self.point)
 
     def tangent(self, c: Coordinates) -> Vector:
-        return self._wrapped.embedding(self.point, c)
+        return self._each("embedding", self.point, c)
 
     def coordinates(self, u: Vector) -> Coordinates:
-        # Some manifolds store tangent vectors in a form of their own, which `projection` returns.
-        return self._wrapped.projection(self.point, u) if _defines(self._wrapped, "embedding") else u
+        return self._joined(self._each("coordinates", self.point, u))
 
     def inner(self, a: Coordinates, b: Coordinates) -> float:
-        return float(self._wrapped.inner_product(self.point, a, b))
+        return float(np.sum(self._each("inner_product", self.point, a, b)))
 
     def gradient(self, egrad: Vector) -> Coordinates:
-        return self._wrapped.euclidean_to_riemannian_gradient(self.point, egrad)
+        return self._joined(self._each("gradient", self.point, egrad))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
-        convert = self._wrapped.euclidean_to_riemannian_hessian
-        return lambda ehess, c: convert(self.point, egrad, ehess, c)
+        return lambda ehess, c: self._joined(self._each("hessian", self.point, egrad, ehess, c))
 
     def exp(self, c: Coordinates) -> Point:
-        return self._wrapped.exp(self.point, c) if _implements(self._wrapped, "exp") else self.retract(c)
+        return self._each("exp", self.point, c)
 
     def log(self, y: Point) -> Coordinates:
         self.manifold.require("log")
-        return self._wrapped.log(self.point, y)
+        return self._joined(self._each("log", self.point, y))
 
     def retract(self, c: Coordinates) -> Point:
-        return self._wrapped.retraction(self.point, c)
+        return self._each("retraction", self.point, c)
 
     def move(self, c: Coordinates) -> Point:
         return self.retract(c)
 
     def transport(self, y: Point, c: Coordinates) -> Vector:
         """Transport as pymanopt does, which changes inner products on some of its manifolds."""
-        return self._wrapped.embedding(y, self._wrapped.transport(self.point, y, c))
+        self.manifold.require("transport")
+        return self._each("embedding", y, self._each("transport", self.point, y, c))
 
 
 def as_manifold(manifold: Any) -> Manifold:
@@ -207,27 +210,6 @@ def as_manifold(manifold: Any) -> Manifold:
         f"`manifold` must be a geodual or pymanopt manifold, got {type(manifold).__name__}; "
         "choose one of geodual.manifolds, such as SPD(3)."
     )
-
-
-def _implements(manifold: Any, operation: str) -> bool:
-    """Tell whether a pymanopt manifold, or every factor of a product, implements an operation."""
-    return all(_defines(factor, operation) for factor in _factors(manifold))
-
-
-def _defines(manifold: Any, operation: str) -> bool:
-    """Tell whether a class defines an operation itself; pymanopt's base classes only raise or warn."""
-    own = (cls for cls in type(manifold).__mro__ if cls.__module__ != "pymanopt.manifolds.manifold")
-    return any(operation in vars(cls) for cls in own)
-
-
-def _parts(x: Point) -> list[Any]:
-    """Return the parts of a point of a product, or the point alone."""
-    return list(x) if isinstance(x, (tuple, list)) else [x]
-
-
-def _factors(manifold: Any) -> tuple[Any, ...]:
-    """Return the factors of a pymanopt product, or the manifold alone."""
-    return tuple(getattr(manifold, "manifolds", (manifold,)))
 
 
 @contextmanager

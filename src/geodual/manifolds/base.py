@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy as np
 from geodual.arrays import Array
 
 from .frame import Frame, Point, Vector
+
+_DOUBLE = 1e-8  # largest defect of a point in double precision
+_SINGLE = 1e-5  # of a point in single precision, some hundred times its rounding error
 
 
 class NotOnManifoldError(ValueError):
@@ -106,7 +110,10 @@ class Manifold(ABC):
 
     @abstractmethod
     def check_point(self, x: Point) -> Point:
-        """Return `x` in double precision, or raise a `NotOnManifoldError` that names its defect."""
+        """Return `x` in double precision, or raise a `NotOnManifoldError` that names its defect.
+
+        Arrays in single precision may miss the manifold by their rounding errors, which are removed.
+        """
 
     @abstractmethod
     def project(self, x: Point, v: Vector) -> Vector:
@@ -176,16 +183,15 @@ class Manifold(ABC):
         return self.frame(self.check_point(x))
 
 
-def as_finite_array(x: Any, shape: tuple[int, ...], owner: object) -> Array:
-    """Return `x` as a float array, or raise an error that names what is wrong with it."""
+def as_finite_array(x: Any, shape: tuple[int, ...], owner: object, dtype: type = float) -> Array:
+    """Return `x` as an array of the given type, or raise an error that names what is wrong with it."""
     try:
-        if np.iscomplexobj(x):  # `asarray` would drop the imaginary parts with a warning only
+        if dtype is float and np.iscomplexobj(x):  # `asarray` would drop the imaginary parts
             raise TypeError("its entries are complex.")
-        array = np.asarray(x, dtype=float)
+        array: Array = np.asarray(x, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise NotOnManifoldError(
-            f"A point of {owner} must be a real array of shape {shape}: {error}"
-        ) from None
+        kind = "a real array" if dtype is float else "an array"
+        raise NotOnManifoldError(f"A point of {owner} must be {kind} of shape {shape}: {error}") from None
     if array.shape != shape:
         raise NotOnManifoldError(
             f"A point of {owner} must have shape {shape}, got {array.shape}; check the sizes of both."
@@ -196,6 +202,24 @@ def as_finite_array(x: Any, shape: tuple[int, ...], owner: object) -> Array:
             f"A point of {owner} must be finite, got {bad} NaN or infinite entries; replace them."
         )
     return array
+
+
+def is_single(x: Any) -> bool:
+    """Tell whether `x` is in single precision, so that `check_point` removes its rounding errors."""
+    return bool(np.asarray(x).dtype == np.float32)
+
+
+def defect_tolerance(x: Any) -> float:
+    """Return the largest relative defect that may be a rounding error, given the precision of `x`."""
+    return _SINGLE if is_single(x) else _DOUBLE
+
+
+def abbreviated(names: list[str], most: int = 5) -> str:
+    """Join names, with runs of equal names as "name × 3" and at most `most` of the runs."""
+    runs = [(name, len(list(group))) for name, group in groupby(names)]
+    shown = [name if count == 1 else f"{name} × {count}" for name, count in runs[:most]]
+    hidden = sum(count for _, count in runs[most:])
+    return ", ".join(shown) + (f", … ({hidden} more)" if hidden else "")
 
 
 def check_size(value: Any, name: str, least: int = 1) -> int:

@@ -201,3 +201,13 @@ def radial_hessian(v: Array, tangential: float) -> Callable[[Array], Array]:
         return lambda c: c
     direction = v / length
     return lambda c: tangential * c + ((1.0 - tangential) * np.vdot(direction, c)) * direction
+
+
+def x_cot_x(x: Array) -> Array:
+    """Return x cot x, which is 1 at 0.
+
+    It is the Hessian of ½ d² across a geodesic of length x where the curvature is 1.
+    """
+    near = np.abs(x) < 1e-4  # the next term of the series, x⁴/45, is below rounding error here
+    safe = np.where(near, 1.0, x)
+    return np.where(near, 1.0 - x**2 / 3.0, safe / np.tan(safe))

@@ -6,10 +6,9 @@ import numpy as np
 
 from geodual.arrays import Array
 
-from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
+from .base import Manifold, NotOnManifoldError, as_finite_array, check_size, defect_tolerance, is_single
 from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, radial_hessian
 
-_CONSTRAINT_TOLERANCE = 1e-8
 _FAR = 50.0  # distance d beyond which coordinates, of size eᵈ, are too rough to tell points apart
 
 
@@ -65,20 +64,20 @@ class Hyperbolic(Manifold):
         return HyperbolicFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        x = as_finite_array(x, (self.n + 1,), self)
-        if x[0] <= 0.0:
+        point = as_finite_array(x, (self.n + 1,), self)
+        if point[0] <= 0.0:
             raise NotOnManifoldError(
-                f"A point of {self} must have a positive first coordinate, got {x[0]:.6g}; "
+                f"A point of {self} must have a positive first coordinate, got {point[0]:.6g}; "
                 "lift(x[1:]) gives the point with these space coordinates."
             )
-        defect = minkowski(x, x) + 1.0
+        defect = minkowski(point, point) + 1.0
         # Rounding errors of the Minkowski product grow with its terms, which are as large as x₀².
-        if abs(defect) > _CONSTRAINT_TOLERANCE * x[0] ** 2:
+        if abs(defect) > defect_tolerance(x) * point[0] ** 2:
             raise NotOnManifoldError(
-                f"A point of {self} must satisfy −x₀² + Σxᵢ² = −1, got {defect - 1.0:.6g}; "
+                f"A point of {self} must satisfy −x₀² + Σxᵢ² = −1, got {defect - 1.0:.10g}; "
                 "lift(x[1:]) gives the point with these space coordinates."
             )
-        return x
+        return _lifted(point[1:]) if is_single(x) else point
 
     def lift(self, space: Array) -> Array:
         """Return the point with the given n space-like coordinates."""

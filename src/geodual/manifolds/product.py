@@ -9,7 +9,7 @@ import numpy as np
 from geodual.arrays import Array
 
 from .adapter import PymanoptManifold
-from .base import Manifold, NotOnManifoldError
+from .base import Manifold, NotOnManifoldError, abbreviated
 from .frame import Frame, HalfSquaredDistance, HessianMap, Point, Vector
 
 
@@ -32,6 +32,7 @@ class Product(Manifold):
 
     See Also
     --------
+    Power : Many copies of one manifold as one array, which is faster.
     PymanoptManifold : For products that contain a pymanopt manifold, adapt pymanopt's own product.
 
     Examples
@@ -63,7 +64,7 @@ class Product(Manifold):
         self.step_limit = float(np.linalg.norm(limits)) if limits else float("inf")
 
     def __repr__(self) -> str:
-        return f"Product({', '.join(map(repr, self.factors))})"
+        return f"Product({abbreviated([repr(factor) for factor in self.factors])})"
 
     def frame(self, x: Point) -> ProductFrame:
         return ProductFrame(x, [factor.frame(part) for factor, part in zip(self.factors, x, strict=True)])

@@ -12,15 +12,14 @@ from scipy.linalg.lapack import dpotrf, dsyevd, dsygst
 
 from geodual.arrays import Array
 
-from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
+from .base import Manifold, NotOnManifoldError, as_finite_array, check_size, defect_tolerance, is_single
 from .frame import Frame, HalfSquaredDistance, HessianMap, Vector
 
-_SYMMETRY_TOLERANCE = 1e-8
-_SHORT = 0.3  # step length up to which the second-order retraction is close to exp
+SHORT = 0.3  # step length up to which the second-order retraction is close to exp
 _LARGE = 20  # number of rows from which `expm` is faster than an eigendecomposition
 _NEAR = 6.0  # largest eigenvalue up to which `expm` loses at most three digits of the smallest one
-_FAR = 50.0  # root mean square of the log eigenvalues beyond which a matrix is numerically singular
-_OVERFLOW = 1e3  # step length beyond which exp overflows
+FAR = 50.0  # root mean square of the log eigenvalues beyond which a matrix is numerically singular
+OVERFLOW = 1e3  # step length beyond which exp overflows
 
 
 class SPD(Manifold):
@@ -87,12 +86,12 @@ class SPD(Manifold):
         if np.array_equal(matrix, matrix.T):
             return matrix
         asymmetry = float(np.abs(matrix - matrix.T).max())
-        if asymmetry > _SYMMETRY_TOLERANCE * float(np.abs(matrix).max()):
+        if asymmetry > defect_tolerance(x) * float(np.abs(matrix).max()):
             raise NotOnManifoldError(
                 f"A point of {self} must be symmetric, but it differs from its transpose by up to "
                 f"{asymmetry:.3g}; symmetrise it with (x + x.T) / 2."
             )
-        return matrix
+        return symmetrised(matrix) if is_single(x) else matrix
 
     def _checked_frame(self, x: Array) -> CholeskyFrame:
         return CholeskyFrame(self._check_symmetric(x))
@@ -176,9 +175,9 @@ class CholeskyFrame(Frame):
         matrix products only.
         """
         length = math.sqrt(np.vdot(c, c))
-        if not length < _OVERFLOW:
+        if not length < OVERFLOW:
             return np.full_like(c, np.inf)
-        halvings = max(math.ceil(math.log2(length / _SHORT)), 1) if length > _SHORT else 1
+        halvings = max(math.ceil(math.log2(length / SHORT)), 1) if length > SHORT else 1
         short = c * 0.5**halvings
         root = short + 0.5 * (short @ short)
         root.flat[:: len(c) + 1] += 1.0  # add the identity
@@ -189,7 +188,7 @@ class CholeskyFrame(Frame):
         return np.asarray(half @ half.T)
 
     def remoteness(self, y: Array) -> float:
-        return self.dist(y) / (_FAR * math.sqrt(len(y)))
+        return self.dist(y) / (FAR * math.sqrt(len(y)))
 
     def transport(self, y: Array, c: Array) -> Array:
         theta, basis = self._spectral_log(y)
@@ -223,7 +222,7 @@ def _cholesky(x: Array) -> Array:
     # LAPACK reads row-major arrays as their transpose, so its upper factor is our lower one without a copy.
     upper, info = dpotrf(x.T)
     if info:
-        raise _indefinite(x)
+        raise indefinite(x)
     return np.asarray(upper.T)
 
 
@@ -247,11 +246,12 @@ def _congruent(factor: Array, y: Array) -> Array:
 
 def _log_spectrum(spectrum: Array, y: Array) -> Array:
     if not spectrum[0] > 0.0:
-        raise _indefinite(y)
+        raise indefinite(y)
     return np.log(spectrum)
 
 
-def _indefinite(x: Array) -> NotOnManifoldError:
+def indefinite(x: Array) -> NotOnManifoldError:
+    """Return the error for a matrix that is not positive definite."""
     if not np.isfinite(x).all():
         return NotOnManifoldError("A point of SPD must be finite, got NaN or infinite entries; replace them.")
     spectrum = np.linalg.eigvalsh(x)

@@ -6,10 +6,18 @@ import numpy as np
 
 from geodual.arrays import Array
 
-from .base import Manifold, NoLogarithmError, NotOnManifoldError, as_finite_array, check_size
+from .base import (
+    Manifold,
+    NoLogarithmError,
+    NotOnManifoldError,
+    as_finite_array,
+    check_size,
+    defect_tolerance,
+    is_single,
+)
 from .frame import AmbientFrame, HalfSquaredDistance, HessianMap, Vector, radial_hessian
 
-_NORM_TOLERANCE = 1e-8
+_OPPOSITE = 1e-8  # length of x + y up to which x and y count as opposite
 
 
 class Sphere(Manifold):
@@ -32,6 +40,7 @@ class Sphere(Manifold):
 
     See Also
     --------
+    Oblique : Many unit vectors as the columns of one matrix.
     Stiefel : Several orthonormal vectors.
 
     References
@@ -66,13 +75,13 @@ class Sphere(Manifold):
         return SphereFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        x = as_finite_array(x, (self.n,), self)
-        norm = float(np.linalg.norm(x))
-        if abs(norm - 1.0) > _NORM_TOLERANCE:
+        vector = as_finite_array(x, (self.n,), self)
+        norm = float(np.linalg.norm(vector))
+        if abs(norm - 1.0) > defect_tolerance(x):
             raise NotOnManifoldError(
-                f"A point of {self} must have norm 1, got {norm:.6g}; divide it by its norm."
+                f"A point of {self} must have norm 1, got {norm:.10g}; divide it by its norm."
             )
-        return x
+        return vector / norm if is_single(x) else vector
 
     def project(self, x: Array, v: Vector) -> Array:
         return np.asarray(v - np.dot(x, v) * x)
@@ -112,7 +121,7 @@ class SphereFrame(AmbientFrame):
         return 2.0 * float(np.arctan2(np.linalg.norm(y - self.point), np.linalg.norm(y + self.point)))
 
     def _check_not_opposite(self, y: Array) -> None:
-        if np.linalg.norm(self.point + y) <= _NORM_TOLERANCE:
+        if np.linalg.norm(self.point + y) <= _OPPOSITE:
             raise NoLogarithmError(
                 "Opposite points of a sphere have many shortest geodesics between them, so there is "
                 "no logarithm and no transport; go by way of a third point."

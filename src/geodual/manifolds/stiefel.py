@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import expm
 
 from geodual.arrays import Array
 
-from .base import Manifold, NoLogarithmError, NotOnManifoldError, as_finite_array, check_size
+from .base import (
+    Manifold,
+    NoLogarithmError,
+    NotOnManifoldError,
+    as_finite_array,
+    check_size,
+    defect_tolerance,
+    is_single,
+)
 from .frame import AmbientFrame, HessianMap, Vector
 
-_ORTHONORMALITY_TOLERANCE = 1e-8
 _SHOOTING_STEPS = 500  # convergence is linear, and slow for points almost π apart
 
 
@@ -37,6 +46,8 @@ class Stiefel(Manifold):
     See Also
     --------
     Sphere : A single unit vector (p = 1), with closed forms throughout.
+    Grassmann : Subspaces, where only the span of the columns matters.
+    Rotations : Square matrices of determinant 1, with closed forms throughout.
 
     References
     ----------
@@ -76,14 +87,7 @@ class Stiefel(Manifold):
         return StiefelFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        x = as_finite_array(x, (self.n, self.p), self)
-        defect = float(np.abs(x.T @ x - np.eye(self.p)).max())
-        if defect > _ORTHONORMALITY_TOLERANCE:
-            raise NotOnManifoldError(
-                f"A point of {self} must have orthonormal columns, but xᵀx differs from the identity "
-                f"by up to {defect:.3g}; orthonormalise it with numpy.linalg.qr."
-            )
-        return x
+        return check_orthonormal(x, (self.n, self.p), self)
 
     def project(self, x: Array, v: Vector) -> Array:
         return _project(x, np.asarray(v, dtype=float))
@@ -107,7 +111,7 @@ class StiefelFrame(AmbientFrame):
         return lambda ehess, c: _project(self.point, ehess - c @ symmetric)
 
     def exp(self, c: Array) -> Array:
-        return _polar(_geodesic(self.point, c))
+        return polar(_geodesic(self.point, c))
 
     def log(self, y: Array) -> Array:
         n, p = self.point.shape
@@ -123,7 +127,7 @@ class StiefelFrame(AmbientFrame):
         return np.asarray(basis @ _shoot(basis.T @ self.point, basis.T @ y))
 
     def retract(self, c: Array) -> Array:
-        return _polar(self.point + c)
+        return polar(self.point + c)
 
     def move(self, c: Array) -> Array:
         return self.retract(c)
@@ -141,7 +145,7 @@ class StiefelFrame(AmbientFrame):
         if basis.shape[1] > p:
             # Map the rest of the span too, by the rotation closest to the identity.
             start_rest, end_rest = _complement(start), _complement(end)
-            rotation = rotation + end_rest @ _polar(end_rest.T @ start_rest) @ start_rest.T
+            rotation = rotation + end_rest @ polar(end_rest.T @ start_rest) @ start_rest.T
         inside = basis.T @ c
         return np.asarray(c + basis @ (rotation @ inside - inside))
 
@@ -152,7 +156,19 @@ def _project(x: Array, v: Array) -> Array:
     return np.asarray(v - x @ (0.5 * (normal + normal.T)))
 
 
-def _polar(a: Array) -> Array:
+def check_orthonormal(x: Any, shape: tuple[int, int], owner: object) -> Array:
+    """Return `x` if its columns are orthonormal, or raise an error that names the defect."""
+    matrix = as_finite_array(x, shape, owner)
+    defect = float(np.abs(matrix.T @ matrix - np.eye(shape[1])).max())
+    if defect > defect_tolerance(x):
+        raise NotOnManifoldError(
+            f"A point of {owner} must have orthonormal columns, but xᵀx differs from the identity "
+            f"by up to {defect:.3g}; orthonormalise it with numpy.linalg.qr."
+        )
+    return polar(matrix) if is_single(x) else matrix
+
+
+def polar(a: Array) -> Array:
     """Return the matrix with orthonormal columns that is closest to `a`."""
     u, _, vt = np.linalg.svd(a, full_matrices=False)
     return np.asarray(u @ vt)

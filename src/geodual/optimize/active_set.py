@@ -61,7 +61,7 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
     model = Lagrangian(constraints, best.y, 1.0 / units.cost, 1.0 / units.constraints).at(best.point)
     # An inequality is active if the method of multipliers would give it a positive multiplier.
     active = constraints.is_equality | (best.y + penalty * model.violations > 0.0)
-    system = _KKTSystem(constraints, units, model, active)
+    system = KKTSystem(constraints, units, model, active)
     solution = system.solve(float(np.clip(best.kkt.worst, *_CG_ACCURACY)))
     if solution is None:
         return None
@@ -76,7 +76,7 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
     return Polished(point, y, kkt, best.n_products + n_products)
 
 
-class _KKTSystem:
+class KKTSystem:
     """The equations H d + Jᵀ y = −g, J d = −c of the active constraints, in frame coordinates."""
 
     def __init__(
@@ -106,7 +106,7 @@ class _KKTSystem:
         """Return direction, multipliers and the number of Hessian products; None at negative curvature."""
         # The direction is a normal part, which satisfies J d = −c, plus a part in the null space of J.
         normal = -self._rows.T @ self._solve_gram(self._residual)
-        force = self._gradient + self._hessian(normal)
+        force = self._gradient + self.hessian(normal)
         found = self._projected_cg(-force, accuracy)
         if found is None:
             return None
@@ -114,14 +114,15 @@ class _KKTSystem:
         direction = (normal + tangential).reshape(self._model.frame.shape)
         return direction, self._multipliers(force + image), n_products + 1
 
-    def _hessian(self, d: Array) -> Array:
+    def hessian(self, d: Array) -> Array:
+        """Return H d."""
         return np.ravel(self._model.hessian_product(d.reshape(self._model.frame.shape)))
 
     def _solve_gram(self, r: Array) -> Array:
         """Return (J Jᵀ)⁺ r."""
         return np.asarray(self._basis @ ((self._basis.T @ r) / self._roots**2))
 
-    def _project(self, d: Array) -> Array:
+    def project(self, d: Array) -> Array:
         """Return the part of `d` in the null space of J."""
         return np.asarray(d - self._rows.T @ self._solve_gram(self._rows @ d))
 
@@ -146,7 +147,7 @@ class _KKTSystem:
     def _projected_cg(self, force: Array, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return d with P H P d = P force, H d, and the number of products; None at negative curvature."""
         # Conjugate gradients in the null space of J, onto which P projects.
-        residual = self._project(force)
+        residual = self.project(force)
         step, image_sum, direction = np.zeros_like(force), np.zeros_like(force), residual
         squared = float(residual @ residual)
         enough = max(accuracy**2 * squared, _ROUNDING**2 * float(force @ force))
@@ -154,14 +155,14 @@ class _KKTSystem:
         for products in range(budget):
             if squared <= enough:
                 return step, image_sum, products
-            image = self._hessian(direction)
+            image = self.hessian(direction)
             curvature = float(direction @ image)
             if not curvature > 0.0:
                 return None
             length = squared / curvature
             step, image_sum = step + length * direction, image_sum + length * image
             # Project again in every step, because rounding errors leave the null space of J.
-            residual = self._project(residual - length * image)
+            residual = self.project(residual - length * image)
             previous, squared = squared, float(residual @ residual)
             direction = residual + (squared / previous) * direction
         return step, image_sum, budget

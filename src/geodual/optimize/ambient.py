@@ -26,7 +26,7 @@ def scaled(weight: float, vector: Vector) -> Vector:
 
 
 def pairing(a: Vector, b: Vector) -> float:
-    """Return the plain inner product of two ambient vectors."""
+    """Return the plain inner product of two ambient vectors; its real part if they are complex."""
     if isinstance(a, (tuple, list)):
         return sum(pairing(part, other) for part, other in zip(a, b, strict=True))
-    return float(np.vdot(a, b))
+    return float(np.vdot(a, b).real)

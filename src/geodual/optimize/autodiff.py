@@ -2,65 +2,217 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-Function = Callable[..., Any]
+from .automatic import Engine, Function, called
+from .joined_constraint import JoinedConstraint
+from .trees import as_doubles
+
+# Code of many small functions takes long to optimise, and then runs no faster.
+_MANY = 20
+_QUICK = {"xla_backend_optimization_level": 0}
+
+_shared: dict[tuple[Any, ...], tuple[Any, dict[str, Function]]] = {}
+"""The fingerprint and the compiled code of functions, by their identity."""
 
 
-def cost_derivatives(cost: Function) -> tuple[Function, Function, Function]:
-    """Return the value, gradient and Hessian product of a scalar function, compiled."""
-    gradient = jax.grad(cost)
+class CompiledFunctions:
+    """Functions written with `jax.numpy`, compiled together with their derivatives for any data.
 
-    def hessian_product(x: Any, u: Any) -> Any:
-        # Forward over reverse mode: one product costs a few gradients and forms no Hessian.
-        return jax.jvp(gradient, (x,), (u,))[1]
+    Each derivative is one compiled function of (x, data, ...), however many functions there are. Code is
+    shared with other objects that hold the same functions, if these still compute the same, and is freed with
+    the functions.
 
-    return _compiled(cost), _compiled(gradient), _compiled(hessian_product)
+    Parameters
+    ----------
+    functions : sequence of callables
+        ``function(x)`` or, if there are data, ``function(x, data)``.
+    name : str
+        "cost", "inequalities" or "equalities".
+    """
 
+    def __init__(self, functions: Sequence[Function], name: str) -> None:
+        self.functions = tuple(functions)
+        self.name = name
+        self._code: dict[str, Function] | None = None
 
-def constraint_derivatives(constraint: Function) -> tuple[Function, ...]:
-    """Return a vector function and all its derivatives, in the order of `Constraint`, compiled."""
+    def __reduce__(self) -> tuple[Any, ...]:  # another process compiles for itself
+        return CompiledFunctions, (self.functions, self.name)
 
-    def value(x: Any) -> Any:
-        return jnp.ravel(constraint(x))
+    def run(self, derivative: str, data: PlacedData, x: Any, *rest: Any) -> Any:
+        """Run compiled code in double precision on numpy arrays, without changing jax's settings."""
+        with jax.enable_x64(True):
+            x = as_doubles(x)
+            result = self._code_for(x, data)[derivative](x, data.placed, *map(as_doubles, rest))
+            return jax.tree.map(np.asarray, result)
 
-    def jacobian_product(x: Any, w: Any) -> Any:
-        return jax.vjp(value, x)[1](w)[0]
+    def _code_for(self, x: Any, data: PlacedData) -> dict[str, Function]:
+        if self._code is None:  # the first point tells what the functions compute
+            self._code = _compiled(self.functions, self.name, x, data.placed)
+        return self._code
 
-    def directional(x: Any, u: Any) -> Any:
-        return jax.jvp(value, (x,), (u,))[1]
+    def bind_cost(self, data: PlacedData) -> list[Function]:
+        """Return the value, gradient and Hessian product of the cost for some data."""
+        return [partial(self.run, name, data) for name in ("value", "gradient", "hessian_product")]
 
-    def hessian_product(x: Any, w: Any, u: Any) -> Any:
-        return jax.jvp(lambda y: jacobian_product(y, w), (x,), (u,))[1]
+    def bind_constraints(self, data: PlacedData) -> JoinedConstraint:
+        """Return all functions as one block of constraints for some data."""
+        return JoinedConstraint(
+            value=partial(self.run, "value", data),
+            jacobian_product=partial(self.run, "jacobian_product", data),
+            directional=partial(self.run, "directional", data),
+            hessian_product=partial(self.run, "hessian_product", data),
+            gradients=partial(self._gradients, data),
+            sizes=partial(self._sizes, data),
+            n_parts=len(self.functions),
+        )
 
-    products = [_compiled(f) for f in (value, jacobian_product, directional, hessian_product)]
-    return (*products, _gradients(_compiled(jax.jacrev(value))))
-
-
-def _gradients(jacobian: Function) -> Function:
-    """Turn a Jacobian (on a product: a tuple of Jacobians) into a function that lists chosen gradients."""
-
-    def chosen(x: Any, indices: Any) -> list[Any]:
-        stack = jacobian(x)
+    def _gradients(self, data: PlacedData, x: Any, indices: Any) -> list[Any]:
+        stack = self.run("jacobian", data, x)  # on a product: a tuple of Jacobians
         return [jax.tree.map(lambda part, k=k: part[k], stack) for k in indices]
 
-    return chosen
-
-
-def _compiled(function: Function) -> Function:
-    """Compile a function that runs in double precision on numpy arrays, without changing jax's settings."""
-    fast = jax.jit(function)
-
-    def call(*arguments: Any) -> Any:
+    def _sizes(self, data: PlacedData, x: Any) -> list[int]:
         with jax.enable_x64(True):
-            return jax.tree.map(np.asarray, fast(*arguments))
+            x = as_doubles(x)
+            parts = jax.eval_shape(self._code_for(x, data)["parts"], x, data.placed)
+        return [part.size for part in parts]
 
-    return call
+
+class PlacedData:
+    """The data of a problem in double precision where jax runs, so that they are not copied at every call."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+        with jax.enable_x64(True):
+            self.placed = jax.tree.map(jnp.asarray, data)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # jax would restore its own arrays in single precision
+        return PlacedData, (self._data,)
+
+
+def _prepare_cost(cost: Function) -> Callable[[Any], Sequence[Function]]:
+    return CompiledFunctions([cost], "cost").bind_cost
+
+
+def _prepare_constraints(functions: Sequence[Function], name: str) -> Callable[[Any], JoinedConstraint]:
+    return CompiledFunctions(functions, name).bind_constraints
+
+
+JAX = Engine(PlacedData, _prepare_cost, _prepare_constraints)
+"""What `Problem.from_jax` uses."""
+
+
+def _compiled(functions: tuple[Function, ...], name: str, x: Any, data: Any) -> dict[str, Function]:
+    """Return compiled derivatives, which are kept for later problems as long as the functions exist."""
+    key = (name, *map(id, functions))
+    fingerprint = _fingerprint(functions, name, x, data)
+    if key in _shared and _shared[key][0] == fingerprint:
+        return _shared[key][1]
+
+    def forget(_: Any, kept: dict[Any, Any] = _shared) -> None:
+        kept.pop(key, None)
+
+    references: list[Function]
+    try:  # weak references, so that kept code does not keep the functions and the arrays that they hold
+        references = [weakref.ref(function, forget) for function in functions]
+    except TypeError:  # some objects allow none; their code is not kept
+        references, key = [partial(_itself, function) for function in functions], ()
+    options = _QUICK if len(functions) > _MANY else None
+    code = {
+        label: jax.jit(derivative, compiler_options=options)
+        for label, derivative in _derivatives(references, name).items()
+    }
+    if key:
+        _shared[key] = fingerprint, code
+    return code
+
+
+def _fingerprint(functions: Sequence[Function], name: str, x: Any, data: Any) -> tuple[Any, ...]:
+    """Return what tells whether functions still compute what they did.
+
+    Numbers that a function takes from elsewhere are compiled into it. If they have changed since, code that
+    was compiled before must not be used for a new problem.
+    """
+    value = _derivatives([partial(_itself, function) for function in functions], name)["value"]
+    trace = jax.make_jaxpr(value)(x, data)
+    return str(trace.jaxpr), *map(_content, trace.consts)
+
+
+def _content(constant: Any) -> int:
+    if jnp.issubdtype(constant.dtype, jax.dtypes.extended):  # a random key, which cannot be read
+        return id(constant)
+    return hash(np.asarray(constant).tobytes())
+
+
+def _itself(function: Function) -> Function:
+    return function
+
+
+def _derivatives(references: Sequence[Function], name: str) -> dict[str, Function]:
+    derive = _cost_derivatives if name == "cost" else _constraint_derivatives
+    return derive(references, name)
+
+
+def _cost_derivatives(references: Sequence[Function], name: str) -> dict[str, Function]:
+    (reference,) = references
+
+    def value(x: Any, data: Any) -> Any:
+        return jnp.asarray(called(reference(), name, x, data), dtype=float)
+
+    gradient = jax.grad(value)
+
+    def hessian_product(x: Any, data: Any, u: Any) -> Any:
+        # Forward over reverse mode: one product costs a few gradients and forms no Hessian.
+        return jax.jvp(lambda y: gradient(y, data), (x,), (u,))[1]
+
+    return {"value": value, "gradient": gradient, "hessian_product": hessian_product}
+
+
+def _constraint_derivatives(references: Sequence[Function], name: str) -> dict[str, Function]:
+    """Return the derivatives of all functions, joined into one vector."""
+
+    def part(k: int, x: Any, data: Any) -> Any:
+        return jnp.ravel(jnp.asarray(called(references[k](), f"{name}[{k}]", x, data), dtype=float))
+
+    def parts(x: Any, data: Any) -> list[Any]:
+        return [part(k, x, data) for k in range(len(references))]
+
+    def value(x: Any, data: Any) -> Any:
+        return jnp.concatenate(parts(x, data))
+
+    def jacobian_product(x: Any, data: Any, w: Any) -> Any:
+        pulled, start = [], 0
+        for k in range(len(references)):
+            own, pull = jax.vjp(lambda y, k=k: part(k, y, data), x)
+            weights, start = w[start : start + own.size], start + own.size
+            pulled.append(_unless_unweighted(pull(weights)[0], weights))
+        return jax.tree.map(lambda *gradients: sum(gradients[1:], gradients[0]), *pulled)
+
+    def directional(x: Any, data: Any, u: Any) -> Any:
+        return jax.jvp(lambda y: value(y, data), (x,), (u,))[1]
+
+    def hessian_product(x: Any, data: Any, w: Any, u: Any) -> Any:
+        return jax.jvp(lambda y: jacobian_product(y, data, w), (x,), (u,))[1]
+
+    def jacobian(x: Any, data: Any) -> Any:
+        rows = [jax.jacrev(lambda y, k=k: part(k, y, data))(x) for k in range(len(references))]
+        return jax.tree.map(lambda *blocks: jnp.concatenate(blocks), *rows)
+
+    derivatives = (parts, value, jacobian_product, directional, hessian_product, jacobian)
+    return {function.__name__: function for function in derivatives}
+
+
+def _unless_unweighted(gradient: Any, weights: Any) -> Any:
+    """Return 0 if all weights of a function are 0: 0 · ∞ would be NaN where it has no derivative."""
+    weighted = jnp.any(weights != 0.0)
+    return jax.tree.map(lambda part: jnp.where(weighted, part, 0.0), gradient)
 
 
 def spd_half_squared_distance(x: Any, y: Any) -> Any:

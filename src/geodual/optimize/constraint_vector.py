@@ -111,7 +111,7 @@ class ConstraintVector:
         ends = np.cumsum(sizes, dtype=int)
         self._slices = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
         self.size = int(sum(sizes))
-        self.n_inequalities = int(sum(sizes[: len(problem.inequalities)]))
+        self.n_inequalities = int(sum(sizes[: problem.n_inequality_blocks]))
         self.is_equality = np.arange(self.size) >= self.n_inequalities
         self._only_inequalities = self.n_inequalities == self.size
         # Gradients of blocks without `directional`, at the last point they were asked for.

@@ -20,8 +20,9 @@ _OWN_MAX_ITER = 1000  # for a user's method, whose steps may be cheap and small
 
 @dataclass(frozen=True)
 class MethodChoice:
-    """A method with its default budget of iterations."""
+    """A method with its name and its default budget of iterations."""
 
+    name: str
     run: Method
     max_iter: int
 
@@ -36,20 +37,35 @@ class MethodChoice:
         # A method that needs no tolerance or units does not have to accept them.
         asked = inspect.signature(self.run).parameters
         wanted = {name: value for name, value in known.items() if name in asked}
+        self._check_options(options, known)
         return iter(self.run(constraints, start, **wanted, **options))
+
+    def _check_options(self, options: dict[str, Any], known: dict[str, Any]) -> None:
+        parameters = list(inspect.signature(self.run).parameters.values())[2:]  # after constraints and start
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            return
+        allowed = [parameter.name for parameter in parameters if parameter.name not in known]
+        for name in options:
+            if name not in allowed:
+                listed = ", ".join(f"`{each}`" for each in allowed)
+                remedy = f"its options are {listed}." if allowed else "it has none; leave it out."
+                raise TypeError(f"`{name}` is not an option of the method {self.name!r}; {remedy}")
 
 
 METHODS = {
-    "proximal-lagrangian": MethodChoice(proximal_lagrangian, 200),
-    "primal-dual": MethodChoice(primal_dual, 1000),
-    "primal-dual-linearized": MethodChoice(primal_dual_linearized, 10_000),
+    choice.name: choice
+    for choice in (
+        MethodChoice("proximal-lagrangian", proximal_lagrangian, 200),
+        MethodChoice("primal-dual", primal_dual, 1000),
+        MethodChoice("primal-dual-linearized", primal_dual_linearized, 10_000),
+    )
 }
 
 
 def choose_method(method: str | Method) -> MethodChoice:
     """Return the method with the given name, or the given function as a method."""
     if callable(method):
-        return MethodChoice(method, _OWN_MAX_ITER)
+        return MethodChoice(getattr(method, "__name__", type(method).__name__), method, _OWN_MAX_ITER)
     if method not in METHODS:
         raise ValueError(
             f"`method` must be one of {', '.join(map(repr, METHODS))}, or a function, got {method!r}."

@@ -2,96 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from geodual.arrays import Array
 from geodual.manifolds import Manifold, as_manifold
 from geodual.manifolds.frame import Point, Vector
 
-from .ambient import pairing
+from .automatic import PreparedFunctions
+from .constraint import Constraint as Constraint
+from .constraint import listed
+from .trees import as_data, same_structure
 
 _INSTALL_JAX = "write it with jax.numpy and use Problem.from_jax (pip install 'geodual[jax]')"
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """A block of m constraints c(x) ∈ Rᵐ with its Euclidean derivatives, for `Problem`.
-
-    Use it to give more derivatives than `jacobian_product`, which makes solves with many constraints faster.
-
-    Parameters
-    ----------
-    value : callable
-        ``value(x)`` returns c(x), an array of shape (m,) or one number.
-    jacobian_product : callable
-        ``jacobian_product(x, w)`` returns Σₖ wₖ ∇cₖ(x), with the structure of a point; w has shape (m,).
-    directional : callable, optional
-        ``directional(x, u)`` returns Dc(x)[u], of shape (m,). Without it the m gradients are formed one by
-        one.
-    hessian_product : callable, optional
-        ``hessian_product(x, w, u)`` returns Σₖ wₖ ∇²cₖ(x)[u]. Without it gradients are differenced.
-    gradients : callable, optional
-        ``gradients(x, indices)`` returns the list of ∇cₖ(x) for k in `indices`. Give it if that is cheaper
-        than one `jacobian_product` per gradient.
-
-    See Also
-    --------
-    Problem : Takes constraints as `inequalities` and `equalities`.
-    check_gradient : Checks all these derivatives.
-
-    Examples
-    --------
-    A x ≤ b on flat space; calling the block gives its values:
-
-    >>> import numpy as np
-    >>> from geodual.manifolds import Euclidean
-    >>> from geodual.optimize import Constraint, Problem, minimize
-    >>> A, b = np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([1.0, 3.0])
-    >>> below = Constraint(lambda x: A @ x - b, lambda x, w: A.T @ w, directional=lambda x, u: A @ u)
-    >>> below(np.zeros(2)).tolist()
-    [-1.0, -3.0]
-    >>> problem = Problem(Euclidean(2), lambda x: (x - 3.0) @ (x - 3.0), gradient=lambda x: 2.0 * (x - 3.0),
-    ...                   inequalities=below)
-    >>> np.round(minimize(problem, np.zeros(2)).x, 6).tolist()
-    [1.0, 2.0]
-    """
-
-    value: Callable[[Point], Any]
-    jacobian_product: Callable[[Point, Array], Vector]
-    directional: Callable[[Point, Vector], Any] | None = None
-    hessian_product: Callable[[Point, Array, Vector], Vector] | None = None
-    gradients: Callable[[Point, NDArray[np.intp]], Sequence[Vector]] | None = None
-
-    def __call__(self, x: Point) -> Array:
-        """Return c(x) as a vector."""
-        return _as_vector(self.value(x))
-
-    def derivative(self, x: Point, u: Vector) -> Array:
-        """Return Dc(x)[u], by `directional` if it is given."""
-        if self.directional is not None:
-            return _as_vector(self.directional(x, u))
-        rows = self.rows(x, np.arange(len(self(x))))
-        return np.array([pairing(row, u) for row in rows])
-
-    def rows(self, x: Point, indices: NDArray[np.intp]) -> Sequence[Vector]:
-        """Return the gradients of the given entries, by `gradients` if it is given."""
-        if self.gradients is not None:
-            return self.gradients(x, indices)
-        # A unit vector of weights picks out one gradient.
-        return [self.jacobian_product(x, unit) for unit in np.eye(len(self(x)))[indices]]
 
 
 class Problem:
     """The problem to minimise f(x) over a manifold subject to h(x) ≤ 0 and g(x) = 0.
 
     All derivatives are Euclidean and have the structure of a point; the manifold converts them. Check those
-    you wrote by hand with `check_gradient`, or let `Problem.from_jax` derive them.
+    you wrote by hand with `check_gradient`, or let `Problem.from_jax` or `Problem.from_torch` derive them.
 
     Parameters
     ----------
@@ -118,7 +48,16 @@ class Problem:
     manifold : Manifold
         The manifold.
     inequalities, equalities : tuple of Constraint
-        The blocks of constraints; `blocks` has all of them, inequalities first.
+        One block per function or block that was given.
+    blocks : tuple of Constraint
+        The blocks that solvers evaluate, inequalities first. Functions with automatic derivatives are joined
+        into one block of inequalities and one of equalities.
+    n_inequality_blocks : int
+        How many of `blocks` are inequalities.
+    data : any
+        The data of the functions, if automatic derivatives were asked for with data; None otherwise.
+    automatic : bool
+        Whether the derivatives are automatic.
 
     See Also
     --------
@@ -166,75 +105,157 @@ class Problem:
         self.cost = cost
         self.gradient = gradient
         self.hessian_product = hessian_product
-        self.inequalities = _blocks(inequalities, jacobian_product, "inequalities", "jacobian_product")
-        self.equalities = _blocks(
-            equalities, equality_jacobian_product, "equalities", "equality_jacobian_product"
-        )
+        h = _blocks(inequalities, jacobian_product, "inequalities", "jacobian_product")
+        g = _blocks(equalities, equality_jacobian_product, "equalities", "equality_jacobian_product")
+        self.inequalities, self.equalities = _parts(h), _parts(g)
+        self.blocks, self.n_inequality_blocks = h + g, len(h)
+        self.data: Any = None
+        self._bind: Callable[[Any], Self] | None = None
 
     @classmethod
     def from_jax(
         cls,
         manifold: Manifold | Any,
-        cost: Callable[[Point], Any],
+        cost: Callable[..., Any],
         *,
         inequalities: Any = None,
         equalities: Any = None,
-    ) -> Problem:
+        data: Any = None,
+    ) -> Self:
         """Build a problem from functions written with `jax.numpy`; all derivatives are automatic.
 
-        Functions are compiled and run in double precision. Functions of eigenvalues, such as the distance
-        between SPD matrices, have NaN second derivatives at repeated eigenvalues under automatic
-        differentiation; for the distance use `geodual.optimize.autodiff.spd_half_squared_distance`.
+        Functions run in double precision. Compiling takes most of the time of a small solve, so:
+
+        - A list of functions is compiled as one vector. One function that returns a vector is faster still.
+        - Numbers that change belong into `data`. `with_data` replaces them without compiling again. Numbers
+          that a function takes from elsewhere are compiled into it.
+        - Problems that are built from the same function objects share their compiled code, unless a number
+          that a function takes from elsewhere has changed. The code is kept as long as the functions exist;
+          a lambda in a loop is a new object each time.
+
+        Functions of eigenvalues, such as the distance between SPD matrices, have NaN second derivatives at
+        repeated eigenvalues under automatic differentiation; for the distance use
+        `geodual.optimize.autodiff.spd_half_squared_distance`.
 
         Parameters
         ----------
         manifold : Manifold
-            The manifold that x lies on.
+            The manifold that x lies on. On a product, functions get x as a tuple.
         cost : callable
-            ``cost(x)`` returns a scalar.
+            ``cost(x)``, or ``cost(x, data)`` if there are data, returns a scalar.
         inequalities, equalities : callable or sequence of callables, optional
-            Each returns a vector (or a scalar).
+            Each takes the same arguments as `cost` and returns a vector (or a scalar).
+        data : any, optional
+            An array or number, or a tuple or dictionary of them, which is copied and passed to all functions.
+
+        Returns
+        -------
+        Problem
+            The problem with all first and second derivatives.
+
+        Examples
+        --------
+        The smallest x that satisfies A x ≥ b, for two vectors b:
+
+        >>> import numpy as np
+        >>> from geodual.manifolds import Euclidean
+        >>> from geodual.optimize import Problem, minimize
+        >>> A = np.array([[1.0, 1.0]])
+        >>> problem = Problem.from_jax(Euclidean(2), lambda x, data: x @ x,
+        ...                            inequalities=lambda x, data: data["b"] - data["A"] @ x,
+        ...                            data={"A": A, "b": np.array([2.0])})
+        >>> np.round(minimize(problem, np.zeros(2)).x, 6).tolist()
+        [1.0, 1.0]
+        >>> other = problem.with_data({"A": A, "b": np.array([6.0])})  # compiles nothing
+        >>> np.round(minimize(other, np.zeros(2)).x, 6).tolist()
+        [3.0, 3.0]
+        """
+        try:  # jax is an extra, and takes long to import
+            from .autodiff import JAX
+        except ImportError as error:
+            raise ImportError("Problem.from_jax needs jax: pip install 'geodual[jax]'.") from error
+        functions = PreparedFunctions(JAX, cost, inequalities, equalities)
+        return cls._automatic(functions, manifold, data)
+
+    @classmethod
+    def from_torch(
+        cls,
+        manifold: Manifold | Any,
+        cost: Callable[..., Any],
+        *,
+        inequalities: Any = None,
+        equalities: Any = None,
+        data: Any = None,
+    ) -> Self:
+        """Build a problem from functions written with torch; all derivatives are automatic.
+
+        Functions run in double precision on the CPU. Give tensors that you create yourself the type
+        ``torch.float64``, or pass them as `data`, which converts them. Operations must be twice
+        differentiable by `torch.autograd`.
+
+        Parameters
+        ----------
+        manifold : Manifold
+            The manifold that x lies on. On a product, functions get x as a tuple.
+        cost : callable
+            ``cost(x)``, or ``cost(x, data)`` if there are data, returns a scalar.
+        inequalities, equalities : callable or sequence of callables, optional
+            Each takes the same arguments as `cost` and returns a vector (or a scalar).
+        data : any, optional
+            An array, tensor or number, or a tuple or dictionary of them, which is copied and passed to all
+            functions as tensors.
 
         Returns
         -------
         Problem
             The problem with all first and second derivatives.
         """
-        try:  # jax is an extra, and takes long to import
-            from .autodiff import constraint_derivatives, cost_derivatives
-        except ImportError as error:
-            raise ImportError("Problem.from_jax needs jax: pip install 'geodual[jax]'.") from error
-        return cls(
-            manifold,
-            *cost_derivatives(cost),
-            inequalities=[Constraint(*constraint_derivatives(h)) for h in _sequence(inequalities)],
-            equalities=[Constraint(*constraint_derivatives(g)) for g in _sequence(equalities)],
-        )
+        from .torch_autodiff import torch_engine  # takes long to import
 
-    @cached_property
-    def blocks(self) -> tuple[Constraint, ...]:
-        """All constraint blocks, inequalities first."""
-        return self.inequalities + self.equalities
+        functions = PreparedFunctions(torch_engine(), cost, inequalities, equalities)
+        return cls._automatic(functions, manifold, data)
 
+    def with_data(self, data: Any) -> Self:
+        """Return the problem with other data, for `from_jax` and `from_torch`.
 
-def _as_vector(values: Any) -> Array:
-    vector = np.asarray(values, dtype=float)
-    if vector.ndim > 1:
-        raise ValueError(
-            f"A constraint must give a number or a vector, got an array of shape {vector.shape}; "
-            "flatten it with numpy.ravel, in its derivatives too."
-        )
-    return vector if vector.ndim else vector.reshape(1)
+        Compiled code is used again: if every array has the shape and type that it had before, nothing is
+        compiled.
 
+        Parameters
+        ----------
+        data : any
+            The new data, with the structure of the old ones; shapes may differ.
 
-def _sequence(functions: Any) -> list[Any]:
-    if functions is None:
-        return []
-    return list(functions) if isinstance(functions, Sequence) else [functions]
+        Returns
+        -------
+        Problem
+            A new problem; this one is not changed.
+        """
+        if self._bind is None or self.data is None:
+            raise ValueError("This problem has no data; build it by Problem.from_jax(..., data=...).")
+        if not same_structure(data, self.data):
+            raise ValueError(
+                "`data` must have the structure of the data that the problem was built with: the same tuples "
+                "and the same keys."
+            )
+        return self._bind(data)
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the derivatives are automatic."""
+        return self._bind is not None
+
+    @classmethod
+    def _automatic(cls, functions: PreparedFunctions, manifold: Any, data: Any) -> Self:
+        data = as_data(data)
+        problem = cls(manifold, **functions.bound(data))
+        problem.data = data
+        problem._bind = partial(cls._automatic, functions, manifold)
+        return problem
 
 
 def _blocks(functions: Any, products: Any, name: str, product_name: str) -> tuple[Constraint, ...]:
-    blocks, derivatives = _sequence(functions), _sequence(products)
+    blocks, derivatives = listed(functions), listed(products)
     plain = [block for block in blocks if not isinstance(block, Constraint)]
     if len(derivatives) != len(plain):
         raise ValueError(
@@ -245,3 +266,7 @@ def _blocks(functions: Any, products: Any, name: str, product_name: str) -> tupl
     # A `Constraint` brings its own derivatives; plain functions take theirs in order.
     remaining = iter(derivatives)
     return tuple(b if isinstance(b, Constraint) else Constraint(b, next(remaining)) for b in blocks)
+
+
+def _parts(blocks: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    return tuple(part for block in blocks for part in block.parts)

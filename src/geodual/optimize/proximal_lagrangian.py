@@ -8,8 +8,9 @@ constants below mean the same for every problem (Rockafellar 1976; see `minimize
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,42 +21,35 @@ from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .feasibility import is_stationary_violation, least_violation, remaining_violation, seek_feasible
 from .kkt import Units, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
+from .multiplier_progress import Progress, infeasible, no_progress, ran_away, unbounded, worst
+from .multiplier_state import INNER_TOLERANCE, PENALTY, PENALTY_GROWTH, PROXIMAL_WEIGHT, State
 from .newton_cg import Minimum, newton_cg
+from .second_order import least_curvature, step_down
 from .updates import Stop, Update
 
-_PENALTY = 3.0  # first ρ; larger ones make inner problems harder, smaller ones updates slower
-_PENALTY_GROWTH = 10.0
 _PENALTY_LIMIT = 1e14  # beyond it rounding errors of the violation swamp the cost
-_PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, divided by 10 in each iteration
 _COMPACT_PROXIMAL_WEIGHT = 3e-3  # on others; constant, because symmetries leave flat valleys to the end
-_INNER_TOLERANCE = 0.03  # of the first inner problem; early multipliers deserve no better
-_INNER_ITERATIONS = 40
 _FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
 _PATIENCE = 15  # iterations without progress before giving up
+_UNFINISHED = 20  # inner solves in a row that may run out of iterations
+_SADDLES = 10  # saddle points that a solve may leave
+_RETURNS = 4  # times to go back to a feasible point, each with more penalty
 _POLISH_AGAIN = 0.5  # after a failed polish, try again once the residual has fallen to this share
 
 
 _Minimum = Minimum[LocalLagrangian]
 
 
-@dataclass(frozen=True)
-class _State:
-    """A point, the multipliers y of the scaled problem, and the settings of the next iteration."""
-
-    point: EvaluatedPoint
-    y: Array
-    penalty: float = _PENALTY
-    proximal_weight: float = 0.0  # 0 at first, because the start is an arbitrary centre
-    inner_tol: float = _INNER_TOLERANCE
-    violation: float = math.inf  # of the last iterate
-    misses: int = 0  # number of iterations in a row in which the violation fell too little
-    escapes: int = 0  # number of inner solves that ran away
-    restorations: int = 0
-    polish_below: float = math.inf  # residual below which to try a polish
-
-
 def proximal_lagrangian(
-    constraints: ConstraintVector, start: EvaluatedPoint, *, units: Units, tol: float
+    constraints: ConstraintVector,
+    start: EvaluatedPoint,
+    *,
+    units: Units,
+    tol: float,
+    multipliers: Array,
+    deadline: float,
+    penalty: float = PENALTY,
+    inner_iterations: int = 40,
 ) -> Iterator[Update | Stop]:
     """Run the proximal method of multipliers, aiming at a KKT residual of `tol`.
 
@@ -69,29 +63,50 @@ def proximal_lagrangian(
         Sizes of cost and constraints.
     tol : float
         The KKT residual to reach.
+    multipliers : array of shape (m,)
+        Multipliers to start from.
+    deadline : float
+        Time of `time.perf_counter` at which to stop.
+    penalty : float
+        The first ρ, for the scaled problem.
+    inner_iterations : int
+        Newton iterations per inner solve; one that needs more goes on in the next iteration.
     """
-    return _ProximalLagrangian(constraints, units, tol).iterate(start)
+    if not 0.0 < penalty < math.inf or not inner_iterations >= 1:
+        raise ValueError(
+            f"`penalty` must be positive and `inner_iterations` at least 1, got {penalty} and "
+            f"{inner_iterations}; leave them out for the defaults."
+        )
+    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, deadline)
+    return method.iterate(start, units.scaled(multipliers), penalty)
 
 
 class _ProximalLagrangian:
-    def __init__(self, constraints: ConstraintVector, units: Units, tol: float) -> None:
+    def __init__(
+        self,
+        constraints: ConstraintVector,
+        units: Units,
+        tol: float,
+        inner_iterations: int,
+        deadline: float,
+    ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
+        self.inner_iterations, self.deadline = inner_iterations, deadline
         self.manifold = constraints.problem.manifold
+        self.feasible: EvaluatedPoint | None = None  # the feasible point of lowest cost so far
 
     @property
     def scaled_tol(self) -> float:
         """The tolerance for the gradient of the scaled problem."""
         return self.tol * self.units.cost_unit / self.units.cost
 
-    def iterate(self, start: EvaluatedPoint) -> Iterator[Update | Stop]:
-        y = np.zeros(self.constraints.size)
+    def iterate(self, start: EvaluatedPoint, y: Array, penalty: float) -> Iterator[Update | Stop]:
         # Without constraints there are no multipliers to update: solve the first problem to the end.
-        state = _State(start, y, inner_tol=_INNER_TOLERANCE if y.size else 0.5 * self.scaled_tol)
-        best: Update | None = None
-        since_best, blocked = 0, False
+        state = State(start, y, penalty, inner_tol=INNER_TOLERANCE if y.size else 0.5 * self.scaled_tol)
+        self._note_feasible(self._update(start, y, state.penalty, 0))
+        progress = Progress()
         while True:
             minimum = self._minimise(state)
-            blocked = minimum.status == "blocked"
             if minimum.status == "runaway":
                 outcome = self._after_escape(state, minimum)
                 if isinstance(outcome, Stop):
@@ -101,25 +116,38 @@ class _ProximalLagrangian:
                 state = outcome
                 continue
             update, state = self._advance(state, minimum)
+            self._note_feasible(update)
+            left = self._left_saddle(state, update)
+            if left is not None:
+                state, progress = left, Progress()
+                continue
             yield update
-            improved = best is None or _worst(update) < 0.9 * _worst(best)
-            best, since_best = (update, 0) if improved else (best, since_best + 1)
+            progress.note(update, state.unfinished > 0)
             # A growing penalty does not reduce the violation: perhaps no feasible point exists.
-            if state.misses >= 3 and state.penalty >= 1e3 * _PENALTY and state.restorations < 2:
+            if state.misses >= 3 and state.penalty >= 1e3 * PENALTY and state.restorations < _RETURNS:
                 restored = self._restore(state)
                 if isinstance(restored, tuple):
                     yield from restored
                     return
                 state = restored
-            if since_best >= _PATIENCE or state.penalty > _PENALTY_LIMIT:
-                yield best or update
-                yield Stop(
-                    "breakdown", (_BLOCKED if blocked else _NO_PROGRESS).format(_worst(best or update))
-                )
+            if progress.since_best >= _PATIENCE or state.penalty > _PENALTY_LIMIT:
+                best = progress.best or update
+                yield best
+                yield no_progress(worst(best), blocked=minimum.status == "blocked")
                 return
 
-    def _minimise(self, state: _State) -> _Minimum:
-        objective = Lagrangian(
+    def _left_saddle(self, state: State, update: Update) -> State | None:
+        """Return a state beside a saddle point or a maximum; None at other points."""
+        if worst(update) > self.tol or state.saddles >= _SADDLES:
+            return None
+        y = self.units.scaled(update.multipliers)
+        curvature = least_curvature(self.constraints, self.units, update.point, update.multipliers)
+        objective = self._objective(replace(state, y=y, proximal_weight=0.0))
+        point = None if curvature is None else step_down(objective, update.point, curvature)
+        return None if point is None else state.beside_saddle(point, y)
+
+    def _objective(self, state: State) -> Lagrangian:
+        return Lagrangian(
             self.constraints,
             state.y,
             cost_weight=1.0 / self.units.cost,
@@ -128,24 +156,28 @@ class _ProximalLagrangian:
             proximal_weight=state.proximal_weight,
             center=state.point.x,
         )
+
+    def _minimise(self, state: State) -> _Minimum:
+        objective = self._objective(state)
         return newton_cg(
             objective,
             objective.at(state.point),
             tol=state.inner_tol,
-            max_iter=_INNER_ITERATIONS,
+            max_iter=self.inner_iterations,
             step_limit=self.manifold.step_limit,
             fall_limit=_FALL_LIMIT,
             may_escape=True,
+            watch=lambda _: time.perf_counter() > self.deadline,
         )
 
-    def _advance(self, state: _State, minimum: _Minimum) -> tuple[Update, _State]:
+    def _advance(self, state: State, minimum: _Minimum) -> tuple[Update, State]:
         """Update the multipliers from the inner minimum, polish if promising, and prepare the next step."""
         model = minimum.model
         violation = self._violation(model, state)
         update = self._update(model.point, model.estimates, state.penalty, minimum.n_products)
-        if minimum.status == "max_iterations":
-            return update, self._continued(state, model.point, violation)
-        state = replace(state, point=model.point, y=model.estimates)
+        if minimum.status == "max_iterations" and state.unfinished < _UNFINISHED:
+            return update, replace(state, point=model.point, unfinished=state.unfinished + 1)
+        state = replace(state, point=model.point, y=model.estimates, unfinished=0)
         if self._is_worth_polishing(state, update):
             update, state = self._polished(state, update)
         update = self._in_refreshed_units(update)
@@ -154,18 +186,18 @@ class _ProximalLagrangian:
         return update, replace(
             state,
             y=self.units.scaled(update.multipliers),
-            penalty=state.penalty * (_PENALTY_GROWTH if missed else 1.0),
+            penalty=state.penalty * (PENALTY_GROWTH if missed else 1.0),
             proximal_weight=self._next_proximal_weight(state),
-            inner_tol=max(0.1 * self.scaled_tol, min(state.inner_tol, 0.1 * violation)),
+            inner_tol=self._next_inner_tol(state, violation),
             violation=violation,
             misses=state.misses + 1 if missed else 0,
         )
 
-    def _is_worth_polishing(self, state: _State, update: Update) -> bool:
+    def _is_worth_polishing(self, state: State, update: Update) -> bool:
         orthonormal = state.point.frame.orthonormal
-        return orthonormal and self.constraints.size > 0 and self.tol < _worst(update) < state.polish_below
+        return orthonormal and self.constraints.size > 0 and self.tol < worst(update) < state.polish_below
 
-    def _polished(self, state: _State, update: Update) -> tuple[Update, _State]:
+    def _polished(self, state: State, update: Update) -> tuple[Update, State]:
         assert update.kkt is not None
         start = Polished(state.point, state.y, update.kkt, update.hessian_products)
         found = polish(self.constraints, self.units, start, state.penalty, self.tol)
@@ -187,19 +219,26 @@ class _ProximalLagrangian:
         kkt = measure_kkt(self.constraints, update.point, update.multipliers, units)
         return replace(update, kkt=kkt)
 
-    def _next_proximal_weight(self, state: _State) -> float:
+    def _next_proximal_weight(self, state: State) -> float:
         if not self.manifold.closed_form_log:
             return 0.0
         if not self.manifold.hadamard:
             return _COMPACT_PROXIMAL_WEIGHT
-        return 0.1 * state.proximal_weight if state.proximal_weight else _PROXIMAL_WEIGHT
+        return 0.1 * state.proximal_weight if state.proximal_weight else PROXIMAL_WEIGHT
 
-    def _continued(self, state: _State, point: EvaluatedPoint, violation: float) -> _State:
-        """Continue an unfinished inner problem, with more penalty if it leads away from feasibility."""
-        growth = _PENALTY_GROWTH if violation > state.violation else 1.0
-        return replace(state, point=point, penalty=growth * state.penalty)
+    def _next_inner_tol(self, state: State, violation: float) -> float:
+        # A violation of 0 says little about the next iterate: demand a hundred times more at most.
+        wanted = max(0.1 * violation, 0.01 * state.inner_tol)
+        return max(0.1 * self.scaled_tol, min(state.inner_tol, wanted))
 
-    def _violation(self, model: LocalLagrangian, state: _State) -> float:
+    def _note_feasible(self, update: Update) -> None:
+        """Keep the feasible point of lowest cost: while there is one, the problem is not infeasible."""
+        if update.kkt is None or update.kkt.feasibility > self.tol:
+            return
+        if self.feasible is None or update.point.cost < self.feasible.cost:
+            self.feasible = update.point
+
+    def _violation(self, model: LocalLagrangian, state: State) -> float:
         """Return the largest violation of feasibility and complementarity together."""
         # For an inequality max(c, −y/ρ) is 0 exactly if c ≤ 0, y ≥ 0 and c y = 0.
         slack = np.maximum(model.violations, -state.y / state.penalty)
@@ -211,23 +250,18 @@ class _ProximalLagrangian:
         kkt = measure_kkt(self.constraints, point, multipliers, self.units)
         return Update(point, multipliers, penalty=penalty, hessian_products=n_products, kkt=kkt)
 
-    def _restore(self, state: _State) -> _State | tuple[Update, Stop]:
+    def _restore(self, state: State) -> State | tuple[Update, Stop]:
         """Restart from a feasible point; if there is none nearby, stop as infeasible."""
         minimum = seek_feasible(self.constraints, self.units, state.point, self.tol)
         model = minimum.model
         if is_stationary_violation(minimum, self.tol):
+            if self.feasible is not None:
+                return state.returned(self.feasible)
             update = self._update(model.point, np.zeros_like(state.y), state.penalty, minimum.n_products)
-            return update, Stop("infeasible", _INFEASIBLE.format(remaining_violation(minimum)))
-        return replace(
-            state,
-            point=model.point,
-            y=np.zeros_like(state.y),
-            violation=math.inf,
-            misses=0,
-            restorations=state.restorations + 1,
-        )
+            return update, infeasible(remaining_violation(minimum))
+        return state.restored(model.point)
 
-    def _after_escape(self, state: _State, minimum: _Minimum) -> _State | Stop:
+    def _after_escape(self, state: State, minimum: _Minimum) -> State | Stop:
         """Stop if the problem is unbounded; otherwise raise the penalty, which was too weak."""
         escaped = minimum.model.point
         back = minimum
@@ -239,39 +273,7 @@ class _ProximalLagrangian:
         fall = state.point.cost - escaped.cost
         kept = state.point.cost - feasible.point.cost
         if satisfied and kept > 0.5 * fall > 0.0:
-            return Stop("unbounded", _UNBOUNDED)
+            return unbounded()
         if state.escapes >= 5:
-            return Stop("breakdown", _ESCAPED)
-        return replace(
-            state,
-            penalty=100.0 * state.penalty,
-            proximal_weight=10.0 * max(state.proximal_weight, _PROXIMAL_WEIGHT),
-            escapes=state.escapes + 1,
-        )
-
-
-def _worst(update: Update) -> float:
-    assert update.kkt is not None
-    return update.kkt.worst
-
-
-_NO_PROGRESS = (
-    "No further progress: the best KKT residual is {:.2g}. Rounding errors may not allow a smaller one, or "
-    "the gradients of the active constraints may be dependent. Try a larger `tol` or another start."
-)
-_BLOCKED = (
-    "Stuck at the edge of where cost or constraints are defined: the best KKT residual is {:.2g}. Start "
-    "further inside, or extend the functions beyond the edge."
-)
-_INFEASIBLE = (
-    "No feasible point is near: no small step reduces the violation, which is {:.2g} (scaled). Relax the "
-    "constraints or, if the problem is not convex, try another start."
-)
-_UNBOUNDED = (
-    "The cost falls without bound along feasible points. Add the missing constraint, or check the sign of "
-    "the cost."
-)
-_ESCAPED = (
-    "The iterates ran away several times, although the penalty was raised each time. Start closer to the "
-    "feasible set, or bound the cost from below."
-)
+            return ran_away()
+        return state.after_escape()

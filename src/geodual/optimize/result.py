@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from geodual.arrays import Array
 from geodual.manifolds.frame import Point
@@ -15,7 +15,16 @@ from .kkt import KKT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Status = Literal["converged", "max_iterations", "infeasible", "unbounded", "breakdown", "stopped"]
+Status = Literal["converged", "max_iterations", "infeasible", "unbounded", "breakdown", "stopped", "max_time"]
+SecondOrder = Literal["holds", "fails", "unknown"]
+
+
+@dataclass(frozen=True)
+class Feasible:
+    """A feasible point and its cost."""
+
+    x: Point = field(repr=False)
+    cost: float
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,8 @@ class Result:
     kkt : KKT
         The optimality residual: its parts are `stationarity`, `feasibility` and `complementarity`.
     status : str
-        "converged", "max_iterations", "infeasible", "unbounded", "breakdown", or "stopped" (by a callback).
+        "converged", "max_iterations", "max_time", "infeasible", "unbounded", "breakdown", or "stopped" (by a
+        callback).
     success : bool
         Whether the status is "converged".
     message : str
@@ -106,6 +116,12 @@ class Result:
         The iterate of lowest cost among x₁, …, x_T, which Theorem 1 is about. It may be infeasible.
     best_cost : float
         f(best_x).
+    second_order : str
+        Whether the second-order necessary condition of a minimum "holds" at a converged point, "fails" (a
+        maximum or a saddle point), or is "unknown": the curvature of the Lagrangian along all active
+        constraints must not be negative. It is estimated by up to 60 Lanczos steps.
+    best_feasible : object or None
+        The feasible iterate of lowest cost, with its `x` and `cost`; None if no iterate was feasible.
     dual_average : array of shape (n_inequalities + n_equalities,) or None
         Σ ηₜ λₜ / Σ ηₜ of Algorithm 1, inequalities first; None for other methods.
 
@@ -148,12 +164,28 @@ class Result:
     tol: float = field(repr=False)
     best_x: Point = field(repr=False)
     best_cost: float = field(repr=False)
+    second_order: SecondOrder = "unknown"
+    best_feasible: Feasible | None = field(default=None, repr=False)
     dual_average: Array | None = field(default=None, repr=False)
 
     @property
     def success(self) -> bool:
         """Whether every part of the KKT residual is within the tolerance."""
         return self.status == "converged"
+
+    def warm_start(self) -> dict[str, Any]:
+        """Return where to go on: ``minimize(problem, **result.warm_start())``.
+
+        Returns
+        -------
+        dict
+            The arguments `x0`, `multipliers` and `equality_multipliers` of `minimize`.
+        """
+        return {
+            "x0": self.x,
+            "multipliers": self.multipliers,
+            "equality_multipliers": self.equality_multipliers,
+        }
 
     def _repr_html_(self) -> str:
         """Return the status, the message and the last iterations as HTML, for notebooks."""

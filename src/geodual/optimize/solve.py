@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from geodual.manifolds.frame import Point, Vector
+from geodual.manifolds.frame import Point
 from geodual.threads import blas_threads_for, product_operations
 
-from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import measure_units
 from .methods import Method, choose_method
 from .problem import Problem
 from .result import Iterate, Result
+from .start_checks import check_multipliers, check_start
+from .updates import Update
 from .watch import Watch
 
 
@@ -24,7 +27,10 @@ def minimize(
     method: str | Method = "proximal-lagrangian",
     tol: float = 1e-8,
     *,
+    multipliers: ArrayLike | None = None,
+    equality_multipliers: ArrayLike | None = None,
     max_iter: int | None = None,
+    max_time: float = float("inf"),
     callback: Callable[[Iterate], object] | None = None,
     verbose: int = 0,
     **options: Any,
@@ -47,15 +53,22 @@ def minimize(
         ``method(constraints, start, **options)``, which yields one `Update` per step.
     tol : float
         Bound on every part of the KKT residual.
+    multipliers, equality_multipliers : array, optional
+        Multipliers to start from, as a `Result` has them; 0 by default. ``minimize(problem,
+        **result.warm_start())`` goes on where a solve ended.
     max_iter : int, optional
         Largest number of iterations. The default is 200 for "proximal-lagrangian", 1,000 for "primal-dual",
         10,000 for "primal-dual-linearized", and 1,000 for your own method.
+    max_time : float
+        Seconds after which to stop, with the status "max_time".
     callback : callable, optional
         Called with an `Iterate` after every iteration; the solve stops if it returns True.
     verbose : int
         1 prints one line per iteration.
     **options
-        Options of the method. Both forms of Algorithm 1 have `alpha` (α of eq. (2), default 0) and `step`
+        Options of the method. The default has `penalty` (the first ρ, default 3, for a problem scaled to unit
+        size) and `inner_iterations` (Newton iterations per inner solve, default 40). Both forms of
+        Algorithm 1 have `alpha` (α of eq. (2), default 0) and `step`
         (ηₜ: "sqrt" for 1/√(t+1), the default, a number, or a function of t). The linearised form also has
         `exponential` (True steps along geodesics). Your own method has its own.
 
@@ -101,16 +114,22 @@ def minimize(
         raise ValueError(f"`tol` must be positive and finite, got {tol}; try 1e-8.")
     if max_iter is not None and not max_iter >= 0:
         raise ValueError(f"`max_iter` must not be negative, got {max_iter}; leave it out for the default.")
+    if not max_time > 0.0:
+        raise ValueError(f"`max_time` must be positive, got {max_time}; leave it out for no limit.")
+    deadline = time.perf_counter() + max_time
     # A copy, so that the result does not change if the user writes to `x0` later.
     x0 = _copied(problem.manifold.check_point(x0))
     # Trial points may overflow; solvers recognise and reject them, so numpy need not warn.
     with np.errstate(all="ignore"), blas_threads_for(_largest_product(x0)):
-        constraints, start = _check_start(problem, x0)
+        constraints, start = check_start(problem, x0)
         units = measure_units(constraints, start)
-        updates = chosen.start(constraints, start, {"units": units, "tol": tol}, options)
+        first = check_multipliers(constraints, multipliers, equality_multipliers)
+        known = {"units": units, "tol": tol, "multipliers": first, "deadline": deadline}
+        updates = chosen.start(constraints, start, known, options)
         hint = _STALLS if options.get("alpha") else _RAISE
-        watch = Watch(constraints, units, tol, callback, verbose, hint)
-        return watch.run(start, updates, chosen.max_iter if max_iter is None else max_iter)
+        watch = Watch(constraints, units, tol, callback, verbose, hint, deadline)
+        budget = chosen.max_iter if max_iter is None else max_iter
+        return watch.run(Update(start, first), updates, budget)
 
 
 def _copied(x: Point) -> Point:
@@ -126,46 +145,6 @@ def _largest_product(x: Point) -> float:
         return max(map(_largest_product, x))
     n = round(np.sqrt(np.size(x)))
     return product_operations(n, n, n)
-
-
-def _check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, EvaluatedPoint]:
-    """Return the constraints as one vector and the evaluated start; raise if a value is not finite."""
-    constraints = ConstraintVector(problem, x0)
-    if np.ndim(problem.cost(x0)) != 0:
-        raise ValueError("The cost must be a number, not an array; sum up its entries.")
-    point = constraints.evaluate(x0)
-    if not np.isfinite(point.cost):
-        raise ValueError(f"The cost must be finite at `x0`, got {point.cost}; start where it is defined.")
-    values = point.constraints
-    if not np.isfinite(values).all():
-        bad = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(
-            f"Constraint {bad} is {values[bad]} at `x0`; start where all constraints are defined."
-        )
-    _check_derivative(problem.gradient(x0), point, "gradient of the cost", "gradient(x)")
-    for kind, blocks in (("inequalities", problem.inequalities), ("equalities", problem.equalities)):
-        for position, block in enumerate(blocks):
-            weights = np.ones(len(block(x0)))
-            what, call = f"gradient of {kind}[{position}]", "jacobian_product(x, w)"
-            _check_derivative(block.jacobian_product(x0, weights), point, what, call)
-    return constraints, point
-
-
-def _check_derivative(derivative: Vector, point: EvaluatedPoint, what: str, call: str) -> None:
-    """Raise unless a Euclidean derivative at the start has the structure of a point and is finite."""
-    # Where coordinates are pymanopt's, derivatives may have a structure of their own.
-    found, expected = _structure(derivative), _structure(point.x)
-    if found != expected and point.frame.orthonormal:
-        raise ValueError(f"The {what} has shape {found}, but a point has {expected}; check {call}.")
-    if not np.isfinite(point.frame.norm(point.frame.gradient(derivative))):
-        raise ValueError(
-            f"The {what} is not finite at `x0`; start elsewhere, or check it with check_gradient."
-        )
-
-
-def _structure(x: Any) -> Any:
-    """Return the shape of an array, or a tuple of the shapes of its parts."""
-    return tuple(map(_structure, x)) if isinstance(x, (tuple, list)) else np.shape(x)
 
 
 _RAISE = "raise `max_iter`, or use the default method if this is another one."

@@ -14,7 +14,8 @@ from geodual.manifolds.frame import Point
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .history import History, Iteration
 from .kkt import KKT, Units, measure_kkt, refreshed_units
-from .result import Iterate, Result, Status
+from .result import Feasible, Iterate, Result, SecondOrder, Status
+from .second_order import least_curvature
 from .updates import Stop, Update
 
 
@@ -29,21 +30,24 @@ class Watch:
         callback: Callable[[Iterate], object] | None,
         verbose: int,
         hint: str,
+        deadline: float = float("inf"),
     ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
         self.callback, self.verbose, self.hint = callback, verbose, hint
-        self.started = time.perf_counter()
+        self.started, self.deadline = time.perf_counter(), deadline
         self.rows: list[Iteration] = []
         self.best: tuple[float, Point] = (float("inf"), None)
+        self.feasible: Feasible | None = None
         self.dual_sum: Array | None = None
         self.step_sum = 0.0
 
-    def run(self, start: EvaluatedPoint, updates: Iterator[Update | Stop], max_iter: int) -> Result:
+    def run(self, start: Update, updates: Iterator[Update | Stop], max_iter: int) -> Result:
         """Take updates until the KKT conditions hold, something stops the solve, or the budget runs out."""
         if self.verbose:
             _print(Iteration.header)
-        iterate = self._observe(0, Update(start, np.zeros(self.constraints.size)))
-        if iterate.kkt.worst <= self.tol:
+        iterate = self._observe(0, start)
+        self._last = start.point
+        if iterate.kkt.worst <= self.tol and self._judge(start.point, start.multipliers) != "fails":
             return self._result(
                 iterate, "converged", "The start satisfies the KKT conditions to the tolerance."
             )
@@ -51,6 +55,7 @@ class Watch:
             if isinstance(update, Stop):
                 return self._result(iterate, update.status, update.message)
             previous, iterate = iterate, self._observe(iteration, update)
+            self._last = update.point
             if not np.isfinite(iterate.kkt.worst):
                 return self._result(previous, "breakdown", _OVERFLOW)
             # Call back before testing convergence, so that the callback sees the last iterate too.
@@ -59,6 +64,8 @@ class Watch:
                 return self._result(iterate, "converged", "The KKT conditions hold to the tolerance.")
             if stopped:
                 return self._result(iterate, "stopped", "Stopped by the callback.")
+            if time.perf_counter() > self.deadline:
+                return self._result(iterate, "max_time", _out_of_time(iterate))
         return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self.hint))
 
     def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
@@ -91,17 +98,31 @@ class Watch:
         # Theorem 1 speaks of x₁, …, x_T, so the start does not count.
         if iteration > 0 and -np.inf < point.cost < self.best[0]:
             self.best = (point.cost, point.x)
+        if kkt.feasibility <= self.tol and (self.feasible is None or point.cost < self.feasible.cost):
+            self.feasible = Feasible(point.x, point.cost)
         if update.dual_used is not None:
             self.step_sum += update.step_size
             weighted = update.step_size * update.dual_used
             self.dual_sum = weighted if self.dual_sum is None else self.dual_sum + weighted
         return iterate
 
+    def _judge(self, point: EvaluatedPoint, lam: Array) -> SecondOrder:
+        """Tell whether the second-order necessary condition holds at a KKT point."""
+        curvature = least_curvature(self.constraints, self.units, point, lam)
+        if curvature is None:
+            return "unknown"
+        return "fails" if curvature.is_negative else "holds"
+
     def _measure(self, point: EvaluatedPoint, lam: Array) -> KKT:
         self.units = refreshed_units(self.units, self.constraints, point)
         return measure_kkt(self.constraints, point, lam, self.units)
 
     def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
+        second_order: SecondOrder = "unknown"
+        if status == "converged":
+            lam = np.concatenate([iterate.multipliers, iterate.equality_multipliers])
+            second_order = self._judge(self._last, lam)
+            message += _NOT_A_MINIMUM if second_order == "fails" else ""
         if not self.constraints.problem.manifold.hadamard:
             message += _NOT_HADAMARD.format(self.constraints.problem.manifold)
         best_cost, best_x = self.best if self.best[1] is not None else (iterate.cost, iterate.x)
@@ -118,6 +139,8 @@ class Watch:
             tol=self.tol,
             best_x=best_x,
             best_cost=best_cost,
+            second_order=second_order,
+            best_feasible=self.feasible,
             dual_average=None if self.dual_sum is None else self.dual_sum / self.step_sum,
         )
 
@@ -129,6 +152,10 @@ _ENDED = Stop(
 
 _LEFT = "The iterates left the manifold; use smaller steps or another start. The error was: {}"
 
+_NOT_A_MINIMUM = (
+    " But the second-order condition fails: this is a maximum or a saddle point. Start elsewhere."
+)
+
 _NOT_HADAMARD = (
     " {} is not a Hadamard manifold, so this is a local statement, without the guarantees of Theorem 1."
 )
@@ -138,6 +165,14 @@ _OVERFLOW = (
     "The iteration diverged: cost, constraints or gradients are no longer finite. This is the last finite "
     "iterate. Use smaller steps, or the default method."
 )
+
+
+def _out_of_time(iterate: Iterate) -> str:
+    residual = iterate.kkt.worst
+    return (
+        f"The time ran out at a KKT residual of {residual:.2g}. Raise `max_time`, or go on with "
+        "minimize(problem, **result.warm_start())."
+    )
 
 
 def _out_of_budget(max_iter: int, iterate: Iterate, hint: str) -> str:

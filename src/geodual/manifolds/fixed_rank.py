@@ -1,0 +1,237 @@
+"""Matrices of fixed rank with the embedded metric."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geodual.arrays import Array
+
+from .base import (
+    Manifold,
+    NoLogarithmError,
+    NotOnManifoldError,
+    as_finite_array,
+    check_size,
+    defect_tolerance,
+    is_single,
+)
+from .frame import Frame, HessianMap, Vector
+from .grassmann import GrassmannFrame
+from .low_rank_matrix import Factors, LowRankMatrix, truncated_svd
+
+_SINGULAR = 1e-13  # singular value, relative to the largest, that counts as 0
+
+
+class FixedRank(Manifold):
+    """The m × n matrices of rank r with the metric ⟨U, V⟩ = tr(UᵀV) of the space of matrices.
+
+    Use it for low-rank completion and approximation, with or without constraints on the entries. Points and
+    gradients are dense m × n arrays, so cost and constraints are plain functions of the matrix. The points
+    that the manifold returns remember their factors, ``u, s, vt = x.factors``, with x = u·diag(s)·vt.
+    Internally all work is done on the factors: tangent vectors have (m + n + r) r coordinates, and no
+    decomposition of an m × n matrix is needed after the start. Gradients may also be sparse arrays of scipy.
+
+    Geodesics have no closed form. `exp` and the steps of solvers use the nearest matrix of rank r to X + U,
+    which agrees with the geodesic to second order. There is no logarithm and no distance, and `transport` is
+    a rotation of row and column space, not parallel transport. The set of these matrices is not closed: if
+    the solution has a smaller rank, solvers come close to it but converge slowly. Choose r no larger than
+    the rank that you expect. A good start for completion is ``nearest(a)``, with zeros for unknown entries.
+
+    Parameters
+    ----------
+    m, n : int
+        Number of rows and columns.
+    r : int
+        The rank, at most the smaller of m and n.
+
+    Attributes
+    ----------
+    m, n, r : int
+        Number of rows and columns, and the rank.
+    dim : int
+        (m + n − r) r.
+
+    See Also
+    --------
+    Grassmann : Subspaces, the span of the columns of such a matrix.
+
+    References
+    ----------
+    B. Vandereycken, "Low-rank matrix completion by Riemannian optimization", SIAM Journal on Optimization
+    23(2), 2013.
+
+    P.-A. Absil, J. Malick, "Projection-like retractions on matrix manifolds", SIAM Journal on Optimization
+    22(1), 2012.
+
+    Examples
+    --------
+    A matrix of rank 1 from five of its nine entries:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import FixedRank
+    >>> from geodual.optimize import Problem, minimize
+    >>> A = np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 1.0])
+    >>> known = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 0]])
+    >>> problem = Problem(
+    ...     FixedRank(3, 3, 1),
+    ...     cost=lambda x: 0.5 * np.sum((known * (x - A)) ** 2),
+    ...     gradient=lambda x: known * (x - A),
+    ...     hessian_product=lambda x, u: known * u,
+    ... )
+    >>> result = minimize(problem, np.ones((3, 3)))
+    >>> np.round(result.x, 6).tolist()
+    [[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [3.0, 6.0, 3.0]]
+    """
+
+    has_log = False
+    closed_form_log = False
+
+    def __init__(self, m: int, n: int, r: int) -> None:
+        self.m, self.n, self.r = check_size(m, "m"), check_size(n, "n"), check_size(r, "r")
+        if self.r > min(self.m, self.n):
+            raise ValueError(
+                f"`r` must be at most {min(self.m, self.n)}, the rank of a full {self.m} × {self.n} matrix, "
+                f"got {self.r}; sizes come first, as in FixedRank(20, 16, 3)."
+            )
+        self.dim = (self.m + self.n - self.r) * self.r
+
+    def __repr__(self) -> str:
+        return f"FixedRank({self.m}, {self.n}, {self.r})"
+
+    def frame(self, x: Array) -> FixedRankFrame:
+        return FixedRankFrame(x, self.r)
+
+    def check_point(self, x: Array) -> Array:
+        matrix = as_finite_array(x, (self.m, self.n), self)
+        if isinstance(x, LowRankMatrix) and x.factors and len(x.factors[1]) == self.r:
+            return x
+        factors, rest = truncated_svd(matrix, self.r)
+        _check_rank(factors, self)
+        if rest > defect_tolerance(x) * factors[1][0]:
+            raise NotOnManifoldError(
+                f"A point of {self} must have rank {self.r}, but the ratio of its singular value "
+                f"{self.r + 1} to the largest is {rest / factors[1][0]:.3g}; nearest(x) gives the nearest "
+                "point."
+            )
+        return LowRankMatrix(*factors) if is_single(x) else matrix
+
+    def nearest(self, a: Array) -> LowRankMatrix:
+        """Return the matrix of rank r that is nearest to the m × n matrix `a`, by a truncated SVD."""
+        factors, _ = truncated_svd(as_finite_array(a, (self.m, self.n), self), self.r)
+        _check_rank(factors, self)
+        return LowRankMatrix(*factors)
+
+    def project(self, x: Array, v: Vector) -> Array:
+        frame = self.frame(x)
+        return frame.tangent(frame.gradient(v))
+
+    def random_point(self, rng: np.random.Generator) -> LowRankMatrix:
+        u = np.linalg.qr(rng.standard_normal((self.m, self.r)))[0]
+        v = np.linalg.qr(rng.standard_normal((self.n, self.r)))[0]
+        s = np.sort(rng.uniform(1.0, 2.0, self.r))[::-1]
+        return LowRankMatrix(u, s, v.T)
+
+
+class FixedRankFrame(Frame):
+    """The tangent space at X = U diag(s) Vᵀ: matrices U M Vᵀ + A Vᵀ + U Bᵀ with UᵀA = 0 and VᵀB = 0.
+
+    The coordinates are A (m × r), M (r × r) and B (n × r), one below the other.
+    """
+
+    def __init__(self, point: Array, rank: int) -> None:
+        self.point = point
+        known = point.factors if isinstance(point, LowRankMatrix) else None
+        factors = known or truncated_svd(point, rank)[0]
+        _check_rank(factors, "FixedRank")
+        self._u, self._s, vt = factors
+        self._v = vt.T
+        self._ends = [len(self._u), len(self._u) + rank]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self._ends[1] + len(self._v), len(self._s))
+
+    @property
+    def unit(self) -> float:
+        return float(self._s[0])
+
+    def _parts(self, c: Array) -> list[Array]:
+        return np.split(c, self._ends)
+
+    def tangent(self, c: Array) -> Array:
+        a, m, b = self._parts(c)
+        return np.asarray((self._u @ m + a) @ self._v.T + self._u @ b.T)
+
+    def _projected(self, z: Vector) -> tuple[Array, Array, Array]:
+        """Return the coordinates of the orthogonal projection of an ambient matrix."""
+        right, left = z @ self._v, z.T @ self._u
+        m = self._u.T @ right
+        return right - self._u @ m, m, left - self._v @ m.T
+
+    def coordinates(self, u: Vector) -> Array:
+        return np.vstack(self._projected(u))
+
+    def gradient(self, egrad: Vector) -> Array:
+        return np.vstack(self._projected(egrad))
+
+    def random(self, rng: np.random.Generator) -> Array:
+        a, m, b = self._parts(rng.standard_normal(self.shape))
+        return np.vstack([_across(self._u, a), m, _across(self._v, b)])
+
+    def hessian_map(self, egrad: Vector) -> HessianMap:
+        # The curvature term of Vandereycken 2013: the part of the gradient that is normal to the manifold,
+        # divided by the singular values.
+        u, v, s = self._u, self._v, self._s
+
+        def convert(ehess: Vector, c: Array) -> Array:
+            across, _, down = self._parts(c)
+            a, m, b = self._projected(ehess)
+            bent_a = _across(u, egrad @ (down / s))
+            bent_b = _across(v, egrad.T @ (across / s))
+            return np.vstack([a + bent_a, m, b + bent_b])
+
+        return convert
+
+    def exp(self, c: Array) -> LowRankMatrix:
+        """Return the nearest matrix of rank r to X + U; the geodesic has no closed form."""
+        return self.retract(c)
+
+    def retract(self, c: Array) -> LowRankMatrix:
+        a, m, b = self._parts(c)
+        rank = len(self._s)
+        identity, zero = np.eye(rank), np.zeros((rank, rank))
+        # X + U = [U A] core [V B]ᵀ; after two thin QR decompositions only a 2r × 2r SVD is left.
+        core = np.block([[np.diag(self._s) + m, identity], [identity, zero]])
+        left, left_core = np.linalg.qr(np.hstack([self._u, a]))
+        right, right_core = np.linalg.qr(np.hstack([self._v, b]))
+        (u, s, vt), _ = truncated_svd(left_core @ core @ right_core.T, rank)
+        return LowRankMatrix(left @ u, s, vt @ right.T)
+
+    def log(self, y: Array) -> Array:
+        raise NoLogarithmError(
+            "Matrices of fixed rank have no logarithm and no distance in closed form; use a method that "
+            "needs neither, such as the default."
+        )
+
+    def transport(self, y: Array, c: Array) -> Array:
+        """Rotate the column and the row space of this matrix to those of `y`, and `c` with them."""
+        a, m, b = self._parts(c)
+        there = FixedRankFrame(y, len(self._s))
+        turn_u = GrassmannFrame(self._u).rotation_to(there._u)
+        turn_v = GrassmannFrame(self._v).rotation_to(there._v)
+        u, v = turn_u(self._u), turn_v(self._v)
+        return np.asarray((u @ m + turn_u(a)) @ v.T + u @ turn_v(b).T)
+
+
+def _across(basis: Array, a: Array) -> Array:
+    """Return the part of `a` that is orthogonal to the columns of `basis`."""
+    return np.asarray(a - basis @ (basis.T @ a))
+
+
+def _check_rank(factors: Factors, owner: object) -> None:
+    singular = factors[1]
+    if not singular[-1] > _SINGULAR * singular[0]:
+        raise NotOnManifoldError(
+            f"A point of {owner} must have rank {len(singular)}, but its singular values fall from "
+            f"{singular[0]:.3g} to {singular[-1]:.3g}; choose a smaller rank or start elsewhere."
+        )

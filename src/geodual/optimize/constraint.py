@@ -1,0 +1,106 @@
+"""A block of constraints with its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geodual.arrays import Array
+from geodual.manifolds.frame import Point, Vector
+
+from .ambient import pairing
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A block of m constraints c(x) ∈ Rᵐ with its Euclidean derivatives, for `Problem`.
+
+    Use it to give more derivatives than `jacobian_product`, which makes solves with many constraints faster.
+
+    Parameters
+    ----------
+    value : callable
+        ``value(x)`` returns c(x), an array of shape (m,) or one number.
+    jacobian_product : callable
+        ``jacobian_product(x, w)`` returns Σₖ wₖ ∇cₖ(x), with the structure of a point; w has shape (m,).
+    directional : callable, optional
+        ``directional(x, u)`` returns Dc(x)[u], of shape (m,). Without it the m gradients are formed one by
+        one.
+    hessian_product : callable, optional
+        ``hessian_product(x, w, u)`` returns Σₖ wₖ ∇²cₖ(x)[u]. Without it gradients are differenced.
+    gradients : callable, optional
+        ``gradients(x, indices)`` returns the list of ∇cₖ(x) for k in `indices`. Give it if that is cheaper
+        than one `jacobian_product` per gradient.
+
+    See Also
+    --------
+    Problem : Takes constraints as `inequalities` and `equalities`.
+    check_gradient : Checks all these derivatives.
+
+    Examples
+    --------
+    A x ≤ b on flat space; calling the block gives its values:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import Constraint, Problem, minimize
+    >>> A, b = np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([1.0, 3.0])
+    >>> below = Constraint(lambda x: A @ x - b, lambda x, w: A.T @ w, directional=lambda x, u: A @ u)
+    >>> below(np.zeros(2)).tolist()
+    [-1.0, -3.0]
+    >>> problem = Problem(Euclidean(2), lambda x: (x - 3.0) @ (x - 3.0), gradient=lambda x: 2.0 * (x - 3.0),
+    ...                   inequalities=below)
+    >>> np.round(minimize(problem, np.zeros(2)).x, 6).tolist()
+    [1.0, 2.0]
+    """
+
+    value: Callable[[Point], Any]
+    jacobian_product: Callable[[Point, Array], Vector]
+    directional: Callable[[Point, Vector], Any] | None = None
+    hessian_product: Callable[[Point, Array, Vector], Vector] | None = None
+    gradients: Callable[[Point, NDArray[np.intp]], Sequence[Vector]] | None = None
+
+    def __call__(self, x: Point) -> Array:
+        """Return c(x) as a vector."""
+        return as_vector(self.value(x))
+
+    def derivative(self, x: Point, u: Vector) -> Array:
+        """Return Dc(x)[u], by `directional` if it is given."""
+        if self.directional is not None:
+            return as_vector(self.directional(x, u))
+        rows = self.rows(x, np.arange(len(self(x))))
+        return np.array([pairing(row, u) for row in rows])
+
+    def rows(self, x: Point, indices: NDArray[np.intp]) -> Sequence[Vector]:
+        """Return the gradients of the given entries, by `gradients` if it is given."""
+        if self.gradients is not None:
+            return self.gradients(x, indices)
+        # A unit vector of weights picks out one gradient.
+        return [self.jacobian_product(x, unit) for unit in np.eye(len(self(x)))[indices]]
+
+    @property
+    def parts(self) -> tuple[Constraint, ...]:
+        """The functions that the block was joined from: itself, unless automatic derivatives joined some."""
+        return (self,)
+
+
+def as_vector(values: Any) -> Array:
+    """Return the values of a constraint as a vector; a number becomes a vector of one entry."""
+    vector = np.asarray(values, dtype=float)
+    if vector.ndim > 1:
+        raise ValueError(
+            f"A constraint must give a number or a vector, got an array of shape {vector.shape}; "
+            "flatten it with numpy.ravel, in its derivatives too."
+        )
+    return vector if vector.ndim else vector.reshape(1)
+
+
+def listed(functions: Any) -> list[Any]:
+    """Return a list of what was given: nothing, one function or block, or a sequence of them."""
+    if functions is None:
+        return []
+    return list(functions) if isinstance(functions, Sequence) else [functions]

@@ -1,0 +1,116 @@
+"""The second-order condition: whether the cost can fall along directions that keep active constraints.
+
+At a point that satisfies the KKT conditions, the Hessian of the Lagrangian must not have negative curvature
+on the tangent vectors that are orthogonal to the gradients of all active constraints. It is necessary for a
+minimum. At a maximum or a strict saddle point it fails, and the direction of least curvature leads away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodual.arrays import Array
+from geodual.manifolds.frame import Coordinates
+
+from .active_set import KKTSystem
+from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .kkt import Units
+from .lagrangian import Lagrangian
+
+_NEGATIVE = -1e-5  # curvature of the scaled Lagrangian below which it counts as negative
+_ACTIVE = 1e-6  # scaled value of an inequality from which it counts as active
+_STEPS = 60  # of Lanczos: enough for the sign of an extreme eigenvalue that is not tiny
+_NOTHING = 1e-12
+_HALVINGS = 20  # of the step beside a saddle point
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """The least curvature found, and a direction of unit length that has it.
+
+    Attributes
+    ----------
+    least : float
+        Smallest eigenvalue of the Hessian of the scaled Lagrangian on the critical subspace; 0 if that is
+        empty.
+    direction : Coordinates
+        A tangent vector with that curvature.
+    """
+
+    least: float
+    direction: Coordinates
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether the second-order necessary condition fails."""
+        return self.least < _NEGATIVE
+
+
+def least_curvature(
+    constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
+) -> Curvature | None:
+    """Return the least curvature of the Lagrangian along the active constraints; None if it is not known.
+
+    Parameters
+    ----------
+    constraints : ConstraintVector
+        The constraints of the problem.
+    units : Units
+        Sizes of cost and constraints.
+    point : EvaluatedPoint
+        A point that satisfies the KKT conditions.
+    multipliers : array of shape (m,)
+        Its multipliers.
+    """
+    if not point.frame.orthonormal:  # pymanopt's tangent vectors have no fixed coordinates
+        return None
+    y = units.scaled(multipliers)
+    model = Lagrangian(constraints, y, 1.0 / units.cost, 1.0 / units.constraints).at(point)
+    active = constraints.is_equality | (model.violations > -_ACTIVE)
+    system = KKTSystem(constraints, units, model, active)
+    # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
+    start = system.project(np.ravel(point.frame.random(np.random.default_rng(0))))
+    value, vector = _least_eigenpair(lambda v: system.project(system.hessian(v)), start)
+    return Curvature(value, vector.reshape(point.frame.shape))
+
+
+def step_down(objective: Lagrangian, point: EvaluatedPoint, curvature: Curvature) -> EvaluatedPoint | None:
+    """Return a point along negative curvature at which the objective is lower; None if there is none."""
+    if not curvature.is_negative:
+        return None
+    here, frame = objective.at(point).value, point.frame
+    for length in frame.unit * 0.5 ** np.arange(_HALVINGS):
+        for sign in (1.0, -1.0):
+            beside = objective.constraints.evaluate(frame.move(sign * length * curvature.direction))
+            # A quarter of the fall that the curvature promises is enough.
+            if objective.at(beside).value < here + 0.125 * length**2 * curvature.least:
+                return beside
+    return None
+
+
+def _least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
+    """Return the smallest eigenvalue of a symmetric operator and its eigenvector, by Lanczos steps."""
+    length = float(np.linalg.norm(start))
+    if length <= _NOTHING:
+        return 0.0, start
+    basis, image_rows = [start / length], []
+    size = 0.0
+    for _ in range(min(_STEPS, start.size)):
+        image = product(basis[-1])
+        image_rows.append(image)
+        size = max(size, float(np.linalg.norm(image)))
+        V = np.array(basis)
+        # Orthogonalise twice against all earlier vectors: without it, rounding errors repeat eigenvalues.
+        residual = image - V.T @ (V @ image)
+        residual -= V.T @ (V @ residual)
+        length = float(np.linalg.norm(residual))
+        if length <= _NOTHING * max(size, _NOTHING):
+            break  # an invariant subspace: a random start has a part in every eigenspace
+        basis.append(residual / length)
+    V = np.array(basis[: len(image_rows)])
+    T = V @ np.array(image_rows).T
+    values, vectors = np.linalg.eigh(0.5 * (T + T.T))
+    return float(values[0]), np.asarray(vectors[:, 0] @ V)

@@ -1,0 +1,160 @@
+"""Automatic derivatives by torch, for functions written with torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .automatic import Engine, Function, called
+from .joined_constraint import JoinedConstraint
+from .trees import as_doubles, leaves, mapped
+
+_missing: ImportError | None = None
+try:  # torch is an extra; without it this module can still be imported, but not used
+    import torch
+except ImportError as error:
+    _missing = error
+
+# All derivatives are by reverse mode, applied twice where needed: every operation of torch has it. Forward
+# mode does not cover all of them, and warns when it is loaded.
+
+
+class TorchFunctions:
+    """Functions written with torch, joined into one vector, with derivatives by `torch.autograd`.
+
+    Parameters
+    ----------
+    functions : sequence of callables
+        ``function(x)`` or, if there are data, ``function(x, data)``.
+    names : sequence of str
+        What error messages call them.
+    """
+
+    def __init__(self, functions: Sequence[Function], names: Sequence[str]) -> None:
+        self._named = list(zip(functions, names, strict=True))
+
+    def bind_cost(self, data: Any) -> list[Function]:
+        """Return the value, gradient and Hessian product of the cost for some data."""
+        ((cost, name),) = self._named
+
+        def value(x: Any) -> Any:
+            with torch.no_grad():  # not flattened, so that a cost that is not a number can be seen
+                return _evaluated(cost, name, mapped(_tensor, as_doubles(x)), data).detach().numpy()
+
+        one = np.ones(1)
+        gradient = partial(self._jacobian_product, data, w=one)
+        return [value, gradient, lambda x, u: self._hessian_product(data, x, one, u)]
+
+    def bind_constraints(self, data: Any) -> JoinedConstraint:
+        """Return all functions as one block of constraints for some data."""
+        return JoinedConstraint(
+            partial(self._value, data),
+            partial(self._jacobian_product, data),
+            partial(self._directional, data),
+            partial(self._hessian_product, data),
+            gradients=partial(self._gradients, data),
+            sizes=lambda x: [len(part) for part in self._parts(mapped(_tensor, as_doubles(x)), data)],
+            n_parts=len(self._named),
+        )
+
+    def _parts(self, x: Any, data: Any) -> list[torch.Tensor]:
+        return [_evaluated(function, name, x, data).reshape(-1) for function, name in self._named]
+
+    def _value(self, data: Any, x: Any) -> Any:
+        with torch.no_grad():
+            return torch.cat(self._parts(mapped(_tensor, as_doubles(x)), data)).detach().numpy()
+
+    def _pulled_back(self, point: Any, data: Any, w: Any, keep: bool = False) -> Sequence[torch.Tensor]:
+        """Return Σ wₖ ∇cₖ(x), over the functions that have a weight: 0 · ∞ would be NaN."""
+        parts = self._parts(point, data)
+        weights = torch.split(_tensor(w), [len(part) for part in parts])
+        terms = [weight @ part for weight, part in zip(weights, parts, strict=True) if weight.any()]
+        return _gradient(sum(terms, torch.zeros(())), leaves(point), keep)
+
+    def _jacobian_product(self, data: Any, x: Any, w: Any) -> Any:
+        """Return Σ wₖ ∇cₖ(x)."""
+        point = mapped(_variable, as_doubles(x))
+        return _arrays(point, self._pulled_back(point, data, w))
+
+    def _hessian_product(self, data: Any, x: Any, w: Any, u: Any) -> Any:
+        """Return Σ wₖ ∇²cₖ(x)[u], the gradient of x ↦ ⟨Σ wₖ ∇cₖ(x), u⟩."""
+        point = mapped(_variable, as_doubles(x))
+        slope = _pairing(self._pulled_back(point, data, w, keep=True), u)
+        return _arrays(point, _gradient(slope, leaves(point)))
+
+    def _directional(self, data: Any, x: Any, u: Any) -> Any:
+        """Return Dc(x)[u], the gradient of w ↦ ⟨Σ wₖ ∇cₖ(x), u⟩, which is linear."""
+        point = mapped(_variable, as_doubles(x))
+        vector = torch.cat(self._parts(point, data))
+        w = torch.zeros_like(vector, requires_grad=True)
+        slope = _pairing(_gradient(w @ vector, leaves(point), keep=True), u)
+        return _gradient(slope, [w])[0].numpy()
+
+    def _gradients(self, data: Any, x: Any, indices: Any) -> list[Any]:
+        point = mapped(_variable, as_doubles(x))
+        entries = [entry for part in self._parts(point, data) for entry in part]
+        return [_arrays(point, _gradient(entries[k], leaves(point))) for k in indices]
+
+
+def _gradient(
+    scalar: torch.Tensor, variables: list[torch.Tensor], keep: bool = False
+) -> Sequence[torch.Tensor]:
+    """Return the gradient of a scalar; with `keep` it can be differentiated again."""
+    if not scalar.requires_grad:  # it is constant, which torch calls an error
+        return [torch.zeros_like(variable) for variable in variables]
+    found: Sequence[torch.Tensor] = torch.autograd.grad(
+        scalar, variables, retain_graph=True, create_graph=keep, materialize_grads=True
+    )
+    return found
+
+
+def _evaluated(function: Function, name: str, x: Any, data: Any) -> torch.Tensor:
+    value = called(function, name, x, data)
+    if not isinstance(value, torch.Tensor):  # numbers and arrays have lost their derivatives
+        raise TypeError(
+            f"`{name}` must return a tensor, got {type(value).__name__}; use operations of torch only, "
+            "without float(), .item() or .numpy(), and torch.stack for lists."
+        )
+    return value.to(torch.float64)
+
+
+def _tensor(array: Any) -> torch.Tensor:
+    # A copy: torch refuses arrays that cannot be written to, and functions may write to what they get.
+    return torch.from_numpy(np.array(array, order="C"))
+
+
+def _variable(array: Any) -> torch.Tensor:
+    return _tensor(array).requires_grad_()
+
+
+def _pairing(a: Sequence[torch.Tensor], u: Any) -> torch.Tensor:
+    parts = map(_tensor, leaves(as_doubles(u)))
+    return torch.stack([torch.sum(part * other) for part, other in zip(a, parts, strict=True)]).sum()
+
+
+def _arrays(point: Any, tensors: Sequence[torch.Tensor]) -> Any:
+    """Return the tensors as arrays in the structure of a point."""
+    remaining = iter(tensors)
+    return mapped(lambda _: next(remaining).detach().numpy(), point)
+
+
+def _place(data: Any) -> Any:
+    return None if data is None else mapped(_tensor, data)
+
+
+def _prepare_cost(cost: Function) -> Callable[[Any], Sequence[Function]]:
+    return TorchFunctions([cost], ["cost"]).bind_cost
+
+
+def _prepare_constraints(functions: Sequence[Function], name: str) -> Callable[[Any], JoinedConstraint]:
+    return TorchFunctions(functions, [f"{name}[{k}]" for k in range(len(functions))]).bind_constraints
+
+
+def torch_engine() -> Engine:
+    """Return what `Problem.from_torch` uses; raise an `ImportError` if torch cannot be imported."""
+    if _missing is not None:
+        raise ImportError("Problem.from_torch needs torch: pip install 'geodual[torch]'.") from _missing
+    return Engine(_place, _prepare_cost, _prepare_constraints)

@@ -1,0 +1,81 @@
+"""Nested structures of arrays: points of products, and the data of a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    """Apply a function to every leaf of nested tuples, lists and dictionaries.
+
+    Lists become tuples, whatever their class: pymanopt has lists of its own, which jax takes for leaves.
+
+    Parameters
+    ----------
+    function : callable
+        Function of one leaf.
+    tree : any
+        A leaf, or a tuple, list or dictionary of trees.
+
+    Returns
+    -------
+    any
+        The same structure with the results.
+    """
+    if isinstance(tree, dict):
+        return {key: mapped(function, part) for key, part in tree.items()}
+    if isinstance(tree, (tuple, list)):
+        parts = [mapped(function, part) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+    return function(tree)
+
+
+def leaves(tree: Any) -> list[Any]:
+    """Return the leaves of a tree in order."""
+    found: list[Any] = []
+    mapped(found.append, tree)
+    return found
+
+
+def as_doubles(tree: Any) -> Any:
+    """Return the tree with every leaf as an array in double precision; complex numbers stay complex."""
+    return mapped(_double, tree)
+
+
+def as_data(data: Any) -> Any:
+    """Return a copy of the data of a problem as arrays that cannot be written to.
+
+    Real numbers are stored in double precision. Integers and truth values keep their type, because they may
+    be indices and masks. None stays None.
+
+    Raises
+    ------
+    ValueError
+        If a leaf is not made of numbers.
+    """
+    return None if data is None else mapped(_frozen, data)
+
+
+def same_structure(a: Any, b: Any) -> bool:
+    """Tell whether two trees differ in their leaves only."""
+    return bool(mapped(lambda _: None, a) == mapped(lambda _: None, b))
+
+
+def _double(leaf: Any) -> Any:
+    array = np.asarray(leaf)
+    return array if array.dtype.kind == "c" else array.astype(float, copy=False)
+
+
+def _frozen(leaf: Any) -> Any:
+    array = np.asarray(leaf)
+    if array.dtype.kind not in "biufc":
+        raise ValueError(
+            f"`data` must be made of numbers and arrays of numbers, got {type(leaf).__name__}; "
+            "put them into a tuple, a list or a dictionary."
+        )
+    copy = np.array(_double(array) if array.dtype.kind == "f" else array)
+    copy.flags.writeable = False
+    return copy
