@@ -240,3 +240,17 @@ def test_a_wrong_gradient_is_suspected():
     result = minimize(problem, np.zeros(3))
     assert not result.success
     assert "check_gradient" in result.message
+
+
+def test_a_feasible_valley_beyond_an_infeasible_one_is_found():
+    """The violation has a minimum of 0.3 near x = 1, but near x = −1 the constraint holds."""
+    problem = Problem(
+        Euclidean(1),
+        lambda x: x @ x,
+        gradient=lambda x: 2.0 * x,
+        inequalities=lambda x: x**4 - 2.0 * x**2 + 0.3 * x + 1.0,
+        jacobian_product=lambda x, w: w * (4.0 * x**3 - 4.0 * x + 0.3),
+    )
+    result = minimize(problem, np.array([1.2]))
+    assert result.success
+    assert -1.4 < result.x[0] < -0.6

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from geodual.manifolds import NotOnManifoldError
+
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import Units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import Minimum, newton_cg
 
+_ATTEMPTS = 5  # other points from which to look for feasible ones
 _STATIONARY = 1e-5  # slope of a violation, relative to it, below which it counts as stationary
 
 
@@ -35,13 +38,18 @@ def least_violation(
 def seek_feasible(
     constraints: ConstraintVector, units: Units, start: EvaluatedPoint, tol: float
 ) -> Minimum[LocalLagrangian]:
-    """Minimise the violation from a point; if some is left, try again from beside the minimum."""
+    """Minimise the violation from a point; while some is left, try again from other points."""
     found = least_violation(constraints, units, start, tol)
-    if is_stationary_violation(found, tol):
-        # It may be a maximum or a saddle point of the violation, which a short step leaves.
-        start_beside = _beside(constraints, found.model.point)
-        beside = least_violation(constraints, units, start_beside, tol)
-        found = min(found, beside, key=lambda minimum: minimum.model.value)
+    rng = np.random.default_rng(0)
+    for attempt in range(_ATTEMPTS):
+        if not is_stationary_violation(found, tol):
+            break
+        # Beside it first: it may be a maximum or a saddle point of the violation. Then further and further
+        # away, because the feasible set may lie in another valley.
+        other = _elsewhere(constraints, found.model.point, 0.1 * 3.0**attempt, rng)
+        if other is not None:
+            again = least_violation(constraints, units, other, tol)
+            found = min(found, again, key=lambda minimum: minimum.model.value)
     return found
 
 
@@ -56,8 +64,14 @@ def is_stationary_violation(minimum: Minimum[LocalLagrangian], tol: float) -> bo
     return left > 10.0 * tol and model.frame.norm(model.gradient) < _STATIONARY * left
 
 
-def _beside(constraints: ConstraintVector, point: EvaluatedPoint) -> EvaluatedPoint:
-    """Return a point a short step away in a random direction."""
+def _elsewhere(
+    constraints: ConstraintVector, point: EvaluatedPoint, length: float, rng: np.random.Generator
+) -> EvaluatedPoint | None:
+    """Return a point some way away in a random direction; None if the functions are not defined there."""
     frame = point.frame
-    c = frame.random(np.random.default_rng(0))
-    return constraints.evaluate(frame.move((0.1 * frame.unit / frame.norm(c)) * c))
+    c = frame.random(rng)
+    try:
+        other = constraints.evaluate(frame.move((length * frame.unit / frame.norm(c)) * c))
+    except (np.linalg.LinAlgError, NotOnManifoldError):
+        return None
+    return other if np.isfinite(other.constraints).all() and np.isfinite(other.cost) else None
