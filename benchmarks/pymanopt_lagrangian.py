@@ -13,7 +13,7 @@ In both, multipliers start at zero and are not capped, because the cap of 20 in 
 solves start at the last point. The method stops by the KKT residual itself. The inner solver gets the same
 hand-written gradients and Hessian products as ours. The gradient at a point is computed once, although
 pymanopt asks for it again with every Hessian product. Stiefel manifolds have the second-order polar
-retraction, and the vectorised oblique manifold replaces a product of spheres.
+retraction.
 """
 
 from __future__ import annotations
@@ -245,6 +245,6 @@ def _chart(manifold: ours.Manifold) -> _Chart | None:
             return _Chart(Stiefel(manifold.n, manifold.p, retraction="polar"))
         case ours.Euclidean():
             return _Chart(Euclidean(*manifold.shape))
-        case ours.Product(factors=[ours.Sphere(n=n), *_] as factors) if len({f.dim for f in factors}) == 1:
-            return _Chart(Oblique(n, len(factors)), lambda x: np.stack(x, axis=1), lambda x: tuple(x.T))
+        case ours.Oblique(n=n, m=m):
+            return _Chart(Oblique(n, m))
     return None

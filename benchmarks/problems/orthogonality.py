@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from geodual.manifolds import Product, Sphere, Stiefel
+from geodual.manifolds import Oblique, Sphere, Stiefel
 from geodual.optimize import Constraint
 
 from .case import Array, BenchmarkProblem, Cost, linear_constraint
@@ -65,29 +63,27 @@ def nonnegative_projection(n: int = 20, k: int = 4, seed: int = 0) -> BenchmarkP
 def balanced_cut(n: int = 12, seed: int = 0) -> BenchmarkProblem:
     """Relax the minimum balanced cut of a graph: min ¼ Σ w_ij ‖x_i − x_j‖²/2 s.t. Σ x_i = 0, x_i on spheres.
 
-    With the graph Laplacian L the cost is ¼ tr(XᵀLX), where the n unit vectors x_i are the rows of X.
+    With the graph Laplacian L the cost is ¼ tr(XLXᵀ), where the n unit vectors x_i are the columns of X.
     """
     rng = np.random.default_rng(seed)
     weights = np.triu(rng.uniform(0.0, 1.0, (n, n)) * (rng.uniform(size=(n, n)) < 0.5), 1)
     weights += weights.T
     laplacian = np.diag(weights.sum(axis=0)) - weights
-    manifold = Product(Sphere(3) for _ in range(n))
+    manifold = Oblique(3, n)
     pairs = [s * v / np.linalg.norm(v) for v in rng.standard_normal((n // 2, 3)) for s in (1.0, -1.0)]
-
-    def value(x: Any) -> float:
-        X = np.asarray(x)
-        return 0.25 * float(np.vdot(X, laplacian @ X))
 
     return BenchmarkProblem(
         "balanced cut",
         manifold,
         Cost(
-            value,
-            lambda x: tuple(0.5 * laplacian @ np.asarray(x)),
-            lambda x, u: tuple(0.5 * laplacian @ np.asarray(u)),
+            lambda x: 0.25 * float(np.vdot(x, x @ laplacian)),
+            lambda x: 0.5 * x @ laplacian,
+            lambda x, u: 0.5 * u @ laplacian,
         ),
-        equalities=(linear_constraint(lambda x: np.asarray(x).sum(axis=0), lambda w: (w,) * n, 0.0),),
-        feasible_start=tuple(pairs),
+        equalities=(
+            linear_constraint(lambda x: x.sum(axis=1), lambda w: np.repeat(w[:, None], n, axis=1), 0.0),
+        ),
+        feasible_start=np.array(pairs).T,
         infeasible_start=manifold.random_point(rng),
         convex=False,
     )

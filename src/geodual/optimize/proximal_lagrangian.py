@@ -117,10 +117,11 @@ class _ProximalLagrangian:
                 continue
             update, state = self._advance(state, minimum)
             self._note_feasible(update)
-            left = self._left_saddle(state, update)
-            if left is not None:
-                state, progress = left, Progress()
-                continue
+            if worst(update) <= self.tol:
+                update, left = self._judged(state, update)
+                if left is not None:
+                    state, progress = left, Progress()
+                    continue
             yield update
             progress.note(update, state.unfinished > 0)
             # A growing penalty does not reduce the violation: perhaps no feasible point exists.
@@ -136,15 +137,18 @@ class _ProximalLagrangian:
                 yield no_progress(worst(best), blocked=minimum.status == "blocked")
                 return
 
-    def _left_saddle(self, state: State, update: Update) -> State | None:
-        """Return a state beside a saddle point or a maximum; None at other points."""
-        if worst(update) > self.tol or state.saddles >= _SADDLES:
-            return None
-        y = self.units.scaled(update.multipliers)
+    def _judged(self, state: State, update: Update) -> tuple[Update, State | None]:
+        """Check the second-order condition at a KKT point; where it fails, return a state beside it."""
         curvature = least_curvature(self.constraints, self.units, update.point, update.multipliers)
+        if curvature is None:
+            return replace(update, second_order="unknown"), None
+        if not curvature.is_negative:
+            return replace(update, second_order="holds"), None
+        y = self.units.scaled(update.multipliers)
         objective = self._objective(replace(state, y=y, proximal_weight=0.0))
-        point = None if curvature is None else step_down(objective, update.point, curvature)
-        return None if point is None else state.beside_saddle(point, y)
+        point = step_down(objective, update.point, curvature) if state.saddles < _SADDLES else None
+        beside = None if point is None else state.beside_saddle(point, y)
+        return replace(update, second_order="fails"), beside
 
     def _objective(self, state: State) -> Lagrangian:
         return Lagrangian(

@@ -119,7 +119,7 @@ class Result:
     second_order : str
         Whether the second-order necessary condition of a minimum "holds" at a converged point, "fails" (a
         maximum or a saddle point), or is "unknown": the curvature of the Lagrangian along all active
-        constraints must not be negative. It is estimated by up to 60 Lanczos steps.
+        constraints must not be negative. It is estimated by up to 40 Lanczos steps.
     best_feasible : object or None
         The feasible iterate of lowest cost, with its `x` and `cost`; None if no iterate was feasible.
     dual_average : array of shape (n_inequalities + n_equalities,) or None

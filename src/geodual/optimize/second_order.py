@@ -22,7 +22,9 @@ from .lagrangian import Lagrangian
 
 _NEGATIVE = -1e-5  # curvature of the scaled Lagrangian below which it counts as negative
 _ACTIVE = 1e-6  # scaled value of an inequality from which it counts as active
-_STEPS = 60  # of Lanczos: enough for the sign of an extreme eigenvalue that is not tiny
+_STEPS = 40  # of Lanczos at most: enough for the sign of an extreme eigenvalue that is not tiny
+_EVERY = 4  # Lanczos steps between two estimates
+_ERROR = 0.5  # relative error at which a positive estimate counts
 _NOTHING = 1e-12
 _HALVINGS = 20  # of the step beside a saddle point
 
@@ -92,25 +94,28 @@ def step_down(objective: Lagrangian, point: EvaluatedPoint, curvature: Curvature
 
 
 def _least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
-    """Return the smallest eigenvalue of a symmetric operator and its eigenvector, by Lanczos steps."""
+    """Return the smallest eigenvalue of a symmetric operator and its eigenvector, by Lanczos steps.
+
+    They end once the sign is known: a negative estimate proves negative curvature; a positive one counts when
+    its error is small.
+    """
     length = float(np.linalg.norm(start))
     if length <= _NOTHING:
         return 0.0, start
-    basis, image_rows = [start / length], []
-    size = 0.0
-    for _ in range(min(_STEPS, start.size)):
-        image = product(basis[-1])
-        image_rows.append(image)
-        size = max(size, float(np.linalg.norm(image)))
+    basis, images = [start / length], []
+    while True:
+        images.append(product(basis[-1]))
         V = np.array(basis)
         # Orthogonalise twice against all earlier vectors: without it, rounding errors repeat eigenvalues.
-        residual = image - V.T @ (V @ image)
+        residual = images[-1] - V.T @ (V @ images[-1])
         residual -= V.T @ (V @ residual)
         length = float(np.linalg.norm(residual))
-        if length <= _NOTHING * max(size, _NOTHING):
-            break  # an invariant subspace: a random start has a part in every eigenspace
+        # An invariant subspace is exact: a random start has a part in every eigenspace.
+        last = length <= _NOTHING * float(np.linalg.norm(images[-1])) or len(basis) >= min(_STEPS, start.size)
+        if last or len(basis) % _EVERY == 0:
+            T = V @ np.array(images).T
+            values, vectors = np.linalg.eigh(0.5 * (T + T.T))
+            least, error = float(values[0]), length * abs(float(vectors[-1, 0]))
+            if last or least < 10.0 * _NEGATIVE or error < _ERROR * least:
+                return least, np.asarray(vectors[:, 0] @ V)
         basis.append(residual / length)
-    V = np.array(basis[: len(image_rows)])
-    T = V @ np.array(image_rows).T
-    values, vectors = np.linalg.eigh(0.5 * (T + T.T))
-    return float(values[0]), np.asarray(vectors[:, 0] @ V)

@@ -9,7 +9,7 @@ from geodual.arrays import Array
 
 from .constraint_vector import EvaluatedPoint
 from .kkt import KKT
-from .result import Status
+from .result import SecondOrder, Status
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Update:
         The KKT residual at (x, λ), if the method has measured it already.
     dual_used : array of shape (m,), optional
         The λ that the step to x used. If given, the result has a `dual_average`.
+    second_order : str, optional
+        Whether the second-order condition "holds" or "fails" at x, if the method has checked it already.
 
     See Also
     --------
@@ -65,6 +67,7 @@ class Update:
     hessian_products: int = 0
     kkt: KKT | None = None
     dual_used: Array | None = None
+    second_order: SecondOrder | None = None
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,8 @@ class Watch:
         if self.verbose:
             _print(Iteration.header)
         iterate = self._observe(0, start)
-        self._last = start.point
-        if iterate.kkt.worst <= self.tol and self._judge(start.point, start.multipliers) != "fails":
+        self._last = start
+        if iterate.kkt.worst <= self.tol and self._judge(start) != "fails":
             return self._result(
                 iterate, "converged", "The start satisfies the KKT conditions to the tolerance."
             )
@@ -55,7 +55,7 @@ class Watch:
             if isinstance(update, Stop):
                 return self._result(iterate, update.status, update.message)
             previous, iterate = iterate, self._observe(iteration, update)
-            self._last = update.point
+            self._last = update
             if not np.isfinite(iterate.kkt.worst):
                 return self._result(previous, "breakdown", _OVERFLOW)
             # Call back before testing convergence, so that the callback sees the last iterate too.
@@ -106,9 +106,11 @@ class Watch:
             self.dual_sum = weighted if self.dual_sum is None else self.dual_sum + weighted
         return iterate
 
-    def _judge(self, point: EvaluatedPoint, lam: Array) -> SecondOrder:
+    def _judge(self, update: Update) -> SecondOrder:
         """Tell whether the second-order necessary condition holds at a KKT point."""
-        curvature = least_curvature(self.constraints, self.units, point, lam)
+        if update.second_order is not None:
+            return update.second_order
+        curvature = least_curvature(self.constraints, self.units, update.point, update.multipliers)
         if curvature is None:
             return "unknown"
         return "fails" if curvature.is_negative else "holds"
@@ -120,8 +122,7 @@ class Watch:
     def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
         second_order: SecondOrder = "unknown"
         if status == "converged":
-            lam = np.concatenate([iterate.multipliers, iterate.equality_multipliers])
-            second_order = self._judge(self._last, lam)
+            second_order = self._judge(self._last)
             message += _NOT_A_MINIMUM if second_order == "fails" else ""
         if not self.constraints.problem.manifold.hadamard:
             message += _NOT_HADAMARD.format(self.constraints.problem.manifold)
