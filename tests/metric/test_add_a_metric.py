@@ -51,7 +51,7 @@ def test_the_command_finds_it_by_its_place(guide, tmp_path):
     assert [command.split()[0] for command in commands] == ["backtest", "select", "learn"]
     results = {}
     for command in commands:
-        jobs = [] if command.startswith("learn") else ["--jobs", "2"]
+        jobs = {"backtest": ["--jobs", "2"], "select": ["--jobs", "1"]}.get(command.split()[0], [])
         results[command.split()[0]] = json.loads(run_command(folder, *shlex.split(command), *jobs, "--json"))
     name = "within_class:WithinClassMetric"
     expected = guide["study"].table().loc[("both", "within"), "ic_mean"]
