@@ -126,3 +126,10 @@ def test_weights_are_shares_whatever_the_values(seed, n, missing):
         assert found.shape == (n,)
         assert (found >= 0.0).all()
         assert found.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n", [3, 7, 10, 30])
+def test_equal_weights_are_exact(n):
+    funds = [f"F{j:02d}" for j in range(n)]
+    found = portfolio_weights("equal", pd.Series(0.1, funds), pd.DataFrame(columns=funds), Caps())
+    assert found.tolist() == [1.0 / n] * n

@@ -138,12 +138,18 @@ def _limits(funds: pd.Index[str], caps: Caps) -> tuple[Array, Array]:
 
 def _most_invested(A: Array, b: Array) -> float:
     """Return the largest sum of weights within the limits, at most 1."""
-    if b.min() >= 1.0:
-        return 1.0
+    n = A.shape[1]
+    largest = b[:n]  # the first rows limit single funds
+    if (A @ largest <= b + _ROUNDING).all():
+        return _at_most_one(largest.sum())
     from scipy.optimize import linprog  # slow to import, and seldom needed
 
-    found = linprog(-np.ones(A.shape[1]), A_ub=A, b_ub=b, bounds=(0.0, None))
-    return float(min(-found.fun, 1.0))
+    found = linprog(-np.ones(n), A_ub=A, b_ub=b, bounds=(0.0, None))
+    return _at_most_one(-found.fun)
+
+
+def _at_most_one(total: float) -> float:
+    return float(total) if total < 1.0 - _ROUNDING else 1.0  # ten times 0.1 is not quite 1
 
 
 def _proportions(rule: str, forecast: Array, nav: pd.DataFrame) -> Array:
