@@ -50,10 +50,22 @@ def pick_funds(
     picked = []
     with one_thread():  # the same bits whatever the number of threads
         for decision in decisions:
-            picker = pickers.setdefault(decision.metric, _Picker(config, observations.facts, held))
-            t, rows = row_of[decision.day], picker.pick(decision)
+            if decision.metric not in pickers:
+                pickers[decision.metric] = _Picker(config, observations.facts, held)
+            t, rows = row_of[decision.day], pickers[decision.metric].pick(decision)
             picked.append(explain(decision, rows, training[t], observations.sections[t], config))
     return picked
+
+
+def group_limits(config: StudyConfig, facts: FundFacts) -> tuple[tuple[Mapping[str, str], float], ...]:
+    """Return the limits by type and by company: the kind of each fund, and the largest share of one kind."""
+    limits = ((facts.types, config.max_type), (facts.companies, config.max_company))
+    return tuple((of_fund, share) for of_fund, share in limits if share < 1.0)
+
+
+def most_funds(share: float, top: int) -> int:
+    """Return how many of `top` funds with equal weights a share of the portfolio holds: at least one."""
+    return max(int(share * top + _ROUNDING), 1)
 
 
 class _Picker:
@@ -63,11 +75,8 @@ class _Picker:
         self, config: StudyConfig, facts: FundFacts, held: Mapping[str, pd.Timestamp] | None
     ) -> None:
         self._config = config
-        limits = ((facts.types, config.max_type), (facts.companies, config.max_company))
-        # With equal weights, a share of the portfolio is a number of funds: at least one.
-        self._limits = [
-            (of_fund, max(int(share * config.top + _ROUNDING), 1)) for of_fund, share in limits if share < 1.0
-        ]
+        limits = group_limits(config, facts)
+        self._limits = [(of_fund, most_funds(share, config.top)) for of_fund, share in limits]
         self._bought = dict(held or {})  # day of purchase of each fund held
 
     def pick(self, decision: Decision) -> Rows:

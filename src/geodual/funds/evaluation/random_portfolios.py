@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from geodual.arrays import Array, Indices
 
 from ..config import StudyConfig
+from ..decisions.picking import group_limits, most_funds
 from ..sources.reading.fund_facts import FundFacts
 from .market import Market
 from .performance import rows_per_year, years_between
@@ -113,12 +114,10 @@ class _Limit:
 
 
 def _limits(market: Market, config: StudyConfig, facts: FundFacts) -> list[_Limit]:
-    caps = ((facts.types, config.max_type), (facts.companies, config.max_company))
     found = []
-    for of_fund, share in caps:
-        if share < 1.0:
-            kinds = pd.factorize(np.array([of_fund.get(fund) for fund in market.funds], dtype=object))[0]
-            found.append(_Limit(kinds, share, max(int(share * config.top + 1e-9), 1)))
+    for of_fund, share in group_limits(config, facts):
+        kinds = pd.factorize(np.array([of_fund.get(fund) for fund in market.funds], dtype=object))[0]
+        found.append(_Limit(kinds, share, most_funds(share, config.top)))
     return found
 
 

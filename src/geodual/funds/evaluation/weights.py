@@ -19,6 +19,7 @@ from sklearn.covariance import ledoit_wolf
 from geodual.arrays import Array
 
 from ..config import StudyConfig
+from ..decisions.picking import group_limits
 from ..sources.reading.fund_facts import FundFacts
 
 _ROWS = 250  # returns that risk is measured on, about a year of trading days
@@ -44,8 +45,7 @@ class Caps:
 
 def make_caps(config: StudyConfig, facts: FundFacts) -> Caps:
     """Return the limits that the settings of a study give."""
-    groups = ((facts.types, config.max_type), (facts.companies, config.max_company))
-    return Caps(config.max_weight, tuple((of_fund, most) for of_fund, most in groups if most < 1.0))
+    return Caps(config.max_weight, group_limits(config, facts))
 
 
 def portfolio_weights(rule: str, forecast: pd.Series[float], nav: pd.DataFrame, caps: Caps) -> Array:
