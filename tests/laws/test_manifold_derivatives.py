@@ -1,7 +1,9 @@
 """Gradients and Hessians against finite differences along geodesics."""
 
 import numpy as np
+import pytest
 
+from geodual.manifolds import Grassmann, Oblique, Sphere, Stiefel
 from tests.manifold_cases import ALL_CASES, CASES, flat, for_all, shaped_as
 
 EXACT_HESSIAN_CASES = [case for case in CASES if case.exact_distance_hessian]
@@ -122,3 +124,17 @@ def distant_pair(case, rng, spread):
     """Draw two points, each far enough from the cut locus of the other for differences of d²."""
     x = case.point(rng, TAME * spread)
     return x, case.manifold.frame(x).exp(case.coordinates(x, rng, 0.8 * case.reach))
+
+
+@pytest.mark.parametrize("manifold", [Sphere(6), Oblique(3, 8), Stiefel(7, 3), Grassmann(7, 3)], ids=repr)
+def test_long_chains_of_hessian_products_stay_tangent(manifold):
+    # Lanczos and conjugate gradients apply the Hessian again and again: rounding errors in normal directions
+    # must not grow with every product. Here normal directions would be a hundred times more curved.
+    rng = np.random.default_rng(0)
+    x = manifold.random_point(rng)
+    frame = manifold.frame(x)
+    c = frame.coordinates(manifold.random_tangent(x, rng))
+    for _ in range(100):
+        c = frame.hessian(100.0 * x, 99.0 * frame.tangent(c) + 0.1 * rng.standard_normal(x.shape), c)
+        c /= np.linalg.norm(c)
+    np.testing.assert_allclose(manifold.project(x, c), c, atol=1e-12)

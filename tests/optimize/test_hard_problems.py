@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from geodual.manifolds import SPD, Euclidean, Product, Sphere
-from geodual.optimize import Constraint, Problem, Update, minimize
+from geodual.manifolds import SPD, Euclidean, Oblique, Product, Sphere
+from geodual.optimize import Constraint, ConstraintVector, Problem, Update, minimize
+from geodual.optimize.kkt import measure_units
 
 
 def keep_out_disks(seed=1, radius_squared=0.5, n_disks=4):
@@ -249,3 +250,60 @@ def test_a_feasible_valley_beyond_an_infeasible_one_is_found():
     result = minimize(problem, np.array([1.2]))
     assert result.success
     assert -1.4 < result.x[0] < -0.6
+
+
+def balanced_cut(n_nodes, *, squared, seed=0):
+    """A relaxed balanced cut of a random graph: min ¼ tr(X L Xᵀ) over unit columns that sum to zero."""
+    rng = np.random.default_rng(seed)
+    weights = np.triu(rng.uniform(size=(n_nodes, n_nodes)) < 4.0 / n_nodes, 1).astype(float)
+    weights += weights.T
+    laplacian = np.diag(weights.sum(axis=0)) - weights
+    columns = np.ones(n_nodes)
+    if squared:
+        centred = Constraint(
+            lambda x: np.sum(x.sum(axis=1) ** 2), lambda x, w: 2.0 * w[0] * np.outer(x.sum(axis=1), columns)
+        )
+    else:
+        centred = Constraint(lambda x: x.sum(axis=1), lambda x, w: np.outer(w, columns))
+    problem = Problem(
+        Oblique(3, n_nodes),
+        lambda x: 0.25 * np.sum((x @ laplacian) * x),
+        gradient=lambda x: 0.5 * x @ laplacian,
+        hessian_product=lambda x, u: 0.5 * u @ laplacian,
+        equalities=centred,
+    )
+    return problem, problem.manifold.random_point(rng)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_balanced_cuts_are_solved_in_both_forms(seed, squared):
+    # All rotations of a solution are solutions, so the Hessian is singular. In the squared form the gradient
+    # of the constraint vanishes where it holds, so multipliers grow without bound.
+    problem, start = balanced_cut(60, squared=squared, seed=seed)
+    result = minimize(problem, start, tol=1e-6)
+    assert result.success
+    assert result.second_order == "holds"
+    assert result.n_iter <= 30
+
+
+def test_many_alike_constraints_are_scaled_alike():
+    # Their sizes are estimated from a few random slopes; differences by chance would ruin the conditioning.
+    d = 300
+    below = Constraint(lambda x: -x, lambda x, w: -w, directional=lambda x, u: -u)
+    problem = quadratic_on_sphere(np.eye(d), inequalities=below)
+    start = np.full(d, d**-0.5)
+    constraints = ConstraintVector(problem, start)
+    sizes = measure_units(constraints, constraints.evaluate(start)).constraints
+    assert np.ptp(sizes) == 0.0
+    assert 0.5 < sizes[0] < 2.0
+
+
+def test_constraints_of_other_sizes_keep_them():
+    scales = np.array([1e-3, 1.0, 1.0, 1.0, 1e4])
+    below = Constraint(lambda x: scales * x, lambda x, w: scales * w, directional=lambda x, u: scales * u)
+    problem = Problem(Euclidean(5), lambda x: x @ x, gradient=lambda x: 2.0 * x, inequalities=below)
+    start = np.ones(5)
+    constraints = ConstraintVector(problem, start)
+    sizes = measure_units(constraints, constraints.evaluate(start)).constraints
+    np.testing.assert_allclose(np.log10(sizes / scales), 0.0, atol=0.7)

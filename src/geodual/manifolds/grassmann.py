@@ -123,7 +123,7 @@ class GrassmannFrame(AmbientFrame):
         # function of the subspace XᵀG is symmetric.
         normal = self.point.T @ egrad
         symmetric = 0.5 * (normal + normal.T)
-        return lambda ehess, c: self.gradient(ehess) - c @ symmetric
+        return lambda ehess, c: self.gradient(ehess - c @ symmetric)
 
     def exp(self, c: Array) -> Array:
         # Edelman, Arias and Smith 1998, eq. (2.65), with the basis that does not turn along the geodesic.

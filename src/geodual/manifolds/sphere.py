@@ -100,7 +100,8 @@ class SphereFrame(AmbientFrame):
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # The geodesic bends towards −x, so the normal part of the gradient adds to the second derivative.
         normal = float(np.dot(self.point, egrad))
-        return lambda ehess, c: self.gradient(ehess) - normal * c
+        # Project at the end: normal rounding errors of c would grow in long chains of products.
+        return lambda ehess, c: self.gradient(ehess - normal * c)
 
     def exp(self, c: Array) -> Array:
         angle = float(np.linalg.norm(c))

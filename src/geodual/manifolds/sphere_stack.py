@@ -35,7 +35,8 @@ class SphereStackFrame(AmbientFrame):
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # The geodesics bend towards −x, so the normal part of the gradient adds to the second derivative.
         normal = self._dot(self.point, egrad)
-        return lambda ehess, c: self.gradient(ehess) - normal * c
+        # Project at the end: normal rounding errors of c would grow in long chains of products.
+        return lambda ehess, c: self.gradient(ehess - normal * c)
 
     def exp(self, c: Array) -> Array:
         angle = self._norm(c)

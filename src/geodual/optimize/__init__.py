@@ -2,12 +2,14 @@
 
 from .checks import GradientCheck, check_gradient
 from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .convexity import ConvexityCheck, check_convexity
 from .history import History, Iteration
 from .kkt import KKT
 from .lagrangian import Lagrangian
+from .many import ManyResults, minimize_many
 from .newton_cg import newton_cg
 from .problem import Constraint, Problem
-from .result import Iterate, Result
+from .result import InnerIterate, Iterate, Result
 from .solve import minimize
 from .theory import corollary1_bound, theorem1_bound
 from .updates import Stop, Update
@@ -16,19 +18,24 @@ __all__ = [
     "KKT",
     "Constraint",
     "ConstraintVector",
+    "ConvexityCheck",
     "EvaluatedPoint",
     "GradientCheck",
     "History",
+    "InnerIterate",
     "Iterate",
     "Iteration",
     "Lagrangian",
+    "ManyResults",
     "Problem",
     "Result",
     "Stop",
     "Update",
+    "check_convexity",
     "check_gradient",
     "corollary1_bound",
     "minimize",
+    "minimize_many",
     "newton_cg",
     "theorem1_bound",
 ]

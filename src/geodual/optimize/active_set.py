@@ -1,8 +1,8 @@
 """The polish: Newton's method on the KKT system of the active constraints.
 
 Near a solution it converges quadratically, whereas the method of multipliers converges linearly. It needs
-only products with second derivatives. If active constraints are linearly dependent, it takes the smallest
-multipliers.
+only products with second derivatives. If active constraints are linearly dependent, it takes the multipliers
+closest to the estimates of the method of multipliers.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from scipy.optimize import nnls
 from geodual.arrays import Array
 from geodual.manifolds import NotOnManifoldError
 
+from .active_jacobian import active_jacobian
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import KKT, Units, measure_kkt
 from .lagrangian import Lagrangian, LocalLagrangian
 
 _MAX_STEPS = 12
 _CG_ACCURACY = (1e-10, 1e-3)  # least and greatest relative residual of conjugate gradients
-_RANK = 1e-13  # relative eigenvalue of the Gram matrix below which gradients count as dependent
+_NNLS_LIMIT = 200  # dependent constraints up to which to bound their multipliers exactly, which is slow
 _ROUNDING = 8.0 * float(np.finfo(float).eps)
 
 
@@ -84,28 +85,16 @@ class KKTSystem:
     ) -> None:
         self._model = model
         self._residual = model.violations[active]
+        self._estimates = model.estimates[active]
         self._lower = np.where(constraints.is_equality[active], -np.inf, 0.0)
-        self._gradient = self._cost_gradient(constraints, units)
-        self._rows = self._active_rows(constraints, units, active)
-        # Eigenvalues rather than Cholesky, so that dependent gradients can be dropped.
-        spectrum, basis = np.linalg.eigh(self._rows @ self._rows.T)
-        kept = spectrum > _RANK * spectrum.max(initial=0.0)
-        self._roots, self._basis = np.sqrt(spectrum[kept]), basis[:, kept]
-
-    def _cost_gradient(self, constraints: ConstraintVector, units: Units) -> Array:
-        frame = self._model.frame
-        return np.ravel(frame.gradient(constraints.problem.gradient(frame.point))) / units.cost
-
-    def _active_rows(self, constraints: ConstraintVector, units: Units, active: NDArray[np.bool_]) -> Array:
-        """Return J: the gradients of the active constraints, one per row."""
-        frame, indices = self._model.frame, np.flatnonzero(active)
-        rows = [np.ravel(frame.gradient(g)) for g in constraints.gradients(frame.point, indices)]
-        return np.reshape(rows, (len(indices), self._gradient.size)) / units.constraints[indices, None]
+        frame = model.frame
+        self._gradient = np.ravel(frame.gradient(constraints.problem.gradient(frame.point))) / units.cost
+        self._jacobian = active_jacobian(constraints, frame, 1.0 / units.constraints, active)
 
     def solve(self, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return direction, multipliers and the number of Hessian products; None at negative curvature."""
         # The direction is a normal part, which satisfies J d = −c, plus a part in the null space of J.
-        normal = -self._rows.T @ self._solve_gram(self._residual)
+        normal = -self._jacobian.adjoint(self._jacobian.solve_gram(self._residual))
         force = self._gradient + self.hessian(normal)
         found = self._projected_cg(-force, accuracy)
         if found is None:
@@ -118,29 +107,32 @@ class KKTSystem:
         """Return H d."""
         return np.ravel(self._model.hessian_product(d.reshape(self._model.frame.shape)))
 
-    def _solve_gram(self, r: Array) -> Array:
-        """Return (J Jᵀ)⁺ r."""
-        return np.asarray(self._basis @ ((self._basis.T @ r) / self._roots**2))
-
     def project(self, d: Array) -> Array:
         """Return the part of `d` in the null space of J."""
-        return np.asarray(d - self._rows.T @ self._solve_gram(self._rows @ d))
+        jacobian = self._jacobian
+        return np.asarray(d - jacobian.adjoint(jacobian.solve_gram(jacobian.apply(d))))
 
     def _multipliers(self, force: Array) -> Array:
-        """Return the y that minimises ‖force + Jᵀ y‖, with y ≥ 0 for inequalities."""
-        slopes = self._rows @ force
-        y = -self._solve_gram(slopes)
+        """Return a y that minimises ‖force + Jᵀ y‖, with y ≥ 0 for inequalities."""
+        # Of several, as with dependent gradients, take the one closest to the estimates: they are at least 0.
+        jacobian, y = self._jacobian, self._estimates
+        y = y - jacobian.solve_gram(jacobian.apply(force + jacobian.adjoint(y)))
         if (y >= self._lower).all():
             return y
-        # Some multipliers are negative: solve the bounded least-squares problem instead. A free multiplier
-        # is the difference of two that are at least 0.
-        root, target = self._roots[:, None] * self._basis.T, -(self._basis.T @ slopes) / self._roots
+        if jacobian.root is None or len(y) > _NNLS_LIMIT:
+            return np.maximum(y, self._lower)  # the KKT residual will show whether that is poor
+        return self._nonnegative(jacobian.apply(force), *jacobian.root)
+
+    def _nonnegative(self, slopes: Array, roots: Array, basis: Array) -> Array:
+        """Solve the bounded least-squares problem for the multipliers of dependent gradients."""
+        root, target = roots[:, None] * basis.T, -(basis.T @ slopes) / roots
+        # A free multiplier is the difference of two that are at least 0.
         free = np.isneginf(self._lower)
         try:
             found = nnls(np.hstack([root, -root[:, free]]), target)[0]
-        except RuntimeError:  # out of iterations; the KKT residual will show whether the step is poor
-            return np.maximum(y, self._lower)
-        positive, negative = np.split(found, [len(y)])
+        except RuntimeError:  # out of iterations
+            return np.maximum(-(basis @ ((basis.T @ slopes) / roots**2)), self._lower)
+        positive, negative = np.split(found, [len(self._lower)])
         positive[free] -= negative
         return np.asarray(positive)
 

@@ -101,7 +101,8 @@ def check_gradient(problem: Problem, x: Point, rng: np.random.Generator | None =
     Parameters
     ----------
     problem : Problem
-        The problem; cost and all blocks of constraints are checked, first and second derivatives.
+        The problem; cost and all blocks of constraints are checked, first and second derivatives. Bounds need
+        no check, because nobody writes their derivatives.
     x : Point
         Point at which to check; it must not be a stationary point.
     rng : numpy Generator, optional

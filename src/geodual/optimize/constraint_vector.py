@@ -197,6 +197,10 @@ class ConstraintVector:
             rows.extend(block.rows(x, within) if within.size else ())
         return rows
 
+    def split(self, values: Array) -> list[Array]:
+        """Return the parts of a vector that belong to each block."""
+        return [values[part] for part in self._slices]
+
     def _parts(self, w: Array) -> list[tuple[Constraint, Array]]:
         return [(block, w[part]) for block, part in zip(self.problem.blocks, self._slices, strict=True)]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -37,6 +37,8 @@ class Iteration:
         Number of Hessian products in this iteration.
     seconds : float
         Time since the start of the solve.
+    recorded : dict
+        The quantities that `minimize` was asked to `record`, by name.
 
     See Also
     --------
@@ -62,20 +64,29 @@ class Iteration:
     penalty: float
     hessian_products: int
     seconds: float
+    recorded: Mapping[str, Any] = field(default_factory=dict)
 
     header = "  iter            cost   stationary    feasible  complement.  step/penalty  products   seconds"
 
     def __str__(self) -> str:
-        return (
+        row = (
             f"{self.iteration:6d} {self.cost:15.8e} {self.stationarity:12.2e} {self.feasibility:11.2e} "
             f"{self.complementarity:12.2e} {self._control:13.2e} {self.hessian_products:9d} "
             f"{self.seconds:9.3f}"
         )
+        # Arrays may be recorded too, but a line has no room for them.
+        recorded = self.recorded.items()
+        numbers = [f"{name}={value:.6g}" for name, value in recorded if isinstance(value, (int, float))]
+        return "  ".join([row, *numbers])
 
     @property
     def _control(self) -> float:
         """The step size of the method, or its penalty if it has no step size."""
         return self.penalty if math.isnan(self.step_size) else self.step_size
+
+
+COLUMNS = tuple(entry.name for entry in fields(Iteration) if entry.name != "recorded")
+"""The columns that every history has."""
 
 
 class History(Sequence[Iteration]):
@@ -130,11 +141,12 @@ class History(Sequence[Iteration]):
         return "\n".join([Iteration.header, *map(str, self)])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a DataFrame with one row per iteration."""
+        """Return a DataFrame with one row per iteration, and one column per recorded quantity at the end."""
         import pandas as pd  # here, because solves must not wait for it to load
 
-        names = [field.name for field in fields(Iteration)]
-        return pd.DataFrame([asdict(row) for row in self], columns=names).set_index("iteration")
+        rows = [{**{name: getattr(row, name) for name in COLUMNS}, **row.recorded} for row in self]
+        recorded = list(self[0].recorded) if len(self) else []
+        return pd.DataFrame(rows, columns=[*COLUMNS, *recorded]).set_index("iteration")
 
     def _repr_html_(self) -> str:
         """Return the iterations as an HTML table, for notebooks."""

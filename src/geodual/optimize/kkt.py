@@ -15,7 +15,8 @@ from geodual.manifolds.frame import Coordinates
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .lagrangian import Lagrangian
 
-_PROBES = 3  # random directions from which the size of every constraint gradient is estimated
+_PROBES = 6  # random directions from which the size of every constraint gradient is estimated
+_ALIKE = 10.0  # sizes within this factor of the median of their block count as equal
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,18 @@ def _constraint_sizes(
         changes = [_change(constraints, point, c) for c in tangents]
         sizes = np.maximum(sizes, _root_mean_square(changes, constraints))
     sizes = np.maximum(sizes, value)
-    return np.where(sizes > 0.0, sizes, sizes.max() if sizes.any() else 1.0)
+    sizes = np.where(sizes > 0.0, sizes, sizes.max() if sizes.any() else 1.0)
+    return np.concatenate([_evened(part) for part in constraints.split(sizes)])
+
+
+def _evened(sizes: Array) -> Array:
+    """Return the sizes of a block, with the median in place of all that are alike.
+
+    Estimates from a few probes differ by chance, and uneven penalties make inner problems ill-conditioned.
+    """
+    typical = float(np.median(sizes)) if sizes.size else 1.0
+    alike = (sizes < _ALIKE * typical) & (typical < _ALIKE * sizes)
+    return np.where(alike, typical, sizes)
 
 
 def _change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates) -> Array:
@@ -179,12 +191,17 @@ def measure_kkt(
 ) -> KKT:
     """Return the KKT residual at a point with multipliers λ."""
     model = Lagrangian(constraints, multipliers).at(point)
-    values = point.constraints
-    excess = np.where(constraints.is_equality, np.abs(values), np.maximum(values, 0.0))
     # Complementarity is a condition on inequalities only.
-    products = np.where(constraints.is_equality, 0.0, np.abs(multipliers * values))
+    products = np.where(constraints.is_equality, 0.0, np.abs(multipliers * point.constraints))
     return KKT(
         stationarity=point.frame.norm(model.gradient) / units.cost_unit,
-        feasibility=float((excess / units.constraint_units).max(initial=0.0)),
+        feasibility=measure_feasibility(constraints, point, units),
         complementarity=float(products.max(initial=0.0)) / units.cost_unit,
     )
+
+
+def measure_feasibility(constraints: ConstraintVector, point: EvaluatedPoint, units: Units) -> float:
+    """Return the largest violation of a constraint at a point."""
+    values = point.constraints
+    excess = np.where(constraints.is_equality, np.abs(values), np.maximum(values, 0.0))
+    return float((excess / units.constraint_units).max(initial=0.0))

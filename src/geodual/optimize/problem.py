@@ -1,8 +1,8 @@
-"""A problem to solve: min f(x) over a manifold, subject to h(x) ≤ 0 and g(x) = 0."""
+"""A problem to solve: min f(x) over a manifold, subject to h(x) ≤ 0, g(x) = 0 and bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -10,15 +10,14 @@ from geodual.manifolds import Manifold, as_manifold
 from geodual.manifolds.frame import Point, Vector
 
 from .automatic import PreparedFunctions
+from .blocks import INSTALL_JAX, blocks_of, parts_of
+from .bounds import Bounds
 from .constraint import Constraint as Constraint
-from .constraint import listed
 from .trees import as_data, same_structure
-
-_INSTALL_JAX = "write it with jax.numpy and use Problem.from_jax (pip install 'geodual[jax]')"
 
 
 class Problem:
-    """The problem to minimise f(x) over a manifold subject to h(x) ≤ 0 and g(x) = 0.
+    """The problem to minimise f(x) over a manifold subject to h(x) ≤ 0, g(x) = 0 and lower ≤ x ≤ upper.
 
     All derivatives are Euclidean and have the structure of a point; the manifold converts them. Check those
     you wrote by hand with `check_gradient`, or let `Problem.from_jax` or `Problem.from_torch` derive them.
@@ -42,6 +41,17 @@ class Problem:
         g: all entries must be 0.
     equality_jacobian_product : callable or sequence of callables, optional
         For equalities given as plain functions: ``equality_jacobian_product(x, w)`` returns Σⱼ wⱼ ∇gⱼ(x).
+    lower, upper : float or array, optional
+        Bounds on the entries of x: a number for all entries, or numbers with the structure of a point. On a
+        product a tuple has one part per factor, and None stands for a part without bounds. Use -inf and inf
+        for an entry without bound. Entries whose bounds are equal become equalities. The start need not lie
+        within the bounds, and they need no derivatives. The result has their multipliers.
+    geodesically_convex : bool
+        Declare that cost and inequalities are convex along geodesics, and equalities affine. Then the result
+        says that a KKT point is a global minimum, as far as the declaration is true: `minimize` checks it on
+        a few random geodesics, which can refute but not prove it. On a Hadamard manifold it is about the
+        whole manifold. On any other, such as a sphere, no function but a constant is convex everywhere: there
+        the declaration is about a geodesically convex part that holds all points with h(x) ≤ 0.
 
     Attributes
     ----------
@@ -49,9 +59,11 @@ class Problem:
         The manifold.
     inequalities, equalities : tuple of Constraint
         One block per function or block that was given.
+    bounds : object or None
+        The bounds `lower` and `upper` with the structure of a point; None if there are none.
     blocks : tuple of Constraint
-        The blocks that solvers evaluate, inequalities first. Functions with automatic derivatives are joined
-        into one block of inequalities and one of equalities.
+        The blocks that solvers evaluate: inequalities, bounds, equalities, and entries with equal bounds.
+        Functions with automatic derivatives are joined into one block of inequalities and one of equalities.
     n_inequality_blocks : int
         How many of `blocks` are inequalities.
     data : any
@@ -63,6 +75,7 @@ class Problem:
     --------
     minimize : Solves it.
     check_gradient : Checks its derivatives.
+    check_convexity : Looks for geodesics that refute convexity.
     Constraint : A block of constraints with more derivatives.
 
     Examples
@@ -83,6 +96,15 @@ class Problem:
     >>> result = minimize(problem, np.eye(2))
     >>> result.success, round(float(np.linalg.det(result.x)), 6)
     (True, 1.0)
+
+    The unit vector with entries of at least 0 that is closest to a given one:
+
+    >>> from geodual.manifolds import Sphere
+    >>> a = np.array([3.0, -1.0, 4.0])
+    >>> problem = Problem(Sphere(3), lambda x: -a @ x, gradient=lambda x: -a, lower=0.0)
+    >>> result = minimize(problem, np.full(3, 3**-0.5))
+    >>> np.round(np.abs(result.x), 6).tolist(), np.round(result.lower_multipliers, 6).tolist()
+    ([0.6, 0.0, 0.8], [0.0, 1.0, 0.0])
     """
 
     def __init__(
@@ -96,18 +118,25 @@ class Problem:
         jacobian_product: Any = None,
         equalities: Any = None,
         equality_jacobian_product: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        geodesically_convex: bool = False,
     ) -> None:
         if gradient is None:
             raise ValueError(
-                f"`gradient` is missing: give the Euclidean gradient of the cost, or {_INSTALL_JAX}."
+                f"`gradient` is missing: give the Euclidean gradient of the cost, or {INSTALL_JAX}."
             )
         self.manifold = as_manifold(manifold)
         self.cost = cost
         self.gradient = gradient
         self.hessian_product = hessian_product
-        h = _blocks(inequalities, jacobian_product, "inequalities", "jacobian_product")
-        g = _blocks(equalities, equality_jacobian_product, "equalities", "equality_jacobian_product")
-        self.inequalities, self.equalities = _parts(h), _parts(g)
+        self.geodesically_convex = bool(geodesically_convex)
+        h = blocks_of(inequalities, jacobian_product, "inequalities", "jacobian_product")
+        g = blocks_of(equalities, equality_jacobian_product, "equalities", "equality_jacobian_product")
+        self.inequalities, self.equalities = parts_of(h), parts_of(g)
+        self.bounds = None if lower is None and upper is None else Bounds(self.manifold, lower, upper)
+        if self.bounds is not None:
+            h, g = h + self.bounds.inequalities, g + self.bounds.equalities
         self.blocks, self.n_inequality_blocks = h + g, len(h)
         self.data: Any = None
         self._bind: Callable[[Any], Self] | None = None
@@ -120,6 +149,9 @@ class Problem:
         *,
         inequalities: Any = None,
         equalities: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        geodesically_convex: bool = False,
         data: Any = None,
     ) -> Self:
         """Build a problem from functions written with `jax.numpy`; all derivatives are automatic.
@@ -145,6 +177,8 @@ class Problem:
             ``cost(x)``, or ``cost(x, data)`` if there are data, returns a scalar.
         inequalities, equalities : callable or sequence of callables, optional
             Each takes the same arguments as `cost` and returns a vector (or a scalar).
+        lower, upper, geodesically_convex : any, optional
+            Bounds and a declaration; `Problem` describes them.
         data : any, optional
             An array or number, or a tuple or dictionary of them, which is copied and passed to all functions.
 
@@ -175,7 +209,8 @@ class Problem:
         except ImportError as error:
             raise ImportError("Problem.from_jax needs jax: pip install 'geodual[jax]'.") from error
         functions = PreparedFunctions(JAX, cost, inequalities, equalities)
-        return cls._automatic(functions, manifold, data)
+        settings = {"lower": lower, "upper": upper, "geodesically_convex": geodesically_convex}
+        return cls._automatic(functions, manifold, settings, data)
 
     @classmethod
     def from_torch(
@@ -185,6 +220,9 @@ class Problem:
         *,
         inequalities: Any = None,
         equalities: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        geodesically_convex: bool = False,
         data: Any = None,
     ) -> Self:
         """Build a problem from functions written with torch; all derivatives are automatic.
@@ -201,6 +239,8 @@ class Problem:
             ``cost(x)``, or ``cost(x, data)`` if there are data, returns a scalar.
         inequalities, equalities : callable or sequence of callables, optional
             Each takes the same arguments as `cost` and returns a vector (or a scalar).
+        lower, upper, geodesically_convex : any, optional
+            Bounds and a declaration; `Problem` describes them.
         data : any, optional
             An array, tensor or number, or a tuple or dictionary of them, which is copied and passed to all
             functions as tensors.
@@ -213,7 +253,8 @@ class Problem:
         from .torch_autodiff import torch_engine  # takes long to import
 
         functions = PreparedFunctions(torch_engine(), cost, inequalities, equalities)
-        return cls._automatic(functions, manifold, data)
+        settings = {"lower": lower, "upper": upper, "geodesically_convex": geodesically_convex}
+        return cls._automatic(functions, manifold, settings, data)
 
     def with_data(self, data: Any) -> Self:
         """Return the problem with other data, for `from_jax` and `from_torch`.
@@ -246,27 +287,11 @@ class Problem:
         return self._bind is not None
 
     @classmethod
-    def _automatic(cls, functions: PreparedFunctions, manifold: Any, data: Any) -> Self:
+    def _automatic(
+        cls, functions: PreparedFunctions, manifold: Any, settings: dict[str, Any], data: Any
+    ) -> Self:
         data = as_data(data)
-        problem = cls(manifold, **functions.bound(data))
+        problem = cls(manifold, **functions.bound(data), **settings)
         problem.data = data
-        problem._bind = partial(cls._automatic, functions, manifold)
+        problem._bind = partial(cls._automatic, functions, manifold, settings)
         return problem
-
-
-def _blocks(functions: Any, products: Any, name: str, product_name: str) -> tuple[Constraint, ...]:
-    blocks, derivatives = listed(functions), listed(products)
-    plain = [block for block in blocks if not isinstance(block, Constraint)]
-    if len(derivatives) != len(plain):
-        raise ValueError(
-            f"`{product_name}` must hold one function per plain function in `{name}` ({len(plain)}), "
-            f"got {len(derivatives)}. Give (x, w) -> the sum of w_k times the gradient of entry k, or "
-            f"{_INSTALL_JAX}."
-        )
-    # A `Constraint` brings its own derivatives; plain functions take theirs in order.
-    remaining = iter(derivatives)
-    return tuple(b if isinstance(b, Constraint) else Constraint(b, next(remaining)) for b in blocks)
-
-
-def _parts(blocks: Iterable[Constraint]) -> tuple[Constraint, ...]:
-    return tuple(part for block in blocks for part in block.parts)

@@ -8,8 +8,7 @@ constants below mean the same for every problem (Rockafellar 1976; see `minimize
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +27,6 @@ from .second_order import least_curvature, step_down
 from .updates import Stop, Update
 
 _PENALTY_LIMIT = 1e14  # beyond it rounding errors of the violation swamp the cost
-_COMPACT_PROXIMAL_WEIGHT = 3e-3  # on others; constant, because symmetries leave flat valleys to the end
 _FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
 _PATIENCE = 15  # iterations without progress before giving up
 _UNFINISHED = 20  # inner solves in a row that may run out of iterations
@@ -47,7 +45,7 @@ def proximal_lagrangian(
     units: Units,
     tol: float,
     multipliers: Array,
-    deadline: float,
+    watch: Callable[[LocalLagrangian], bool],
     penalty: float = PENALTY,
     inner_iterations: int = 40,
 ) -> Iterator[Update | Stop]:
@@ -65,8 +63,8 @@ def proximal_lagrangian(
         The KKT residual to reach.
     multipliers : array of shape (m,)
         Multipliers to start from.
-    deadline : float
-        Time of `time.perf_counter` at which to stop.
+    watch : callable
+        Called with the function at every inner step; the inner solve ends if it returns True.
     penalty : float
         The first ρ, for the scaled problem.
     inner_iterations : int
@@ -77,7 +75,7 @@ def proximal_lagrangian(
             f"`penalty` must be positive and `inner_iterations` at least 1, got {penalty} and "
             f"{inner_iterations}; leave them out for the defaults."
         )
-    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, deadline)
+    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, watch)
     return method.iterate(start, units.scaled(multipliers), penalty)
 
 
@@ -88,10 +86,10 @@ class _ProximalLagrangian:
         units: Units,
         tol: float,
         inner_iterations: int,
-        deadline: float,
+        watch: Callable[[LocalLagrangian], bool],
     ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
-        self.inner_iterations, self.deadline = inner_iterations, deadline
+        self.inner_iterations, self.watch = inner_iterations, watch
         self.manifold = constraints.problem.manifold
         self.feasible: EvaluatedPoint | None = None  # the feasible point of lowest cost so far
 
@@ -171,7 +169,7 @@ class _ProximalLagrangian:
             step_limit=self.manifold.step_limit,
             fall_limit=_FALL_LIMIT,
             may_escape=True,
-            watch=lambda _: time.perf_counter() > self.deadline,
+            watch=self.watch,
         )
 
     def _advance(self, state: State, minimum: _Minimum) -> tuple[Update, State]:
@@ -186,7 +184,7 @@ class _ProximalLagrangian:
             update, state = self._polished(state, update)
         update = self._in_refreshed_units(update)
         # Demand a fourfold fall of the violation per iteration; otherwise the penalty is too small.
-        missed = violation > 0.25 * state.violation and violation > self.tol
+        missed = violation > 0.25 * state.violation and not self._is_feasible(update)
         return update, replace(
             state,
             y=self.units.scaled(update.multipliers),
@@ -224,16 +222,19 @@ class _ProximalLagrangian:
         return replace(update, kkt=kkt)
 
     def _next_proximal_weight(self, state: State) -> float:
-        if not self.manifold.closed_form_log:
+        # Elsewhere the distance may not be smooth, and in the flat valleys of symmetries it slows the end.
+        if not (self.manifold.hadamard and self.manifold.closed_form_log):
             return 0.0
-        if not self.manifold.hadamard:
-            return _COMPACT_PROXIMAL_WEIGHT
         return 0.1 * state.proximal_weight if state.proximal_weight else PROXIMAL_WEIGHT
 
     def _next_inner_tol(self, state: State, violation: float) -> float:
         # A violation of 0 says little about the next iterate: demand a hundred times more at most.
         wanted = max(0.1 * violation, 0.01 * state.inner_tol)
         return max(0.1 * self.scaled_tol, min(state.inner_tol, wanted))
+
+    def _is_feasible(self, update: Update) -> bool:
+        assert update.kkt is not None
+        return max(update.kkt.feasibility, update.kkt.complementarity) <= self.tol
 
     def _note_feasible(self, update: Update) -> None:
         """Keep the feasible point of lowest cost: while there is one, the problem is not infeasible."""

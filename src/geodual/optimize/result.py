@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from geodual.arrays import Array
-from geodual.manifolds.frame import Point
+from geodual.manifolds.frame import Point, Vector
 
 from .history import History
 from .kkt import KKT
@@ -55,6 +55,7 @@ class Iterate:
     See Also
     --------
     minimize : Its `callback` is called with an `Iterate` after every iteration.
+    InnerIterate : What it shows between two iterations.
 
     Examples
     --------
@@ -83,6 +84,65 @@ class Iterate:
     hessian_products: int
 
 
+@dataclass(frozen=True)
+class InnerIterate:
+    """The state of a solve within an iteration, as inner callbacks receive it.
+
+    An iteration of most methods minimises a function of x, such as an augmented Lagrangian, which may take
+    many steps.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of the iteration that is under way; the first is 1.
+    inner : int
+        Number of the step within it; 0 is its start.
+    x : Point
+        The point.
+    cost : float
+        f(x).
+    feasibility : float
+        Largest violation of a constraint, as in `KKT`.
+    value : float
+        The function that the iteration minimises. The default method scales cost and constraints to unit size
+        in it.
+    slope : float
+        Norm of its Riemannian gradient.
+
+    See Also
+    --------
+    minimize : Its `inner_callback` is called with an `InnerIterate` at every step within an iteration.
+    Iterate : What a `callback` sees after every iteration.
+
+    Examples
+    --------
+    One iteration suffices where there are no constraints, but it has many steps:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import InnerIterate, Problem, minimize
+    >>> problem = Problem(Euclidean(1), lambda x: float(np.cosh(x[0])), gradient=np.sinh)
+    >>> costs = []
+    >>> def note(iterate: InnerIterate) -> None:
+    ...     costs.append(iterate.cost)
+    >>> result = minimize(problem, np.array([3.0]), inner_callback=note)
+    >>> result.n_iter, len(costs) > 3, costs == sorted(costs, reverse=True)
+    (1, True, True)
+    """
+
+    iteration: int
+    inner: int
+    x: Point
+    cost: float
+    feasibility: float
+    value: float
+    slope: float
+
+    def __str__(self) -> str:
+        step = f"{self.iteration}.{self.inner}"
+        return f"{step:>6} {self.cost:15.8e} {self.slope:12.2e} {self.feasibility:11.2e}"
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """The outcome of `minimize`: a point, its multipliers, and how close they are to optimal.
@@ -94,9 +154,13 @@ class Result:
     cost : float
         f(x).
     multipliers : array of shape (n_inequalities,)
-        λ ≥ 0 of the inequalities, all blocks in order.
+        λ ≥ 0 of the inequalities, all blocks in order; those of the bounds come last.
     equality_multipliers : array of shape (n_equalities,)
-        Multipliers of the equalities, all blocks in order.
+        Multipliers of the equalities, all blocks in order; those of entries with equal bounds come last.
+    lower_multipliers, upper_multipliers : Vector or None
+        Multipliers ≥ 0 of the bounds, with the structure of x, and 0 for entries without bound; None if the
+        problem has no bounds. The Euclidean gradient of the Lagrangian has them as upper minus lower. On
+        symmetric matrices an entry and its mirror image have half the multiplier each.
     kkt : KKT
         The optimality residual: its parts are `stationarity`, `feasibility` and `complementarity`.
     status : str
@@ -120,6 +184,11 @@ class Result:
         Whether the second-order necessary condition of a minimum "holds" at a converged point, "fails" (a
         maximum or a saddle point), or is "unknown": the curvature of the Lagrangian along all active
         constraints must not be negative. It is estimated by up to 40 Lanczos steps.
+    global_minimum : bool
+        Whether the solve converged and the problem is declared geodesically convex, and nothing that was seen
+        contradicts the declaration. Then x is a global minimum, if the declaration is true, which is not
+        proved. On a manifold that is not Hadamard it is one among the points of the geodesically convex part
+        that the declaration is about.
     best_feasible : object or None
         The feasible iterate of lowest cost, with its `x` and `cost`; None if no iterate was feasible.
     dual_average : array of shape (n_inequalities + n_equalities,) or None
@@ -165,6 +234,9 @@ class Result:
     best_x: Point = field(repr=False)
     best_cost: float = field(repr=False)
     second_order: SecondOrder = "unknown"
+    global_minimum: bool = False
+    lower_multipliers: Vector | None = field(default=None, repr=False)
+    upper_multipliers: Vector | None = field(default=None, repr=False)
     best_feasible: Feasible | None = field(default=None, repr=False)
     dual_average: Array | None = field(default=None, repr=False)
 

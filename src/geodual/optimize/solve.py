@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ from numpy.typing import ArrayLike
 from geodual.manifolds.frame import Point
 from geodual.threads import blas_threads_for, product_operations
 
+from .declaration import Declaration
+from .inner_watch import InnerWatch
 from .kkt import measure_units
-from .methods import Method, choose_method
+from .methods import Method, MethodChoice, choose_method
 from .problem import Problem
-from .result import Iterate, Result
-from .start_checks import check_multipliers, check_start
+from .result import InnerIterate, Iterate, Result
+from .start_checks import check_multipliers, check_record, check_start
 from .updates import Update
-from .watch import Watch
+from .watch import Watch, show
 
 
 def minimize(
@@ -32,6 +35,8 @@ def minimize(
     max_iter: int | None = None,
     max_time: float = float("inf"),
     callback: Callable[[Iterate], object] | None = None,
+    inner_callback: Callable[[InnerIterate], object] | None = None,
+    record: Mapping[str, Callable[[Point], Any]] | None = None,
     verbose: int = 0,
     **options: Any,
 ) -> Result:
@@ -63,8 +68,15 @@ def minimize(
         Seconds after which to stop, with the status "max_time".
     callback : callable, optional
         Called with an `Iterate` after every iteration; the solve stops if it returns True.
+    inner_callback : callable, optional
+        Called with an `InnerIterate` at every step within an iteration, of which there may be hundreds; the
+        solve stops soon if it returns True.
+    record : dict, optional
+        Quantities to record after every iteration, as functions of x by name: ``record={"trace": np.trace}``
+        adds a column "trace" to ``result.history.to_frame()``.
     verbose : int
-        1 prints one line per iteration.
+        1 prints one line per iteration; 2 also one per step within it, with the slope of the function that
+        the iteration minimises in place of the stationarity.
     **options
         Options of the method. The default has `penalty` (the first ρ, default 3, for a problem scaled to unit
         size) and `inner_iterations` (Newton iterations per inner solve, default 40). Both forms of
@@ -110,12 +122,10 @@ def minimize(
     ('converged', [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]], 0.5)
     """
     chosen = choose_method(method)
-    if not 0.0 < tol < np.inf:
-        raise ValueError(f"`tol` must be positive and finite, got {tol}; try 1e-8.")
-    if max_iter is not None and not max_iter >= 0:
-        raise ValueError(f"`max_iter` must not be negative, got {max_iter}; leave it out for the default.")
-    if not max_time > 0.0:
-        raise ValueError(f"`max_time` must be positive, got {max_time}; leave it out for no limit.")
+    _check_limits(tol, max_iter, max_time)
+    recorded = check_record(record)
+    if inner_callback is not None:
+        _check_has_steps(chosen)
     deadline = time.perf_counter() + max_time
     # A copy, so that the result does not change if the user writes to `x0` later.
     x0 = _copied(problem.manifold.check_point(x0))
@@ -124,12 +134,33 @@ def minimize(
         constraints, start = check_start(problem, x0)
         units = measure_units(constraints, start)
         first = check_multipliers(constraints, multipliers, equality_multipliers)
-        known = {"units": units, "tol": tol, "multipliers": first, "deadline": deadline}
+        inner = InnerWatch(constraints, units, deadline, inner_callback, show if verbose > 1 else None)
+        known = {"units": units, "tol": tol, "multipliers": first, "deadline": deadline, "watch": inner}
         updates = chosen.start(constraints, start, known, options)
+        declaration = Declaration.examined(problem, x0)
         hint = _STALLS if options.get("alpha") else _RAISE
-        watch = Watch(constraints, units, tol, callback, verbose, hint, deadline)
+        watch = Watch(
+            constraints, units, tol, deadline, declaration, inner, callback, recorded, verbose, hint
+        )
         budget = chosen.max_iter if max_iter is None else max_iter
         return watch.run(Update(start, first), updates, budget)
+
+
+def _check_limits(tol: float, max_iter: int | None, max_time: float) -> None:
+    if not 0.0 < tol < np.inf:
+        raise ValueError(f"`tol` must be positive and finite, got {tol}; try 1e-8.")
+    if max_iter is not None and not max_iter >= 0:
+        raise ValueError(f"`max_iter` must not be negative, got {max_iter}; leave it out for the default.")
+    if not max_time > 0.0:
+        raise ValueError(f"`max_time` must be positive, got {max_time}; leave it out for no limit.")
+
+
+def _check_has_steps(method: MethodChoice) -> None:
+    if "watch" not in inspect.signature(method.run).parameters:
+        raise ValueError(
+            f"`inner_callback` needs a method that shows its inner steps, and {method.name!r} does not; use "
+            "`callback`, or give a method of your own a parameter `watch` (docs/add_a_method.md)."
+        )
 
 
 def _copied(x: Point) -> Point:

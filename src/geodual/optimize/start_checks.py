@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from geodual.manifolds.frame import Point, Vector
 
 from .constraint import Constraint
 from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .history import COLUMNS
 from .problem import Problem
 
 
@@ -56,8 +57,8 @@ def _check_values(problem: Problem, point: EvaluatedPoint) -> None:
     if np.isfinite(values).all():
         return
     bad = int(np.flatnonzero(~np.isfinite(values))[0])
-    ends = np.cumsum([len(block(point.x)) for _, block in _functions(problem)])
-    name, _ = list(_functions(problem))[int(np.searchsorted(ends, bad, side="right"))]
+    ends = np.cumsum([len(block(point.x)) for _, block in named_constraints(problem)])
+    name, _ = list(named_constraints(problem))[int(np.searchsorted(ends, bad, side="right"))]
     raise ValueError(
         f"Constraint {bad} is {values[bad]} at `x0`, in {name}; start where all constraints are defined."
     )
@@ -68,7 +69,7 @@ def _check_automatic(problem: Problem, point: EvaluatedPoint) -> None:
     # One sum of gradients per block tells whether all are sound; only if not, functions are looked at alone.
     sums = [block.jacobian_product(point.x, np.ones(len(block(point.x)))) for block in problem.blocks]
     if not all(_finite(gradient, point) for gradient in sums):
-        for name, block in _functions(problem):
+        for name, block in named_constraints(problem):
             _check_block_gradient(block, point, name)
 
 
@@ -78,7 +79,7 @@ def _check_written(problem: Problem, point: EvaluatedPoint) -> None:
     if problem.hessian_product is not None:
         call = "hessian_product(x, u)"
         _checked(point, "Hessian product of the cost", call, problem.hessian_product, point.x, u)
-    for name, block in _functions(problem):
+    for name, block in named_constraints(problem):
         _check_block_gradient(block, point, name)
         _check_block_products(block, point, name, u)
 
@@ -130,10 +131,13 @@ def _finite(gradient: Vector, point: EvaluatedPoint) -> bool:
     return bool(np.isfinite(point.frame.norm(point.frame.gradient(gradient))))
 
 
-def _functions(problem: Problem) -> Iterator[tuple[str, Constraint]]:
-    """Pair the constraints with the names under which the user gave them."""
-    for kind, blocks in (("inequalities", problem.inequalities), ("equalities", problem.equalities)):
-        yield from ((f"{kind}[{position}]", block) for position, block in enumerate(blocks))
+def named_constraints(problem: Problem) -> Iterator[tuple[str, Constraint]]:
+    """Pair the constraints with the names that messages use, in the order of their multipliers."""
+    bounds = problem.bounds
+    yield from ((f"inequalities[{k}]", block) for k, block in enumerate(problem.inequalities))
+    yield from (("the bounds", block) for block in (bounds.inequalities if bounds else ()))
+    yield from ((f"equalities[{k}]", block) for k, block in enumerate(problem.equalities))
+    yield from (("entries with equal bounds", block) for block in (bounds.equalities if bounds else ()))
 
 
 def _structure(x: Any) -> Any:
@@ -161,3 +165,17 @@ def check_multipliers(constraints: ConstraintVector, multipliers: Any, equality_
             f"`multipliers` of inequalities must not be negative, got {parts[0].min():g}; use 0 or more."
         )
     return np.concatenate(parts)
+
+
+def check_record(record: Any) -> Mapping[str, Callable[[Point], Any]]:
+    """Return the quantities to record, or raise an error that says what is wrong with them."""
+    if record is None:
+        return {}
+    if not isinstance(record, Mapping) or not all(map(callable, record.values())):
+        raise TypeError(
+            '`record` must be a dictionary of functions of x, as in {"trace": np.trace}; check its values.'
+        )
+    taken = [name for name in record if name in COLUMNS or not isinstance(name, str)]
+    if taken:
+        raise ValueError(f"`record` cannot use {taken[0]!r} as a name; choose a text other than {COLUMNS}.")
+    return dict(record)

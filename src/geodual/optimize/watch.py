@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from geodual.manifolds import NoLogarithmError, NotOnManifoldError
 from geodual.manifolds.frame import Point
 
 from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .declaration import Declaration
 from .history import History, Iteration
+from .inner_watch import InnerWatch
 from .kkt import KKT, Units, measure_kkt, refreshed_units
 from .result import Feasible, Iterate, Result, SecondOrder, Status
 from .second_order import least_curvature
@@ -20,20 +23,48 @@ from .updates import Stop, Update
 
 
 class Watch:
-    """Run a method: measure, record and print its updates, call back, and decide when to stop."""
+    """Run a method: measure, record and print its updates, call back, and decide when to stop.
+
+    Parameters
+    ----------
+    constraints : ConstraintVector
+        The constraints of the problem.
+    units : Units
+        Sizes of cost and constraints.
+    tol : float
+        The KKT residual to reach.
+    deadline : float
+        Time of `time.perf_counter` at which to stop.
+    declaration : Declaration
+        What is declared about convexity.
+    inner : InnerWatch
+        What watches the steps within an iteration.
+    callback : callable, optional
+        Called with an `Iterate` after every iteration.
+    record : dict of callables
+        Quantities to record: functions of x by name.
+    verbose : int
+        Whether to print.
+    hint : str
+        What to do if the budget runs out.
+    """
 
     def __init__(
         self,
         constraints: ConstraintVector,
         units: Units,
         tol: float,
+        deadline: float,
+        declaration: Declaration,
+        inner: InnerWatch,
         callback: Callable[[Iterate], object] | None,
+        record: Mapping[str, Callable[[Point], Any]],
         verbose: int,
         hint: str,
-        deadline: float = float("inf"),
     ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
-        self.callback, self.verbose, self.hint = callback, verbose, hint
+        self.declaration, self.inner = declaration, inner
+        self.callback, self.record, self.verbose, self.hint = callback, record, verbose, hint
         self.started, self.deadline = time.perf_counter(), deadline
         self.rows: list[Iteration] = []
         self.best: tuple[float, Point] = (float("inf"), None)
@@ -44,7 +75,7 @@ class Watch:
     def run(self, start: Update, updates: Iterator[Update | Stop], max_iter: int) -> Result:
         """Take updates until the KKT conditions hold, something stops the solve, or the budget runs out."""
         if self.verbose:
-            _print(Iteration.header)
+            show(Iteration.header)
         iterate = self._observe(0, start)
         self._last = start
         if iterate.kkt.worst <= self.tol and self._judge(start) != "fails":
@@ -62,10 +93,12 @@ class Watch:
             stopped = self.callback is not None and bool(self.callback(iterate))
             if iterate.kkt.worst <= self.tol:
                 return self._result(iterate, "converged", "The KKT conditions hold to the tolerance.")
-            if stopped:
-                return self._result(iterate, "stopped", "Stopped by the callback.")
+            if stopped or self.inner.stopped:
+                by = "callback" if stopped else "inner callback"
+                return self._result(iterate, "stopped", f"Stopped by the {by}.")
             if time.perf_counter() > self.deadline:
                 return self._result(iterate, "max_time", _out_of_time(iterate))
+            self.inner.begin(iteration + 1)
         return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self.hint))
 
     def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
@@ -91,10 +124,11 @@ class Watch:
         spent = (update.step_size, update.penalty, update.hessian_products)
         iterate = Iterate(iteration, point.x, point.cost, lam[:split], lam[split:], kkt, *spent)
         parts = (kkt.stationarity, kkt.feasibility, kkt.complementarity)
-        row = Iteration(iteration, point.cost, *parts, *spent, time.perf_counter() - self.started)
+        seconds = time.perf_counter() - self.started
+        row = Iteration(iteration, point.cost, *parts, *spent, seconds, self._recorded(point.x))
         self.rows.append(row)
         if self.verbose:
-            _print(str(row))
+            show(str(row))
         # Theorem 1 speaks of x₁, …, x_T, so the start does not count.
         if iteration > 0 and -np.inf < point.cost < self.best[0]:
             self.best = (point.cost, point.x)
@@ -106,6 +140,17 @@ class Watch:
             self.dual_sum = weighted if self.dual_sum is None else self.dual_sum + weighted
         return iterate
 
+    def _recorded(self, x: Point) -> dict[str, Any]:
+        quantities = {}
+        for name, function in self.record.items():
+            try:
+                value = np.array(function(x))  # a copy, because x may be part of what it returns
+            except Exception as error:
+                error.add_note(f"It was raised by record[{name!r}], which is called as record[{name!r}](x).")
+                raise
+            quantities[name] = value if value.ndim else value.item()
+        return quantities
+
     def _judge(self, update: Update) -> SecondOrder:
         """Tell whether the second-order necessary condition holds at a KKT point."""
         if update.second_order is not None:
@@ -115,23 +160,40 @@ class Watch:
             return "unknown"
         return "fails" if curvature.is_negative else "holds"
 
+    def _contradiction(self, iterate: Iterate, second_order: SecondOrder) -> str:
+        """Return what shows that a KKT point is no global minimum, if anything does."""
+        if second_order == "fails":
+            return "the second-order condition fails"
+        # Points that are feasible to the tolerance may cost a little less than the minimum.
+        margin = self.tol**0.5 * max(self.units.cost_unit, abs(iterate.cost))
+        is_beaten = self.feasible is not None and self.feasible.cost < iterate.cost - margin
+        return "a feasible iterate costs less (see `best_feasible`)" if is_beaten else ""
+
     def _measure(self, point: EvaluatedPoint, lam: Array) -> KKT:
         self.units = refreshed_units(self.units, self.constraints, point)
         return measure_kkt(self.constraints, point, lam, self.units)
 
     def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
         second_order: SecondOrder = "unknown"
+        is_global, problem = False, self.constraints.problem
         if status == "converged":
             second_order = self._judge(self._last)
             message += _NOT_A_MINIMUM if second_order == "fails" else ""
-        if not self.constraints.problem.manifold.hadamard:
-            message += _NOT_HADAMARD.format(self.constraints.problem.manifold)
+            contradiction = self._contradiction(iterate, second_order)
+            is_global = self.declaration.stands and not contradiction
+            message += self.declaration.words(contradiction)
+        if not problem.manifold.hadamard and not is_global:
+            message += _NOT_HADAMARD.format(problem.manifold)
+        lam, mu = iterate.multipliers, iterate.equality_multipliers
+        lower, upper = problem.bounds.multipliers(lam, mu) if problem.bounds else (None, None)
         best_cost, best_x = self.best if self.best[1] is not None else (iterate.cost, iterate.x)
         return Result(
             x=iterate.x,
             cost=iterate.cost,
-            multipliers=iterate.multipliers,
-            equality_multipliers=iterate.equality_multipliers,
+            multipliers=lam,
+            equality_multipliers=mu,
+            lower_multipliers=lower,
+            upper_multipliers=upper,
             kkt=iterate.kkt,
             status=status,
             message=message,
@@ -141,6 +203,7 @@ class Watch:
             best_x=best_x,
             best_cost=best_cost,
             second_order=second_order,
+            global_minimum=is_global,
             best_feasible=self.feasible,
             dual_average=None if self.dual_sum is None else self.dual_sum / self.step_sum,
         )
@@ -181,5 +244,6 @@ def _out_of_budget(max_iter: int, iterate: Iterate, hint: str) -> str:
     return f"The budget of {max_iter} iterations ran out at a KKT residual of {residual:.2g}; {hint}"
 
 
-def _print(line: str) -> None:
+def show(line: str) -> None:
+    """Print a line at once."""
     print(line, flush=True)  # noqa: T201 - what `verbose` asks for

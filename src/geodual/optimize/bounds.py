@@ -1,0 +1,272 @@
+"""Bounds on the entries of x, as constraints whose derivatives only pick entries and put them back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from reprlib import repr as brief
+from typing import Any
+
+import numpy as np
+
+from geodual.arrays import Array, Indices
+from geodual.manifolds import Manifold
+from geodual.manifolds.frame import Point, Vector
+
+from .constraint import Constraint
+from .trees import leaves, mapped
+
+_SYMMETRIC = 1e-12  # relative difference of a drawn point and its transpose that is rounding error
+
+
+class Layout:
+    """Where the entries of a point are when they are joined into one vector.
+
+    Parameters
+    ----------
+    example : Point
+        Any point.
+
+    Attributes
+    ----------
+    size : int
+        Number of entries.
+    """
+
+    def __init__(self, example: Point) -> None:
+        self._structure = mapped(lambda part: _Shape(np.shape(part)), example)
+        self._shapes = [leaf.shape for leaf in leaves(self._structure)]
+        self._ends = np.cumsum([np.prod(shape, dtype=int) for shape in self._shapes])
+        self.size = int(self._ends[-1])
+
+    def joined(self, x: Vector) -> Array:
+        """Return the entries of a point or an ambient vector as one vector."""
+        if isinstance(x, np.ndarray):  # the usual case, and this is called at every trial point
+            return np.asarray(x).ravel()
+        return np.concatenate([np.ravel(part) for part in leaves(x)])
+
+    def shaped(self, entries: Array) -> Vector:
+        """Return a vector of entries with the structure of a point."""
+        if isinstance(self._structure, _Shape):
+            return entries.reshape(self._structure.shape)
+        pieces = iter(np.split(entries, self._ends[:-1]))
+        return mapped(lambda leaf: next(pieces).reshape(leaf.shape), self._structure)
+
+    def place(self, k: int) -> str:
+        """Return the name of entry k, for messages."""
+        part = int(np.searchsorted(self._ends, k, side="right"))
+        first = 0 if part == 0 else int(self._ends[part - 1])
+        index = tuple(int(i) for i in np.unravel_index(k - first, self._shapes[part]))
+        entry = f"entry {index[0] if len(index) == 1 else index}"
+        return entry if len(self._shapes) == 1 else f"{entry} of part {part}"
+
+    def mirrored(self, example: Point) -> Indices:
+        """Return for each entry the position of its mirror image on symmetric matrices, or its own."""
+        partners = np.arange(self.size)
+        for part, end in zip(leaves(example), self._ends, strict=True):
+            if _is_symmetric(part):
+                inside = slice(end - part.size, end)
+                partners[inside] = partners[inside].reshape(part.shape).swapaxes(-1, -2).ravel()
+        return partners
+
+
+@dataclass(frozen=True)
+class _Shape:
+    shape: tuple[int, ...]
+
+
+def _is_symmetric(part: Any) -> bool:
+    """Tell whether a point that was drawn at random is a symmetric matrix or a stack of them."""
+    if np.ndim(part) < 2 or part.shape[-1] != part.shape[-2]:
+        return False
+    difference = np.abs(part - part.swapaxes(-1, -2)).max(initial=0.0)
+    return bool(difference <= _SYMMETRIC * np.abs(part).max(initial=0.0))
+
+
+class EntryConstraint:
+    """The constraints b − x[k] for some entries and x[k] − b for others; its methods are derivatives.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where the entries are.
+    low, high : array of int
+        The entries k with b − x[k], and those with x[k] − b, both in increasing order.
+    levels : array of shape (m,)
+        b of each constraint, those of `low` first.
+    """
+
+    def __init__(self, layout: Layout, low: Indices, high: Indices, levels: Array) -> None:
+        self._layout, self._split = layout, len(low)
+        self._entries = np.concatenate([low, high])
+        self._low, self._high = _as_slice(low), _as_slice(high)
+        self._levels = np.where(np.arange(len(levels)) < self._split, levels, -levels)
+
+    def block(self) -> Constraint:
+        """Return the constraints as a block for solvers."""
+        return Constraint(
+            self.value, self.jacobian_product, self.directional, self.hessian_product, self.gradients
+        )
+
+    def value(self, x: Point) -> Array:
+        """Return c(x)."""
+        return np.asarray(self.directional(x, x) + self._levels)
+
+    def jacobian_product(self, x: Point, w: Array) -> Vector:
+        """Return Σ wₖ ∇cₖ(x)."""
+        sums = np.zeros(self._layout.size)
+        sums[self._high] = w[self._split :]
+        sums[self._low] -= w[: self._split]  # an entry may have both bounds
+        return self._layout.shaped(sums)
+
+    def directional(self, x: Point, u: Vector) -> Array:
+        """Return Dc(x)[u]."""
+        entries, slopes = self._layout.joined(u), np.empty(len(self._levels))
+        np.negative(entries[self._low], out=slopes[: self._split])
+        slopes[self._split :] = entries[self._high]
+        return slopes
+
+    def hessian_product(self, x: Point, w: Array, u: Vector) -> Vector:
+        """Return 0: the constraints are linear."""
+        return self._layout.shaped(np.zeros(self._layout.size))
+
+    def gradients(self, x: Point, indices: Indices) -> Sequence[Vector]:
+        """Return the gradients of some of the constraints."""
+        return [self._gradient(k) for k in indices]
+
+    def _gradient(self, k: int) -> Vector:
+        unit = np.zeros(self._layout.size)
+        unit[self._entries[k]] = -1.0 if k < self._split else 1.0
+        return self._layout.shaped(unit)
+
+
+def _as_slice(indices: Indices) -> Indices | slice:
+    """Return a slice if the indices are a range, as for a bound on all entries: that is much faster."""
+    if len(indices) and indices[-1] - indices[0] == len(indices) - 1:
+        return slice(int(indices[0]), int(indices[-1]) + 1)
+    return indices
+
+
+class Bounds:
+    """The bounds lower ≤ x ≤ upper on the entries of x, as `Problem` takes them.
+
+    Only finite bounds are constraints. An entry whose two bounds are equal has one equality instead of two
+    inequalities. An entry of a symmetric matrix and its mirror image are one entry, with the tighter of
+    their bounds.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The manifold; one point of it is drawn to learn its structure.
+    lower, upper : any
+        The bounds, as in `Problem`.
+
+    Attributes
+    ----------
+    lower, upper : Vector
+        The bounds with the structure of a point, ±inf for none.
+    inequalities, equalities : tuple of Constraint
+        One block each, or none.
+    """
+
+    def __init__(self, manifold: Manifold, lower: Any, upper: Any) -> None:
+        example = manifold.random_point(np.random.default_rng(0))
+        self._layout = Layout(example)
+        self._partners = self._layout.mirrored(example)
+        low = _spread(lower, example, manifold, "lower", -np.inf)
+        high = _spread(upper, example, manifold, "upper", np.inf)
+        low, high = np.maximum(low, low[self._partners]), np.minimum(high, high[self._partners])
+        self._check_order(low, high)
+        self.lower, self.upper = self._layout.shaped(low), self._layout.shaped(high)
+        first = np.arange(self._layout.size) <= self._partners
+        self._fixed = np.flatnonzero(first & (low == high))
+        self._low = np.flatnonzero(first & np.isfinite(low) & (low < high))
+        self._high = np.flatnonzero(first & np.isfinite(high) & (low < high))
+        levels = np.concatenate([low[self._low], high[self._high]])
+        self.inequalities = self._blocks(self._low, self._high, levels)
+        self.equalities = self._blocks(self._fixed[:0], self._fixed, low[self._fixed])
+
+    def _check_order(self, low: Array, high: Array) -> None:
+        if (low > high).any():
+            k = int(np.flatnonzero(low > high)[0])
+            raise ValueError(
+                f"`lower` must not exceed `upper`, got {low[k]:g} > {high[k]:g} at {self._layout.place(k)}; "
+                "exchange them, or use -inf and inf for no bound."
+            )
+
+    def _blocks(self, low: Indices, high: Indices, levels: Array) -> tuple[Constraint, ...]:
+        return (EntryConstraint(self._layout, low, high, levels).block(),) if levels.size else ()
+
+    def multipliers(self, inequalities: Array, equalities: Array) -> tuple[Vector, Vector]:
+        """Return the multipliers of the lower and of the upper bounds, with the structure of a point.
+
+        They are at least 0, and 0 where there is no bound. The Euclidean gradient of the bounds' part of the
+        Lagrangian is the upper ones minus the lower ones. So on symmetric matrices an entry and its mirror
+        image have half the multiplier each.
+
+        Parameters
+        ----------
+        inequalities, equalities : array
+            The multipliers of all constraints of the problem; those of the bounds are the last.
+        """
+        n = len(inequalities) - len(self._low) - len(self._high)
+        low, high = np.zeros(self._layout.size), np.zeros(self._layout.size)
+        low[self._low], high[self._high] = np.split(inequalities[n:], [len(self._low)])
+        fixed = equalities[len(equalities) - len(self._fixed) :]
+        # x = b has one multiplier of any sign, which says which of the two bounds presses.
+        low[self._fixed], high[self._fixed] = np.maximum(-fixed, 0.0), np.maximum(fixed, 0.0)
+        low, high = (0.5 * (part + part[self._partners]) for part in (low, high))
+        return self._layout.shaped(low), self._layout.shaped(high)
+
+
+def _spread(given: Any, example: Point, manifold: Any, name: str, none: float) -> Array:
+    """Return one bound per entry, given bounds for all entries or per part of a product."""
+    if not isinstance(example, (tuple, list)):
+        return _of_array(given, example, manifold, name, none)
+    if not isinstance(given, (tuple, list)) and np.ndim(given) == 0:  # None counts as a number here
+        given = [given] * len(example)
+    if not isinstance(given, (tuple, list)) or len(given) != len(example):
+        found = f"{len(given)} parts" if isinstance(given, (tuple, list)) else type(given).__name__
+        raise ValueError(
+            f"`{name}` must be a number or a tuple of {len(example)} parts, one per factor, got {found}; use "
+            "None for a part without bounds."
+        )
+    parts = zip(given, example, manifold.factors, strict=True)
+    return np.concatenate([_spread(part, x, factor, name, none) for part, x, factor in parts])
+
+
+def _of_array(given: Any, example: Array, manifold: Any, name: str, none: float) -> Array:
+    """Return one bound per entry of an array."""
+    shape = np.shape(example)
+    if given is None:
+        return np.full(int(np.prod(shape)), none)
+    try:
+        bound = np.broadcast_to(np.asarray(given, dtype=float), shape).ravel()
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`{name}` must be a number or an array of numbers of shape {shape}, like a point, got "
+            f"{brief(given)}."
+        ) from None
+    if np.isnan(bound).any() or (bound == -none).any():
+        wrong = bound[np.isnan(bound) | (bound == -none)][0]
+        raise ValueError(f"`{name}` must not hold {wrong}; use {none} for an entry without bound.")
+    if np.isfinite(bound).any():
+        _check_entries(example, _bare(manifold), name)
+    return np.asarray(bound)
+
+
+def _check_entries(example: Any, manifold: Any, name: str) -> None:
+    """Refuse bounds where entries are complex, or do not belong to the point alone."""
+    if np.iscomplexobj(example):
+        raise ValueError(f"`{name}` needs real entries, but those of {manifold} are complex; leave it out.")
+    if type(manifold).__name__ == "Grassmann":
+        raise ValueError(
+            f"`{name}` cannot bound a point of {manifold}, which is a subspace: the entries of its basis are "
+            "arbitrary. Use Stiefel if the columns matter."
+        )
+
+
+def _bare(manifold: Any) -> Any:
+    """Return the manifold that is adapted, or of which this is a power."""
+    inner = getattr(manifold, "wrapped", None) or getattr(manifold, "manifold", None)
+    return manifold if inner is None else _bare(inner)

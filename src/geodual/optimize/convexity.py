@@ -1,0 +1,284 @@
+"""Geodesic convexity: look for geodesics that refute it, since no number of them can prove it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from geodual.arrays import Array, Indices
+from geodual.manifolds import Manifold, NotOnManifoldError, PymanoptManifold
+from geodual.manifolds.frame import Point
+
+from .constraint_vector import ConstraintVector
+from .problem import Problem
+from .start_checks import named_constraints
+from .trees import leaves
+
+_NOISE = 1e-8  # violation, relative to the size of the function, that may be rounding error
+_STEP = 1e-13  # length of a step, relative to a geodesic, that changes values by rounding errors only
+_MARGIN = 100.0  # violation, relative to such a change, that may be rounding error
+_SHORTEST = 0.01  # length of the shortest geodesics, relative to the longest
+
+
+@dataclass(frozen=True)
+class FunctionConvexity:
+    """The check of one function.
+
+    Attributes
+    ----------
+    name : str
+        The function.
+    violation : float
+        The largest f(m) − ½ (f(a) + f(b)) over all geodesics from a to b with midpoint m, relative to the
+        largest |f| seen (or more, where f has large rounding errors); its absolute value for an equality,
+        which must be affine. It is −inf if nothing could be checked.
+    n_geodesics : int
+        Number of geodesics on which the function was checked.
+    ends : tuple of two points, or None
+        a and b of the largest violation.
+    """
+
+    name: str
+    violation: float
+    n_geodesics: int
+    ends: tuple[Point, Point] | None = field(repr=False)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the violation exceeds rounding errors."""
+        return self.violation > _NOISE
+
+    def __str__(self) -> str:
+        if self.ends is None:
+            return f"?    {self.name:<28} could not be checked near this point"
+        row = f"{self.name:<28} largest violation {self.violation:9.2e} on {self.n_geodesics} geodesics"
+        if not self.refuted:
+            return f"ok   {row}"
+        return "\n".join([f"FAIL {row}", *map(_shown, ("     between ", "         and "), self.ends)])
+
+
+@dataclass(frozen=True)
+class ConvexityCheck:
+    """The outcome of `check_convexity`: false if a geodesic refutes convexity, and printed as a table.
+
+    Attributes
+    ----------
+    checks : tuple
+        One check per function, each with `name`, `violation`, `n_geodesics`, `ends` and `refuted`.
+    refuted : bool
+        Whether a geodesic refutes convexity. If not, it is not proved.
+    worst : object
+        The check with the largest violation.
+
+    See Also
+    --------
+    check_convexity : Returns a `ConvexityCheck`.
+
+    Examples
+    --------
+    A parabola that opens downwards is not convex, and the two ends show it:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import Problem, check_convexity
+    >>> problem = Problem(Euclidean(1), lambda x: -x @ x, gradient=lambda x: -2.0 * x)
+    >>> check = check_convexity(problem, np.zeros(1))
+    >>> bool(check), check.refuted, check.worst.name
+    (False, True, 'cost')
+    >>> a, b = check.worst.ends
+    >>> middle = 0.5 * (a + b)
+    >>> bool(-middle @ middle > 0.5 * (-a @ a - b @ b))
+    True
+    """
+
+    checks: tuple[FunctionConvexity, ...]
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a geodesic refutes convexity."""
+        return any(check.refuted for check in self.checks)
+
+    @property
+    def worst(self) -> FunctionConvexity:
+        """The check with the largest violation."""
+        return max(self.checks, key=lambda check: check.violation)
+
+    def __bool__(self) -> bool:
+        return not self.refuted
+
+    def __str__(self) -> str:
+        end = "Refuted." if self.refuted else "Not refuted, which is no proof."
+        return "\n".join([*map(str, self.checks), end])
+
+
+def check_convexity(
+    problem: Problem,
+    x0: Point,
+    *,
+    n_geodesics: int = 100,
+    radius: float | None = None,
+    rng: np.random.Generator | None = None,
+) -> ConvexityCheck:
+    """Look for geodesics that refute the geodesic convexity of a problem.
+
+    Along every geodesic from a to b with midpoint m, a convex function has f(m) ≤ ½ (f(a) + f(b)). This must
+    hold for the cost and all inequalities; for equalities, which must be affine, with equality. Then every
+    KKT point is a global minimum. The check draws geodesics of different lengths around `x0`. One violation
+    refutes convexity; no number of geodesics proves it. In many dimensions random geodesics easily miss a
+    single direction in which a function is not convex.
+
+    On a Hadamard manifold geodesics may lie anywhere. On others, such as a sphere, only constants are convex
+    everywhere, so a problem can only be convex on a geodesically convex part, such as the inside of a
+    hemisphere. There only geodesics count whose ends satisfy all inequalities (and bounds): state the part
+    that you mean as an inequality, or choose a small `radius`.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    x0 : Point
+        Point around which to draw geodesics.
+    n_geodesics : int
+        Number of geodesics. Those on which a function has no finite value do not count for it.
+    radius : float, optional
+        Largest distance of midpoints from `x0`, and half the length of the longest geodesic. The default is
+        1 or, on a large point of flat space, its largest entry; it is smaller on manifolds that are small.
+    rng : numpy Generator, optional
+        Draws the geodesics; a fixed seed by default.
+
+    Returns
+    -------
+    ConvexityCheck
+        False if convexity is refuted; print it to see by which function and between which points.
+
+    See Also
+    --------
+    Problem : Takes the declaration `geodesically_convex`, which `minimize` checks on a few geodesics.
+
+    References
+    ----------
+    N. Boumal, *An Introduction to Optimization on Smooth Manifolds*, Cambridge University Press, 2023,
+    Chapter 11.
+
+    Examples
+    --------
+    The logarithm of the determinant is affine along the geodesics of positive definite matrices, and the
+    trace is convex, though the first is concave in the usual sense:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import SPD
+    >>> from geodual.optimize import Problem, check_convexity
+    >>> problem = Problem(SPD(2), np.trace, gradient=lambda x: np.eye(2),
+    ...                   equalities=lambda x: np.linalg.slogdet(x)[1],
+    ...                   equality_jacobian_product=lambda x, w: w[0] * np.linalg.inv(x))
+    >>> bool(check_convexity(problem, np.eye(2)))
+    True
+    """
+    if not has_geodesics(problem.manifold):
+        raise ValueError(
+            f"{problem.manifold} has no geodesics in closed form, so convexity cannot be checked along them."
+        )
+    if not n_geodesics >= 1:
+        raise ValueError(f"`n_geodesics` must be at least 1, got {n_geodesics}; try 100.")
+    if radius is not None and not 0.0 < radius < np.inf:
+        raise ValueError(f"`radius` must be positive and finite, got {radius}; leave it out for the default.")
+    rng = np.random.default_rng(0) if rng is None else rng
+    x0 = problem.manifold.check_point(x0)
+    seeds = rng.integers(2**63, size=n_geodesics)
+    with np.errstate(all="ignore"):  # functions may have no values at some ends
+        return _Search(problem, x0, radius).run(seeds)
+
+
+def has_geodesics(manifold: Manifold) -> bool:
+    """Tell whether the `exp` of a manifold follows geodesics, and not only a retraction."""
+    if not isinstance(manifold, PymanoptManifold):
+        return manifold.has_log
+    return all(factor.implements("exp") for factor in manifold.factors)
+
+
+class _Search:
+    """The largest violations of all functions, f first and then the constraints, as one vector."""
+
+    def __init__(self, problem: Problem, x0: Point, radius: float | None) -> None:
+        self._problem, self._manifold = problem, problem.manifold
+        self._centre = problem.manifold.frame(x0)
+        self._constraints = ConstraintVector(problem, x0)
+        default = min(1.0, 0.5 * problem.manifold.step_limit) * self._centre.unit
+        self._radius = default if radius is None else radius
+        size = 1 + self._constraints.size
+        self._affine = np.concatenate([[False], self._constraints.is_equality])
+        self._worst, self._largest, self._error = np.full(size, -np.inf), np.zeros(size), np.zeros(size)
+        self._used, self._found = np.zeros(size, dtype=int), np.zeros(size, dtype=np.intp)
+
+    def run(self, seeds: Any) -> ConvexityCheck:
+        for k, seed in enumerate(seeds):
+            values = np.array([self._values(x) for x in self._geodesic(seed)])
+            if self._counts(values):
+                self._note(k, values)
+        scale = self._largest + _MARGIN / _NOISE * self._error
+        relative = self._worst / np.where(scale > 0.0, scale, 1.0)
+        return ConvexityCheck(tuple(self._row(name, part, relative, seeds) for name, part in self._names()))
+
+    def _geodesic(self, seed: int) -> tuple[Point, Point, Point, Point]:
+        """Return an end, the midpoint and the other end, which needs no logarithm, and the midpoint again.
+
+        The last is computed as the ends are, so that its values differ by rounding errors.
+        """
+        rng = np.random.default_rng(seed)
+        scale = self._radius * _SHORTEST ** rng.uniform()  # of all orders: short ones stay in small sets
+        middle = self._centre.exp(scale * _direction(self._centre, rng))
+        frame = self._manifold.frame(middle)
+        velocity = scale * _direction(frame, rng)
+        return frame.exp(-velocity), middle, frame.exp(velocity), frame.exp(_STEP * velocity)
+
+    def _values(self, x: Point) -> Array:
+        try:
+            point = self._constraints.evaluate(x)
+        except (np.linalg.LinAlgError, NotOnManifoldError):
+            return np.full(len(self._worst), np.nan)
+        return np.concatenate([[point.cost], point.constraints])
+
+    def _counts(self, values: Array) -> bool:
+        """Tell whether the ends are where the declaration applies."""
+        ends = values[[0, 2], 1 : 1 + self._constraints.n_inequalities]
+        return self._manifold.hadamard or bool((ends <= 0.0).all())
+
+    def _note(self, k: int, values: Array) -> None:
+        gap = values[1] - 0.5 * (values[0] + values[2])
+        gap = np.where(self._affine, np.abs(gap), gap)
+        valid = np.isfinite(values).all(axis=0)
+        higher = valid & (gap > self._worst)
+        self._worst[higher], self._found[higher] = gap[higher], k
+        self._used = self._used + valid
+        self._largest = np.maximum(self._largest, np.where(valid, np.abs(values).max(axis=0), 0.0))
+        self._error = np.maximum(self._error, np.where(valid, np.abs(values[3] - values[1]), 0.0))
+
+    def _names(self) -> list[tuple[str, Indices]]:
+        """Return the names of the functions and where their entries are."""
+        names, end = [("cost", np.arange(1))], 1
+        for name, block in named_constraints(self._problem):
+            size = len(block(self._centre.point))
+            names.append((name, np.arange(end, end + size)))
+            end += size
+        return names
+
+    def _row(self, name: str, part: Indices, relative: Array, seeds: Any) -> FunctionConvexity:
+        worst = int(part[np.argmax(relative[part])]) if part.size else 0
+        if not part.size or not self._used[worst]:
+            return FunctionConvexity(name, -np.inf, 0, None)
+        a, _, b, _ = self._geodesic(seeds[self._found[worst]])
+        entry = f"{name}, entry {worst - part[0]}" if part.size > 1 else name
+        return FunctionConvexity(entry, float(relative[worst]), int(self._used[worst]), (a, b))
+
+
+def _direction(frame: Any, rng: np.random.Generator) -> Any:
+    c = frame.random(rng)
+    return c / max(frame.norm(c), 1e-300)
+
+
+def _shown(prefix: str, x: Point) -> str:
+    """Return a point in a few lines after a prefix, with the parts of a product below each other."""
+    parts = [np.array2string(np.asarray(p), precision=4, threshold=12, prefix=prefix) for p in leaves(x)]
+    return prefix + ("\n" + " " * len(prefix)).join(parts)
