@@ -9,20 +9,24 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from .factor_speed import factor_table
+from .family_runs import families_table
 from .geometry import geometry_table
 from .metric_accuracy import accuracy_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
 from .null_universes import null_table
+from .random_problems import random_table
 from .solvers import held_out_table, scaling_table, solver_table
 from .study_time import study_table
 from .timing import describe_machine
 
-SECTIONS: dict[str, Callable[[], str]] = {
+SECTIONS: dict[str, Callable[..., str]] = {
     "geometry": geometry_table,
     "solvers": solver_table,
     "held-out": held_out_table,
     "scaling": scaling_table,
+    "families": families_table,
+    "random": random_table,
     "metric": metric_fit_table,
     "itml": itml_table,
     "lmnn": lmnn_table,
@@ -39,7 +43,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="section", help=f"any of {', '.join(SECTIONS)}")
     parser.add_argument("--out", type=Path, default=Path("output/bench.txt"), help="where to save the tables")
+    random = parser.add_argument_group("random", "options of the section random")
+    random.add_argument("--n", type=int, default=1000, help="number of problems")
+    random.add_argument("--tol", type=float, default=1e-8, help="KKT residual to reach")
+    random.add_argument("--method", default="proximal-lagrangian", help="method of minimize")
     arguments = parser.parse_args()
+    options = {"random": {"n": arguments.n, "tol": arguments.tol, "method": arguments.method}}
     unknown = set(arguments.sections) - set(SECTIONS)
     if unknown:
         parser.error(f"unknown section {', '.join(sorted(unknown))}; choose from {', '.join(SECTIONS)}")
@@ -48,7 +57,7 @@ def main() -> None:
         print(tables[0])
         for name in arguments.sections or SECTIONS:
             print(f"\n{name}: running", flush=True)
-            tables.append(SECTIONS[name]())
+            tables.append(SECTIONS[name](**options.get(name, {})))
             print(tables[-1], flush=True)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text("\n\n".join(tables) + "\n", encoding="utf-8")

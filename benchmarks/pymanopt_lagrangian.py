@@ -20,22 +20,19 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pymanopt
-from pymanopt.manifolds import Euclidean, Oblique, Sphere, Stiefel, SymmetricPositiveDefinite
 from pymanopt.optimizers import TrustRegions
 
-from geodual import manifolds as ours
 from geodual.optimize.ambient import total
 from geodual.optimize.constraint_vector import ConstraintVector
 
 from .optimality import Residual, kkt_residual
 from .problems import BenchmarkProblem
 from .problems.case import Array, LastPoint
+from .pymanopt_charts import Chart, chart_of
 
 
 @dataclass(frozen=True)
@@ -64,15 +61,6 @@ class PeerResult:
     seconds: float
     n_iter: int
     inner_iterations: int
-
-
-@dataclass(frozen=True)
-class _Chart:
-    """A pymanopt manifold, with functions that convert our points to its points and back."""
-
-    manifold: Any
-    to_peer: Callable[[Any], Array] = lambda x: x
-    to_ours: Callable[[Array], Any] = lambda x: x
 
 
 @dataclass(frozen=True)
@@ -124,7 +112,7 @@ class _AugmentedLagrangian:
 
 def has_peer(case: BenchmarkProblem) -> bool:
     """Return whether pymanopt has the manifold of the problem; it has no hyperboloid."""
-    return _chart(case.manifold) is not None
+    return chart_of(case.manifold) is not None
 
 
 def solve_with_pymanopt(
@@ -157,7 +145,7 @@ def solve_with_pymanopt(
     PeerResult
     """
     deadline = time.perf_counter() + max_seconds
-    chart = _chart(case.manifold)
+    chart = chart_of(case.manifold)
     constraints = ConstraintVector(case.problem, x0)
     penalty = settings.first_penalty or _first_penalty(case, constraints, x0)
     state = _State(x0, np.zeros(constraints.size), penalty, settings.first_tolerance)
@@ -175,7 +163,7 @@ def _advance(
     state: _State,
     settings: Settings,
     constraints: ConstraintVector,
-    chart: _Chart,
+    chart: Chart,
     tol: float,
     deadline: float,
 ) -> _State:
@@ -205,46 +193,14 @@ def _first_penalty(case: BenchmarkProblem, constraints: ConstraintVector, x: Any
 
 
 def _minimise(
-    function: _AugmentedLagrangian, chart: _Chart, x: Any, tol: float, max_seconds: float
+    function: _AugmentedLagrangian, chart: Chart, x: Any, tol: float, max_seconds: float
 ) -> tuple[Any, int]:
     """Run pymanopt's trust regions; return the point and the number of iterations."""
-    manifold = chart.manifold
-    to_ours = LastPoint(chart.to_ours)
-
-    @pymanopt.function.numpy(manifold)
-    def cost(point: Array) -> float:
-        return function.value(to_ours(point))
-
-    @pymanopt.function.numpy(manifold)
-    def euclidean_gradient(point: Array) -> Array:
-        return chart.to_peer(function.gradient(to_ours(point)))
-
-    @pymanopt.function.numpy(manifold)
-    def euclidean_hessian(point: Array, vector: Array) -> Array:
-        return chart.to_peer(function.hessian_product(to_ours(point), chart.to_ours(vector)))
-
-    problem = pymanopt.Problem(
-        manifold, cost, euclidean_gradient=euclidean_gradient, euclidean_hessian=euclidean_hessian
-    )
     optimizer = TrustRegions(
         verbosity=0, min_gradient_norm=tol, max_iterations=500, max_time=max(max_seconds, 0.1)
     )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        result = optimizer.run(problem, initial_point=chart.to_peer(x))
-    return chart.to_ours(result.point), result.iterations
-
-
-def _chart(manifold: ours.Manifold) -> _Chart | None:
-    match manifold:
-        case ours.SPD():
-            return _Chart(SymmetricPositiveDefinite(manifold.n))
-        case ours.Sphere():
-            return _Chart(Sphere(manifold.n))
-        case ours.Stiefel():
-            return _Chart(Stiefel(manifold.n, manifold.p, retraction="polar"))
-        case ours.Euclidean():
-            return _Chart(Euclidean(*manifold.shape))
-        case ours.Oblique(n=n, m=m):
-            return _Chart(Oblique(n, m))
-    return None
+        result = optimizer.run(chart.problem(function), initial_point=chart.to_peer(x))
+    parts = (result.point,) if chart.manifold.num_values == 1 else result.point
+    return chart.to_ours(*parts), result.iterations
