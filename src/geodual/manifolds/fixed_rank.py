@@ -155,8 +155,9 @@ class FixedRankFrame(Frame):
     def unit(self) -> float:
         return float(self._s[0])
 
-    def _parts(self, c: Array) -> list[Array]:
-        return np.split(c, self._ends)
+    def _parts(self, c: Array) -> tuple[Array, Array, Array]:
+        first, second = self._ends
+        return c[:first], c[first:second], c[second:]
 
     def tangent(self, c: Array) -> Array:
         a, m, b = self._parts(c)
@@ -199,9 +200,9 @@ class FixedRankFrame(Frame):
     def retract(self, c: Array) -> LowRankMatrix:
         a, m, b = self._parts(c)
         rank = len(self._s)
-        identity, zero = np.eye(rank), np.zeros((rank, rank))
         # X + U = [U A] core [V B]ᵀ; after two thin QR decompositions only a 2r × 2r SVD is left.
-        core = np.block([[np.diag(self._s) + m, identity], [identity, zero]])
+        core = np.eye(2 * rank, k=rank) + np.eye(2 * rank, k=-rank)
+        core[:rank, :rank] = np.diag(self._s) + m
         left, left_core = np.linalg.qr(np.hstack([self._u, a]))
         right, right_core = np.linalg.qr(np.hstack([self._v, b]))
         (u, s, vt), _ = truncated_svd(left_core @ core @ right_core.T, rank)

@@ -1,6 +1,6 @@
 """The gradients of the active constraints at a point, as the matrix J of the KKT system.
 
-Small ones are stored; the Gram matrix J Jᵀ is then factored once. Large ones, such as thousands of bounds,
+Small ones are stored, and their Gram matrix J Jᵀ is factored once. Large ones, such as thousands of bounds,
 are never formed: products take one directional derivative, and Gram systems are solved by conjugate
 gradients.
 """
@@ -21,10 +21,9 @@ from .ambient import total
 from .constraint_vector import ConstraintVector
 
 _STORED = 4_000_000  # entries of J up to which it is stored: 32 MB
-_RANK = 1e-13  # relative eigenvalue of the Gram matrix below which gradients count as dependent
-_WELL_CONDITIONED = 1e-5  # ratio of the pivots of a Cholesky factor from which it needs no second look
+_SHIFT = 1e-10  # of the Gram matrix, relative to its trace: it makes dependent gradients no obstacle
 _ACCURACY = 1e-14  # relative residual of conjugate gradients on a Gram system
-_STEPS = 100  # of them at most
+_STEPS = 30  # of them at most: every projection takes as many products
 
 
 class ActiveJacobian(Protocol):
@@ -37,17 +36,15 @@ class ActiveJacobian(Protocol):
         """Return Jᵀ w."""
 
     def solve_gram(self, r: Array) -> Array:
-        """Return (J Jᵀ)⁺ r."""
-
-    @property
-    def root(self) -> tuple[Array, Array] | None:
-        """Singular values s and vectors B with J Jᵀ = B diag(s²) Bᵀ if rows may be dependent; None if not."""
+        """Return a w with J Jᵀ w = r, as far as there is one."""
 
 
 def active_jacobian(
     constraints: ConstraintVector, frame: Frame, weights: Array, active: NDArray[np.bool_]
-) -> ActiveJacobian:
+) -> ActiveJacobian | None:
     """Return J for the constraints that are marked, each multiplied by its weight.
+
+    None means that it is too large to be stored and too ill-conditioned for conjugate gradients.
 
     Parameters
     ----------
@@ -62,7 +59,8 @@ def active_jacobian(
     """
     indices = np.flatnonzero(active)
     if indices.size * np.prod(frame.shape) > _STORED:
-        return _Products(constraints, frame, weights, indices)
+        products = _Products(constraints, frame, weights, indices)
+        return products if products.are_well_conditioned() else None
     rows = [np.ravel(frame.gradient(g)) for g in constraints.gradients(frame.point, indices)]
     stored = np.reshape(rows, (indices.size, int(np.prod(frame.shape))))
     return _Stored(stored * weights[indices, None])
@@ -70,8 +68,8 @@ def active_jacobian(
 
 class _Stored:
     def __init__(self, rows: Array) -> None:
-        self._rows = rows
-        self._factor, self._root = _factored(rows @ rows.T)
+        self._rows, self._gram = rows, rows @ rows.T
+        self._factor = _shifted_factor(self._gram)
 
     def apply(self, d: Array) -> Array:
         return np.asarray(self._rows @ d)
@@ -80,33 +78,25 @@ class _Stored:
         return np.asarray(self._rows.T @ w)
 
     def solve_gram(self, r: Array) -> Array:
-        if self._root is None:
-            return np.asarray(cho_solve(self._factor, r, check_finite=False))
-        roots, basis = self._root
-        return np.asarray(basis @ ((basis.T @ r) / roots**2))
-
-    @property
-    def root(self) -> tuple[Array, Array] | None:
-        return self._root
+        w = cho_solve(self._factor, r, check_finite=False)
+        # Solve again for what is left, which undoes the shift where it is not needed.
+        for _ in range(2):
+            w = w + cho_solve(self._factor, r - self._gram @ w, check_finite=False)
+        return np.asarray(w)
 
 
-def _factored(gram: Array) -> tuple[tuple[Array, bool] | None, tuple[Array, Array] | None]:
-    """Return a Cholesky factor of the Gram matrix, or its eigenvalues' roots if rows may be dependent."""
-    try:  # ten times faster than eigenvalues
-        factor = cho_factor(gram, lower=True, check_finite=False)
-        pivots = np.diag(factor[0])
-        if pivots.min(initial=1.0) > _WELL_CONDITIONED * pivots.max(initial=1.0):
-            return factor, None
-    except LinAlgError:
-        pass
-    spectrum, basis = np.linalg.eigh(gram)
-    kept = spectrum > _RANK * spectrum.max(initial=0.0)
-    return None, (np.sqrt(spectrum[kept]), basis[:, kept])
+def _shifted_factor(gram: Array) -> tuple[Array, bool]:
+    """Return a Cholesky factor of the Gram matrix plus the smallest shift with which it exists."""
+    shift = max(_SHIFT * float(np.trace(gram)), float(np.finfo(float).tiny))
+    while True:
+        try:
+            factor, lower = cho_factor(gram + shift * np.eye(len(gram)), lower=True, check_finite=False)
+            return np.asarray(factor), bool(lower)
+        except LinAlgError:  # rounding errors of many dependent rows
+            shift *= 10.0
 
 
 class _Products:
-    root = None
-
     def __init__(
         self, constraints: ConstraintVector, frame: Frame, weights: Array, indices: NDArray[np.intp]
     ) -> None:
@@ -124,23 +114,28 @@ class _Products:
         return np.ravel(self._frame.gradient(total(self._constraints.adjoint(self._frame.point, full))))
 
     def solve_gram(self, r: Array) -> Array:
-        return _conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)
+        return _conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[0]
+
+    def are_well_conditioned(self) -> bool:
+        """Tell whether conjugate gradients solve a random Gram system within their budget."""
+        r = self.apply(np.random.default_rng(0).standard_normal(int(np.prod(self._frame.shape))))
+        return _conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[1]
 
 
-def _conjugate_gradients(product: Callable[[Array], Array], r: Array) -> Array:
-    """Return the smallest w with product(w) = r, as far as the budget of steps allows."""
+def _conjugate_gradients(product: Callable[[Array], Array], r: Array) -> tuple[Array, bool]:
+    """Return the smallest w with product(w) = r, and whether it was found within the budget of steps."""
     w, residual, direction = np.zeros_like(r), r, r
     squared = float(r @ r)
     enough = _ACCURACY**2 * squared
     for _ in range(_STEPS):
         if squared <= enough:
-            break
+            return w, True
         image = product(direction)
         curvature = float(direction @ image)
         if not curvature > 0.0:  # only rounding errors are left
-            break
+            return w, True
         length = squared / curvature
         w, residual = w + length * direction, residual - length * image
         previous, squared = squared, float(residual @ residual)
         direction = residual + (squared / previous) * direction
-    return w
+    return w, squared <= 1e8 * enough

@@ -1,8 +1,8 @@
 """The polish: Newton's method on the KKT system of the active constraints.
 
 Near a solution it converges quadratically, whereas the method of multipliers converges linearly. It needs
-only products with second derivatives. If active constraints are linearly dependent, it takes the multipliers
-closest to the estimates of the method of multipliers.
+only products with second derivatives. If active constraints are linearly dependent, it takes the smallest
+multipliers.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from geodual.arrays import Array
 from geodual.manifolds import NotOnManifoldError
 
-from .active_jacobian import active_jacobian
+from .active_jacobian import ActiveJacobian, active_jacobian
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import KKT, Units, measure_kkt
 from .lagrangian import Lagrangian, LocalLagrangian
 
 _MAX_STEPS = 12
+_ENOUGH = 0.1  # share of the residual that a step must reach for another: Newton's method is faster still
 _CG_ACCURACY = (1e-10, 1e-3)  # least and greatest relative residual of conjugate gradients
-_NNLS_LIMIT = 200  # dependent constraints up to which to bound their multipliers exactly, which is slow
-_ROUNDING = 8.0 * float(np.finfo(float).eps)
+_ROUNDING = 1e-13  # of projections, relative to what is projected
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Polished:
 def polish(
     constraints: ConstraintVector, units: Units, start: Polished, penalty: float, target: float
 ) -> Polished:
-    """Take Newton steps while each at least halves the KKT residual; return the best point found.
+    """Take Newton steps while each reduces the KKT residual tenfold; return the best point found.
 
     The frames must be orthonormal, because tangent vectors are stored as rows of a matrix.
     """
@@ -51,7 +50,7 @@ def polish(
         trial = _step(constraints, units, best, penalty)
         if trial is None:
             break
-        if not trial.kkt.worst <= 0.5 * best.kkt.worst:
+        if not trial.kkt.worst <= _ENOUGH * best.kkt.worst:
             return trial if trial.kkt.worst < best.kkt.worst else best
         best = trial
     return best
@@ -62,8 +61,8 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
     model = Lagrangian(constraints, best.y, 1.0 / units.cost, 1.0 / units.constraints).at(best.point)
     # An inequality is active if the method of multipliers would give it a positive multiplier.
     active = constraints.is_equality | (best.y + penalty * model.violations > 0.0)
-    system = KKTSystem(constraints, units, model, active)
-    solution = system.solve(float(np.clip(best.kkt.worst, *_CG_ACCURACY)))
+    system = kkt_system(constraints, units, model, active)
+    solution = system.solve(float(np.clip(best.kkt.worst, *_CG_ACCURACY))) if system else None
     if solution is None:
         return None
     direction, multipliers, n_products = solution
@@ -77,19 +76,31 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
     return Polished(point, y, kkt, best.n_products + n_products)
 
 
+def kkt_system(
+    constraints: ConstraintVector, units: Units, model: LocalLagrangian, active: NDArray[np.bool_]
+) -> KKTSystem | None:
+    """Return the KKT system of the active constraints; None if it is too large and ill-conditioned."""
+    jacobian = active_jacobian(constraints, model.frame, 1.0 / units.constraints, active)
+    return KKTSystem(constraints, units, model, active, jacobian) if jacobian else None
+
+
 class KKTSystem:
     """The equations H d + Jᵀ y = −g, J d = −c of the active constraints, in frame coordinates."""
 
     def __init__(
-        self, constraints: ConstraintVector, units: Units, model: LocalLagrangian, active: NDArray[np.bool_]
+        self,
+        constraints: ConstraintVector,
+        units: Units,
+        model: LocalLagrangian,
+        active: NDArray[np.bool_],
+        jacobian: ActiveJacobian,
     ) -> None:
-        self._model = model
+        self._model, self._jacobian = model, jacobian
         self._residual = model.violations[active]
         self._estimates = model.estimates[active]
         self._lower = np.where(constraints.is_equality[active], -np.inf, 0.0)
         frame = model.frame
         self._gradient = np.ravel(frame.gradient(constraints.problem.gradient(frame.point))) / units.cost
-        self._jacobian = active_jacobian(constraints, frame, 1.0 / units.constraints, active)
 
     def solve(self, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return direction, multipliers and the number of Hessian products; None at negative curvature."""
@@ -114,27 +125,13 @@ class KKTSystem:
 
     def _multipliers(self, force: Array) -> Array:
         """Return a y that minimises ‖force + Jᵀ y‖, with y ≥ 0 for inequalities."""
-        # Of several, as with dependent gradients, take the one closest to the estimates: they are at least 0.
-        jacobian, y = self._jacobian, self._estimates
-        y = y - jacobian.solve_gram(jacobian.apply(force + jacobian.adjoint(y)))
-        if (y >= self._lower).all():
-            return y
-        if jacobian.root is None or len(y) > _NNLS_LIMIT:
-            return np.maximum(y, self._lower)  # the KKT residual will show whether that is poor
-        return self._nonnegative(jacobian.apply(force), *jacobian.root)
-
-    def _nonnegative(self, slopes: Array, roots: Array, basis: Array) -> Array:
-        """Solve the bounded least-squares problem for the multipliers of dependent gradients."""
-        root, target = roots[:, None] * basis.T, -(basis.T @ slopes) / roots
-        # A free multiplier is the difference of two that are at least 0.
-        free = np.isneginf(self._lower)
-        try:
-            found = nnls(np.hstack([root, -root[:, free]]), target)[0]
-        except RuntimeError:  # out of iterations
-            return np.maximum(-(basis @ ((basis.T @ slopes) / roots**2)), self._lower)
-        positive, negative = np.split(found, [len(self._lower)])
-        positive[free] -= negative
-        return np.asarray(positive)
+        # With dependent gradients there are several: take the smallest, or else the closest to the estimates,
+        # which are at least 0.
+        jacobian, estimates = self._jacobian, self._estimates
+        y = -jacobian.solve_gram(jacobian.apply(force))
+        if (y < self._lower).any():
+            y = estimates - jacobian.solve_gram(jacobian.apply(force + jacobian.adjoint(estimates)))
+        return np.maximum(y, self._lower)  # the KKT residual will show whether a cut is poor
 
     def _projected_cg(self, force: Array, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return d with P H P d = P force, H d, and the number of products; None at negative curvature."""
@@ -143,7 +140,8 @@ class KKTSystem:
         step, image_sum, direction = np.zeros_like(force), np.zeros_like(force), residual
         squared = float(residual @ residual)
         enough = max(accuracy**2 * squared, _ROUNDING**2 * float(force @ force))
-        budget = 2 * force.size + 20
+        # In exact arithmetic as many products as the null space has dimensions suffice.
+        budget = 2 * max(self._model.frame.dim - len(self._residual), 0) + 20
         for products in range(budget):
             if squared <= enough:
                 return step, image_sum, products

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .updates import Stop, Update
 
 
@@ -17,11 +19,14 @@ class Progress:
     def __init__(self) -> None:
         self.best: Update | None = None
         self.since_best = 0
+        self._to_beat = math.inf
 
     def note(self, update: Update, unfinished: bool) -> None:
         """Note an update; an inner solve that goes on is progress."""
-        if self.best is None or worst(update) < 0.9 * worst(self.best):
-            self.best, self.since_best = update, 0
+        if self.best is None or worst(update) < worst(self.best):
+            self.best = update
+        if worst(update) < 0.9 * self._to_beat:
+            self._to_beat, self.since_best = worst(update), 0
         elif not unfinished:
             self.since_best += 1
 

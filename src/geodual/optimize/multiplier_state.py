@@ -10,11 +10,9 @@ import numpy as np
 from geodual.arrays import Array
 
 from .constraint_vector import EvaluatedPoint
+from .schedule import FAST
 
-PENALTY = 3.0  # first ρ; larger ones make inner problems harder, smaller ones updates slower
-PENALTY_GROWTH = 10.0
 PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, divided by 10 in each iteration
-INNER_TOLERANCE = 0.03  # of the first inner problem; early multipliers deserve no better
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,9 @@ class State:
 
     point: EvaluatedPoint
     y: Array
-    penalty: float = PENALTY
+    penalty: float = FAST.penalty
     proximal_weight: float = 0.0
-    inner_tol: float = INNER_TOLERANCE
+    inner_tol: float = FAST.inner_tol
     violation: float = math.inf
     unfinished: int = 0
     misses: int = 0
@@ -77,9 +75,9 @@ class State:
         """
         return replace(
             self.restored(feasible),
-            penalty=PENALTY * 100.0 ** (self.restorations + 1),
+            penalty=FAST.penalty * 100.0 ** (self.restorations + 1),
             proximal_weight=0.0,
-            inner_tol=INNER_TOLERANCE,
+            inner_tol=FAST.inner_tol,
         )
 
     def beside_saddle(self, point: EvaluatedPoint, y: Array) -> State:
@@ -89,7 +87,7 @@ class State:
             point=point,
             y=y,
             proximal_weight=0.0,
-            inner_tol=INNER_TOLERANCE if y.size else self.inner_tol,
+            inner_tol=FAST.inner_tol if y.size else self.inner_tol,
             violation=math.inf,
             polish_below=math.inf,
             saddles=self.saddles + 1,

@@ -284,11 +284,11 @@ def _is_remote(start: Frame, x: Point) -> bool:
 def _next_radius(radius: float, length: float, step: _Step, fraction: float, decrease: float) -> float:
     """Shrink the trust region after a poor step; grow it after a good one that it cut short.
 
-    Backtracking finds a good length by itself, so the radius shrinks at most to half of what it was. Where a
-    penalty has a kink, a radius that follows every short step would be regrown and cut again for ever.
+    Backtracking finds a good length by itself, so the radius shrinks at most to a tenth of what it was. Where
+    a penalty has a kink, a radius that follows every short step would be regrown and cut again for ever.
     """
     if fraction < 1.0:
-        return max(2.0 * length, 0.5 * radius)
+        return max(2.0 * length, 0.1 * radius)
     ratio = decrease / step.decrease if step.decrease > 0.0 else 0.0
     if ratio < 0.1:
         return 0.5 * radius

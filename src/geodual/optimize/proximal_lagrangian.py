@@ -21,18 +21,21 @@ from .feasibility import is_stationary_violation, least_violation, remaining_vio
 from .kkt import Units, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .multiplier_progress import Progress, infeasible, no_progress, ran_away, unbounded, worst
-from .multiplier_state import INNER_TOLERANCE, PENALTY, PENALTY_GROWTH, PROXIMAL_WEIGHT, State
+from .multiplier_state import PROXIMAL_WEIGHT, State
 from .newton_cg import Minimum, newton_cg
-from .second_order import least_curvature, step_down
+from .schedule import FAST, Schedule, choose_schedule
+from .second_order import judge
 from .updates import Stop, Update
 
-_PENALTY_LIMIT = 1e14  # beyond it rounding errors of the violation swamp the cost
+_PENALTY_LIMIT = 1e16  # beyond it rounding errors of the violation swamp the cost
 _FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
 _PATIENCE = 15  # iterations without progress before giving up
 _UNFINISHED = 20  # inner solves in a row that may run out of iterations
 _SADDLES = 10  # saddle points that a solve may leave
 _RETURNS = 4  # times to go back to a feasible point, each with more penalty
-_POLISH_AGAIN = 0.5  # after a failed polish, try again once the residual has fallen to this share
+_POLISH_AGAIN = 0.1  # after a failed polish, try again once the residual has fallen to this share
+_MANY = 100  # constraints from which a polish takes long
+_POLISH_MANY_BELOW = 1e-3  # residual from which it may pay there
 
 
 _Minimum = Minimum[LocalLagrangian]
@@ -46,7 +49,7 @@ def proximal_lagrangian(
     tol: float,
     multipliers: Array,
     watch: Callable[[LocalLagrangian], bool],
-    penalty: float = PENALTY,
+    penalty: float | None = None,
     inner_iterations: int = 40,
 ) -> Iterator[Update | Stop]:
     """Run the proximal method of multipliers, aiming at a KKT residual of `tol`.
@@ -65,18 +68,22 @@ def proximal_lagrangian(
         Multipliers to start from.
     watch : callable
         Called with the function at every inner step; the inner solve ends if it returns True.
-    penalty : float
-        The first ρ, for the scaled problem.
+    penalty : float, optional
+        The first ρ, for the scaled problem; see `choose_schedule` for the default.
     inner_iterations : int
         Newton iterations per inner solve; one that needs more goes on in the next iteration.
     """
-    if not 0.0 < penalty < math.inf or not inner_iterations >= 1:
+    if not (penalty is None or 0.0 < penalty < math.inf) or not inner_iterations >= 1:
         raise ValueError(
             f"`penalty` must be positive and `inner_iterations` at least 1, got {penalty} and "
             f"{inner_iterations}; leave them out for the defaults."
         )
-    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, watch)
-    return method.iterate(start, units.scaled(multipliers), penalty)
+    # Multipliers to start from mean that the valley has been chosen.
+    schedule = FAST if multipliers.any() else choose_schedule(constraints)
+    if penalty is not None:
+        schedule = replace(schedule, penalty=penalty)
+    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, watch, schedule)
+    return method.iterate(start, units.scaled(multipliers))
 
 
 class _ProximalLagrangian:
@@ -87,9 +94,10 @@ class _ProximalLagrangian:
         tol: float,
         inner_iterations: int,
         watch: Callable[[LocalLagrangian], bool],
+        schedule: Schedule,
     ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
-        self.inner_iterations, self.watch = inner_iterations, watch
+        self.inner_iterations, self.watch, self.schedule = inner_iterations, watch, schedule
         self.manifold = constraints.problem.manifold
         self.feasible: EvaluatedPoint | None = None  # the feasible point of lowest cost so far
 
@@ -98,9 +106,10 @@ class _ProximalLagrangian:
         """The tolerance for the gradient of the scaled problem."""
         return self.tol * self.units.cost_unit / self.units.cost
 
-    def iterate(self, start: EvaluatedPoint, y: Array, penalty: float) -> Iterator[Update | Stop]:
+    def iterate(self, start: EvaluatedPoint, y: Array) -> Iterator[Update | Stop]:
         # Without constraints there are no multipliers to update: solve the first problem to the end.
-        state = State(start, y, penalty, inner_tol=INNER_TOLERANCE if y.size else 0.5 * self.scaled_tol)
+        inner_tol = self.schedule.inner_tol if y.size else 0.5 * self.scaled_tol
+        state = State(start, y, self.schedule.penalty, inner_tol=inner_tol)
         self._note_feasible(self._update(start, y, state.penalty, 0))
         progress = Progress()
         while True:
@@ -123,7 +132,7 @@ class _ProximalLagrangian:
             yield update
             progress.note(update, state.unfinished > 0)
             # A growing penalty does not reduce the violation: perhaps no feasible point exists.
-            if state.misses >= 3 and state.penalty >= 1e3 * PENALTY and state.restorations < _RETURNS:
+            if state.misses >= 3 and state.penalty >= 1e3 * FAST.penalty and state.restorations < _RETURNS:
                 restored = self._restore(state)
                 if isinstance(restored, tuple):
                     yield from restored
@@ -137,16 +146,11 @@ class _ProximalLagrangian:
 
     def _judged(self, state: State, update: Update) -> tuple[Update, State | None]:
         """Check the second-order condition at a KKT point; where it fails, return a state beside it."""
-        curvature = least_curvature(self.constraints, self.units, update.point, update.multipliers)
-        if curvature is None:
-            return replace(update, second_order="unknown"), None
-        if not curvature.is_negative:
-            return replace(update, second_order="holds"), None
-        y = self.units.scaled(update.multipliers)
-        objective = self._objective(replace(state, y=y, proximal_weight=0.0))
-        point = step_down(objective, update.point, curvature) if state.saddles < _SADDLES else None
-        beside = None if point is None else state.beside_saddle(point, y)
-        return replace(update, second_order="fails"), beside
+        verdict, lower = judge(self.constraints, self.units, update.point, update.multipliers)
+        update = replace(update, second_order=verdict)
+        if lower is None or state.saddles >= _SADDLES:
+            return update, None
+        return update, state.beside_saddle(lower, self.units.scaled(update.multipliers))
 
     def _objective(self, state: State) -> Lagrangian:
         return Lagrangian(
@@ -183,12 +187,13 @@ class _ProximalLagrangian:
         if self._is_worth_polishing(state, update):
             update, state = self._polished(state, update)
         update = self._in_refreshed_units(update)
-        # Demand a fourfold fall of the violation per iteration; otherwise the penalty is too small.
-        missed = violation > 0.25 * state.violation and not self._is_feasible(update)
+        # If the violation falls too little, the penalty is too small.
+        schedule = self.schedule.at(violation)
+        missed = violation > schedule.fall * state.violation and not self._is_feasible(update)
         return update, replace(
             state,
             y=self.units.scaled(update.multipliers),
-            penalty=state.penalty * (PENALTY_GROWTH if missed else 1.0),
+            penalty=state.penalty * (schedule.growth if missed else 1.0),
             proximal_weight=self._next_proximal_weight(state),
             inner_tol=self._next_inner_tol(state, violation),
             violation=violation,
@@ -196,8 +201,10 @@ class _ProximalLagrangian:
         )
 
     def _is_worth_polishing(self, state: State, update: Update) -> bool:
-        orthonormal = state.point.frame.orthonormal
-        return orthonormal and self.constraints.size > 0 and self.tol < worst(update) < state.polish_below
+        if not (state.point.frame.orthonormal and self.constraints.size):
+            return False
+        below = _POLISH_MANY_BELOW if self.constraints.size > _MANY else math.inf
+        return self.tol < worst(update) < min(state.polish_below, below)
 
     def _polished(self, state: State, update: Update) -> tuple[Update, State]:
         assert update.kkt is not None

@@ -8,25 +8,29 @@ minimum. At a maximum or a strict saddle point it fails, and the direction of le
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from geodual.arrays import Array
 from geodual.manifolds.frame import Coordinates
 
-from .active_set import KKTSystem
+from .active_set import kkt_system
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import Units
 from .lagrangian import Lagrangian
+from .result import SecondOrder
+from .schedule import FAST
 
 _NEGATIVE = -1e-5  # curvature of the scaled Lagrangian below which it counts as negative
 _ACTIVE = 1e-6  # scaled value of an inequality from which it counts as active
+_MANY = 50  # active constraints whose gradients are formed only if need be
 _STEPS = 40  # of Lanczos at most: enough for the sign of an extreme eigenvalue that is not tiny
 _EVERY = 4  # Lanczos steps between two estimates
 _ERROR = 0.5  # relative error at which a positive estimate counts
 _NOTHING = 1e-12
 _HALVINGS = 20  # of the step beside a saddle point
+_STIFF = 100.0  # penalty that keeps the step near the constraints
 
 
 @dataclass(frozen=True)
@@ -72,23 +76,60 @@ def least_curvature(
     y = units.scaled(multipliers)
     model = Lagrangian(constraints, y, 1.0 / units.cost, 1.0 / units.constraints).at(point)
     active = constraints.is_equality | (model.violations > -_ACTIVE)
-    system = KKTSystem(constraints, units, model, active)
     # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
-    start = system.project(np.ravel(point.frame.random(np.random.default_rng(0))))
-    value, vector = _least_eigenpair(lambda v: system.project(system.hessian(v)), start)
+    start = np.ravel(point.frame.random(np.random.default_rng(0)))
+    if active.sum() > _MANY:
+        with_penalty = _least_curvature_with_penalty(
+            replace(model.function, penalty=FAST.penalty), point, start
+        )
+        if not with_penalty.is_negative:
+            return with_penalty
+    system = kkt_system(constraints, units, model, active)
+    if system is None:
+        return None
+    value, vector = _least_eigenpair(lambda v: system.project(system.hessian(v)), system.project(start))
     return Curvature(value, vector.reshape(point.frame.shape))
 
 
-def step_down(objective: Lagrangian, point: EvaluatedPoint, curvature: Curvature) -> EvaluatedPoint | None:
-    """Return a point along negative curvature at which the objective is lower; None if there is none."""
+def _least_curvature_with_penalty(function: Lagrangian, point: EvaluatedPoint, start: Array) -> Curvature:
+    """Return the least curvature in all directions, with a penalty on those that leave the constraints.
+
+    Along the constraints the penalty vanishes. So if nothing is negative, nothing is along them, and their
+    gradients, which take long to form and to factor, are not needed.
+    """
+    model, shape = function.at(point), point.frame.shape
+    value, vector = _least_eigenpair(lambda v: np.ravel(model.hessian_product(v.reshape(shape))), start)
+    return Curvature(value, vector.reshape(shape))
+
+
+def judge(
+    constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
+) -> tuple[SecondOrder, EvaluatedPoint | None]:
+    """Tell whether the second-order condition holds at a KKT point; if it fails, return a lower point too.
+
+    Negative curvature alone does not prove that it fails: derivatives by differences are inexact, and where
+    gradients of active constraints are dependent the condition is stronger than necessary. A lower value of
+    the augmented Lagrangian does.
+    """
+    curvature = least_curvature(constraints, units, point, multipliers)
+    if curvature is None:
+        return "unknown", None
     if not curvature.is_negative:
-        return None
-    here, frame = objective.at(point).value, point.frame
+        return "holds", None
+    scales = 1.0 / units.cost, 1.0 / units.constraints
+    objective = Lagrangian(constraints, units.scaled(multipliers), *scales, penalty=_STIFF)
+    lower = _step_down(objective, point, curvature)
+    return ("unknown", None) if lower is None else ("fails", lower)
+
+
+def _step_down(objective: Lagrangian, point: EvaluatedPoint, curvature: Curvature) -> EvaluatedPoint | None:
+    """Return a point along negative curvature at which the objective is lower; None if there is none."""
+    model, frame = objective.at(point), point.frame
     for length in frame.unit * 0.5 ** np.arange(_HALVINGS):
         for sign in (1.0, -1.0):
             beside = objective.constraints.evaluate(frame.move(sign * length * curvature.direction))
             # A quarter of the fall that the curvature promises is enough.
-            if objective.at(beside).value < here + 0.125 * length**2 * curvature.least:
+            if objective.at(beside).value < model.value - model.noise + 0.125 * length**2 * curvature.least:
                 return beside
     return None
 

@@ -18,7 +18,7 @@ from .history import History, Iteration
 from .inner_watch import InnerWatch
 from .kkt import KKT, Units, measure_kkt, refreshed_units
 from .result import Feasible, Iterate, Result, SecondOrder, Status
-from .second_order import least_curvature
+from .second_order import judge
 from .updates import Stop, Update
 
 
@@ -155,10 +155,7 @@ class Watch:
         """Tell whether the second-order necessary condition holds at a KKT point."""
         if update.second_order is not None:
             return update.second_order
-        curvature = least_curvature(self.constraints, self.units, update.point, update.multipliers)
-        if curvature is None:
-            return "unknown"
-        return "fails" if curvature.is_negative else "holds"
+        return judge(self.constraints, self.units, update.point, update.multipliers)[0]
 
     def _contradiction(self, iterate: Iterate, second_order: SecondOrder) -> str:
         """Return what shows that a KKT point is no global minimum, if anything does."""
