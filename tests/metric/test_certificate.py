@@ -12,8 +12,10 @@ from geodual.manifolds import SPD
 from geodual.metric import ITML, RPDML
 from geodual.metric.logdet.program import LogDetProgram
 from geodual.metric.pairs.all_pairs import AllPairs
+from geodual.metric.pairs.local_pairs import LocalPairs
+from geodual.metric.pairs.pair_list import PairList
 from geodual.metric.pairs.pair_loss import PairLoss
-from geodual.metric.pairs.selection import local_pairs
+from tests.metric.test_pairs import Logistic
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +73,50 @@ def test_a_negative_loss_is_refused() -> None:
         program.solve(np.eye(2), tol=1e-6, max_iter=10)
 
 
+def test_a_loss_that_is_positive_at_distance_zero_is_certified(iris) -> None:
+    """No sample is paired with itself, so all pairs are the listed pairs; copies are paired."""
+    X, y = iris[0][::5], iris[1][::5]
+    every = np.column_stack(np.triu_indices(len(X), 1))
+    listed = PairList(every, y[every[:, 0]] == y[every[:, 1]])
+    weight = np.random.default_rng(0).integers(1, 4, len(X))
+    copies, labels = np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    for samples, pairs, twin_samples, twin in (
+        (X, AllPairs(y), X, listed),
+        (X, AllPairs(y, weight.astype(float)), copies, AllPairs(labels)),
+    ):
+        found, expected = (
+            LogDetProgram(data, chosen, Logistic(), np.eye(4)).solve(np.eye(4), tol=1e-10, max_iter=100)
+            for data, chosen in ((samples, pairs), (twin_samples, twin))
+        )
+        assert found.gap <= 1e-10
+        assert found.primal == pytest.approx(expected.primal, rel=1e-9)
+        assert found.dual == pytest.approx(expected.dual, rel=1e-9)
+
+
 @pytest.mark.parametrize("outlier", [1e6, 1e9])
 def test_listed_pairs_far_from_the_mean_keep_their_digits(iris, outlier: float) -> None:
     X, y = iris[0].copy(), iris[1]
     X[0, 0] = outlier
-    pairs = local_pairs(X[1:], y[1:]) + 1
+    pairs = LocalPairs().find(X[1:], y[1:]) + 1
     learner = RPDML(pairs=pairs, bounds=(0.5, 5.0)).fit(X, y)
     primal, dual = explicit_bounds(X, y, pairs, learner.W_, 0.5, 5.0)
     assert learner.objective_ == pytest.approx(primal, rel=1e-8)
     assert learner.dual_objective_ == pytest.approx(dual, rel=1e-8)
     assert learner.duality_gap_ <= 1e-6
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e8])
+def test_many_listed_pairs_are_certified(shift: float) -> None:
+    """Enough pairs and features to be added up over samples; a common shift costs no digits."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    pairs = LocalPairs().find(X, y)
+    learner = RPDML(pairs=pairs, bounds=(5.0, 100.0)).fit(X + shift, y)
+    primal, dual = explicit_bounds(X, y, pairs, learner.W_, 5.0, 100.0)
+    assert learner.objective_ == pytest.approx(primal, rel=1e-6 if shift else 1e-10)
+    assert dual <= learner.dual_objective_ + 1e-6 * primal
+    assert learner.duality_gap_ <= 1e-6
+    assert PairList(pairs, y[pairs[:, 0]] == y[pairs[:, 1]])._prefers_samples(X)
 
 
 @pytest.mark.parametrize("apart", [1e5, 1e7])

@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 
 from geodual.metric.fixed import EuclideanMetric, MahalanobisMetric
+from geodual.metric.scatter import inverse_root, oriented
 
 
 @pytest.fixture
@@ -95,3 +96,27 @@ def test_equal_samples_have_no_covariance():
 def test_the_number_of_components_is_checked(X, metric, n_components):
     with pytest.raises(ValueError, match=f"`n_components` must be between 1 and 5, got {n_components}"):
         metric(n_components=n_components).fit(X)
+
+
+@pytest.mark.parametrize("n_components", [None, 3, 11])
+@pytest.mark.parametrize("metric", [EuclideanMetric, MahalanobisMetric])
+def test_more_features_than_samples(metric, n_components):
+    """The same metric as from the eigenvectors of the whole covariance, up to directions without spread."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8, 12)) * np.geomspace(1.0, 100.0, 12)
+    X[:, 3] = 2.0
+    found = metric(n_components=n_components).fit(X)
+    Z = X - X.mean(axis=0)
+    covariance = Z.T @ Z / 7
+    if metric is EuclideanMetric:
+        expected = np.eye(12) if n_components is None else oriented(np.linalg.eigh(covariance)[1].T[::-1])
+    else:
+        expected = inverse_root(covariance)
+    expected = expected[:n_components]
+    # Rows after the seventh are directions without spread; there only their span is determined.
+    if n_components is not None:
+        np.testing.assert_allclose(found.components_[:7], expected[:7], atol=1e-7)
+    assert found.components_.shape == expected.shape
+    if n_components is None:
+        W = expected.T @ expected
+        np.testing.assert_allclose(found.get_mahalanobis_matrix(), W, atol=1e-7 * np.abs(W).max())

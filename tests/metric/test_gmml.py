@@ -167,7 +167,7 @@ def test_classes_of_equal_samples_are_far_apart():
     [
         ({"t": 2.0}, r"`t` must lie in \[0, 1\], got 2.0"),
         ({"t": float("nan")}, "`t` must lie"),
-        ({"reg": -1.0}, "`reg` must be non-negative and finite, got -1.0"),
+        ({"reg": -1.0}, "`reg` must not be negative or infinite, got -1.0"),
         ({"reg": 1.0, "prior": "diagonal"}, "`prior` must be"),
         ({"reg": 1.0, "prior": -np.eye(4)}, "`prior`.*positive definite"),
         ({"n_components": 5}, "`n_components` must be between 1 and 4, got 5"),

@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_wine
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import RPDML, PairRPDML
@@ -77,6 +81,63 @@ def test_equal_distances_are_not_cut_apart() -> None:
     assert 1.0 < best_threshold(distance, similar) < 2.0
 
 
+@pytest.mark.parametrize(
+    "params", [{"strategy": "f_beta", "beta": 0.3}, {"strategy": "max_tnr", "min_rate": 0.8}, {}]
+)
+def test_fit_takes_the_parameters_of_the_calibration(data, params: dict) -> None:
+    X, _, indices, signs = data
+    found = PairRPDML().fit(X[indices], signs, calibration_params=params)
+    expected = PairRPDML().fit(X[indices], signs).calibrate_threshold(X[indices], signs, **params)
+    assert found.threshold_ == expected.threshold_
+    if params:
+        assert found.threshold_ != PairRPDML().fit(X[indices], signs).threshold_
+
+
+def test_without_recall_the_precision_is_best() -> None:
+    """The two nearest pairs are similar, so precision is 1 for both; the third is not."""
+    distance, similar = np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, True, False, True])
+    assert best_threshold(distance, similar, "f_beta", beta=0.0) == 2.5
+    assert best_threshold(distance, similar, "max_tnr", min_rate=0.1) == 2.5
+    assert best_threshold(distance, similar, "max_tpr", min_rate=1.0) == 2.5
+    assert best_threshold(distance, ~similar, "f_beta", beta=0.0) == 3.5
+    assert np.isfinite(best_threshold(distance, np.zeros(4, dtype=bool), "f_beta", beta=0.0))
+
+
+def test_it_is_a_classifier(data) -> None:
+    X, _, indices, signs = data
+    order = np.argsort(signs)  # sorted pairs: only stratified folds have both kinds in each
+    pairs, y = X[indices][order], signs[order]
+    assert is_classifier(PairRPDML())
+    np.testing.assert_array_equal(PairRPDML().fit(pairs, y).classes_, [-1, 1])
+    scores = cross_val_score(PairRPDML(), pairs, y, cv=3)
+    assert scores.min() > 0.8
+    assert cross_val_score(PairRPDML(), pairs, y, cv=3, scoring="accuracy").min() > 0.7
+    search = GridSearchCV(PairRPDML(preprocessor=X), {"C": [1.0, 100.0]}, cv=2).fit(indices[order], y)
+    assert search.best_score_ > 0.8
+
+
+def test_its_probabilities_can_be_calibrated(data) -> None:
+    X, _, indices, signs = data
+    for learner, pairs in ((PairRPDML(), X[indices]), (PairRPDML(preprocessor=X), indices)):
+        model = CalibratedClassifierCV(learner, cv=3).fit(pairs[:300], signs[:300])
+        share = model.predict_proba(pairs[300:])[:, 1]
+        np.testing.assert_array_equal(model.classes_, [-1, 1])
+        assert roc_auc_score(signs[300:], share) > 0.8
+
+
+def test_pairs_and_indices_are_transformed(data) -> None:
+    X, _, indices, signs = data
+    learner = PairRPDML(preprocessor=X, n_components=2)
+    Z = learner.fit_transform(indices, signs)
+    assert Z.shape == (len(indices), 2, 2)
+    np.testing.assert_allclose(np.linalg.norm(Z[:, 0] - Z[:, 1], axis=1), learner.pair_distance(indices))
+    np.testing.assert_array_equal(learner.transform([3, 5]), learner.transform(X[[3, 5]]))
+    np.testing.assert_allclose(learner.transform(X[indices]), Z)
+    given = PairRPDML(n_components=2).fit_transform(X[indices], signs, sample_weight=np.ones(len(signs)))
+    np.testing.assert_allclose(given, Z)
+    assert learner.pair_distance([[4, 4]]) == 0.0
+
+
 def test_errors_are_named(data) -> None:
     X, _, indices, signs = data
     with pytest.raises(ValueError, match="need `preprocessor`"):
@@ -107,3 +168,44 @@ def test_errors_are_named(data) -> None:
         learner.calibrate_threshold(X[indices], signs, "max_tpr")
     with pytest.raises(ValueError, match="learnt on 13"):
         learner.pair_distance(X[indices][:, :, :3])
+
+
+@pytest.mark.parametrize(("scale", "message"), [(1e-200, "All pairs are equal"), (1e160, "too far apart")])
+def test_features_whose_squares_overflow_are_refused(data, scale: float, message: str) -> None:
+    X, _, indices, signs = data
+    with pytest.raises(ValueError, match=message):
+        PairRPDML().fit(scale * X[indices], signs)
+
+
+def test_wrong_types_are_named(data) -> None:
+    X, _, indices, signs = data
+    learner = PairRPDML().fit(X[indices], signs)
+    for options, message in (
+        ({"strategy": "max_tpr", "min_rate": "a"}, "`min_rate` must be a number, got 'a'"),
+        ({"strategy": "max_tpr", "min_rate": 1.5}, r"`min_rate` must lie in \[0, 1\], got 1.5"),
+        ({"strategy": "f_beta", "beta": "a"}, "`beta` must be a number, got 'a'"),
+        ({"strategy": "f_beta", "beta": -1.0}, "`beta` must not be negative"),
+        ({"strategy": ["accuracy"]}, "`strategy` must be one of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            learner.calibrate_threshold(X[indices], signs, **options)
+        with pytest.raises(ValueError, match=message):
+            PairRPDML().fit(X[indices], signs, calibration_params=options)
+    for params in ({"level": 1}, "accuracy"):
+        with pytest.raises(ValueError, match="`calibration_params` must be a dict with keys among"):
+            PairRPDML().fit(X[indices], signs, calibration_params=params)
+    with pytest.raises(ValueError, match="`threshold` must be a number, got 'far'"):
+        learner.set_threshold("far")
+    with pytest.raises(ValueError, match="`pairs` must be an array of numbers"):
+        learner.predict([[["a"] * 13, ["b"] * 13]])
+    with pytest.raises(ValueError, match=r"\+1 or −1 for each of the"):
+        PairRPDML().fit(X[indices])
+    for preprocessor, message in (
+        (lambda rows: X[:3], "must return one row per index, but returned 3 rows for"),
+        (lambda rows: X[rows, 0], "must give samples as rows of a table"),
+        (np.array([["a", "b"]] * len(X)), "`preprocessor` must give numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            PairRPDML(preprocessor=preprocessor).fit(indices, signs)
+    with pytest.raises(ValueError, match="Indices must be whole numbers"):
+        PairRPDML(preprocessor=X).fit(indices + 0.5, signs)

@@ -4,18 +4,50 @@ import numpy as np
 import pytest
 
 from geodual.metric.pairs import all_pairs as pairs_module
+from geodual.metric.pairs import pair_graph as pair_graph_module
 from geodual.metric.pairs import pair_list as pair_list_module
 from geodual.metric.pairs.all_pairs import AllPairs
 from geodual.metric.pairs.pair_list import PairList
-from geodual.metric.pairs.pair_loss import OneSidedBurg, SquaredHinge
+from geodual.metric.pairs.pair_loss import OneSidedBurg, PairLoss, SquaredHinge
 
-LOSSES = [SquaredHinge(1.5, 4.0, 0.7, 1.3), OneSidedBurg(1.5, 4.0, 0.8)]
+
+class Logistic(PairLoss):
+    """log(1 + exp(s (d − b))): positive everywhere, also for a sample and its copy."""
+
+    upper, lower = 1.5, 4.0
+
+    def _excess(self, d, similar):
+        return d - self.upper if similar else self.lower - d
+
+    def value(self, d, similar):
+        return np.logaddexp(0.0, self._excess(d, similar))
+
+    def slope(self, d, similar):
+        return (1.0 if similar else -1.0) / (1.0 + np.exp(-self._excess(d, similar)))
+
+    def curvature(self, d, similar):
+        a = np.abs(self.slope(d, similar))
+        return a * (1.0 - a)
+
+    def conjugate(self, a, similar):
+        share = np.abs(a)
+        return (
+            a * (self.upper if similar else self.lower)
+            + share * np.log(share)
+            + (1 - share) * np.log1p(-share)
+        )
+
+
+LOSSES = [SquaredHinge(1.5, 4.0, 0.7, 1.3), OneSidedBurg(1.5, 4.0, 0.8), Logistic()]
 N, F = 23, 4
 
 
-@pytest.fixture(params=["all", "all weighted", "list", "list weighted"])
-def case(request):
+@pytest.fixture(params=["all", "all weighted", "list", "list weighted", "graph list", "graph list weighted"])
+def case(request, monkeypatch: pytest.MonkeyPatch):
     """Pairs, samples, and the same as plain lists: differences, signs, weights."""
+    if "graph" in request.param:  # a list that is added up over samples, as large lists are
+        monkeypatch.setattr(pair_list_module, "_MANY_FEATURES", 1)
+        monkeypatch.setattr(pair_graph_module, "_ENTRIES", 80)
     rng = np.random.default_rng(0)
     labels = np.sort(rng.integers(3, size=N))
     Z = rng.standard_normal((N, F))
@@ -30,7 +62,21 @@ def case(request):
         pairs = PairList(np.column_stack([i, j]), similar, None if sample_weight is None else weight)
     else:
         pairs = AllPairs(labels, sample_weight)
+    assert "graph" not in request.param or pairs._prefers_samples(Z)
     return pairs, Z, Z[i] - Z[j], similar, weight, sample_weight
+
+
+def own_weight(pairs, sample_weight):
+    """Return the weight of the pairs that copies of the same sample make: w (w − 1)/2 each, if all count."""
+    if sample_weight is None or isinstance(pairs, PairList):
+        return 0.0
+    return sample_weight @ (sample_weight - 1.0) / 2
+
+
+def with_copies(pairs, V, similar, weight, sample_weight):
+    """Append one similar pair at distance zero, which stands for all pairs of a sample and its copies."""
+    own = own_weight(pairs, sample_weight)
+    return np.vstack([V, np.zeros(F)]), np.append(similar, True), np.append(weight, own)
 
 
 def by_kind(function, values, similar):
@@ -43,11 +89,12 @@ def by_kind(function, values, similar):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_evaluate(case, loss) -> None:
-    pairs, Z, V, similar, weight, _ = case
+    pairs, Z, V, similar, weight, sample_weight = case
+    V, similar, weight = with_copies(pairs, V, similar, weight, sample_weight)
     d = (V**2).sum(axis=1)
     slope = by_kind(loss.slope, d, similar)
     found = pairs.evaluate(Z, loss)
-    assert pairs.n_pairs == len(V)
+    assert pairs.n_pairs == len(V) - 1
     assert found.value == pytest.approx(weight @ by_kind(loss.value, d, similar))
     assert found.conjugate == pytest.approx(weight @ by_kind(loss.conjugate, slope, similar))
     assert found.curvature_total == pytest.approx(weight @ by_kind(loss.curvature, d, similar))
@@ -73,14 +120,34 @@ def test_second_moment(case) -> None:
     np.testing.assert_allclose(pairs.second_moment(Z), (V.T * weight) @ V / pairs.total_weight, atol=1e-12)
 
 
+@pytest.mark.parametrize("apart", [10.0, 1e3, 1e6])
+def test_products_over_samples_are_left_before_they_lose_digits(apart: float) -> None:
+    """Two classes that are far apart: distances within a class are small compared with the samples."""
+    rng = np.random.default_rng(0)
+    n_features = 20
+    labels = np.repeat([0, 1], 30)
+    Z = rng.standard_normal((60, n_features)) + apart * labels[:, None]
+    i, j = np.triu_indices(60, 1)
+    i, j = i[labels[i] == labels[j]], j[labels[i] == labels[j]]
+    pairs = PairList(np.column_stack([i, j]), np.arange(len(i)) % 2 == 0)
+    loss = SquaredHinge(20.0, 60.0, 1.0, 1.0)
+    found, V = pairs.evaluate(Z, loss), Z[i] - Z[j]
+    similar = np.arange(len(i)) % 2 == 0
+    d = (V**2).sum(axis=1)
+    expected = (V.T * by_kind(loss.slope, d, similar)) @ V
+    by_samples = apart < 1e3
+    assert (found.noise > 0.0) == by_samples
+    assert len(found.curvatures) == (1 if by_samples else 2)
+    np.testing.assert_allclose(
+        found.slope_sum, expected, rtol=0, atol=max(found.noise, 1e-13 * np.abs(expected).max())
+    )
+    np.testing.assert_allclose(pairs.second_moment(Z), V.T @ V / len(V), rtol=1e-9, atol=1e-9)
+    assert found.value == pytest.approx(by_kind(loss.value, d, similar).sum(), rel=1e-12)
+
+
 def test_total_weight_counts_copies_of_a_sample_as_pairs(case) -> None:
     pairs, *_, weight, sample_weight = case
-    own = (
-        0.0
-        if sample_weight is None or isinstance(pairs, PairList)
-        else sample_weight @ (sample_weight - 1.0) / 2
-    )
-    assert pairs.total_weight == pytest.approx(weight.sum() + own)
+    assert pairs.total_weight == pytest.approx(weight.sum() + own_weight(pairs, sample_weight))
 
 
 def test_tiles_and_chunks_do_not_matter(case, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import ITML, RPDML
-from geodual.metric.pairs.selection import local_pairs, sampled_pairs
+from geodual.metric.pairs.local_pairs import LocalPairs
+from geodual.metric.pairs.selection import sampled_pairs
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +140,7 @@ def test_out_of_budget_warns_with_the_gap(wine) -> None:
 def test_local_pairs_are_the_nearest() -> None:
     rng = np.random.default_rng(0)
     Z, labels = rng.standard_normal((60, 3)), np.arange(60) % 3
-    pairs = {tuple(pair) for pair in local_pairs(Z, labels).tolist()}
+    pairs = {tuple(pair) for pair in LocalPairs().find(Z, labels).tolist()}
     distance = ((Z[:, None] - Z) ** 2).sum(axis=2)
     expected = set()
     for i in range(60):
@@ -178,7 +179,7 @@ def test_local_pairs_of_many_small_classes() -> None:
             others = np.flatnonzero(kind & np.isfinite(distance[i]))
             near = others[distance[i, others].argsort()[:count]]
             expected |= {(min(i, j), max(i, j)) for j in near}
-    assert {tuple(pair) for pair in local_pairs(Z, labels).tolist()} == expected
+    assert {tuple(pair) for pair in LocalPairs().find(Z, labels).tolist()} == expected
 
 
 def test_pairs_of_a_rare_kind_are_drawn_without_listing_all() -> None:

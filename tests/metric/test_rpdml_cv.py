@@ -4,11 +4,14 @@ import matplotlib
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
-from sklearn.model_selection import StratifiedKFold
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from geodual.metric import RPDML, RPDMLCV
+from geodual.metric import RPDML, RPDMLCV, EuclideanMetric, LocalPairs
+from geodual.metric.logdet.scores import MetricNeighbors, pair_auc
 
 matplotlib.use("Agg")
 
@@ -55,6 +58,13 @@ def test_plot_path(wine) -> None:
     assert ax.get_xscale() == "log"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["all", "local"]
     matplotlib.pyplot.close(ax.figure)
+    search = RPDMLCV(Cs=(1.0,), pairs=(LocalPairs(2, 3), 50), cv=[(range(0, 178, 2), range(1, 178, 2))])
+    ax = search.set_params(scoring="balanced_accuracy", random_state=0).fit(*wine).plot_path()
+    assert ax.get_ylabel() == "balanced_accuracy"
+    assert "LocalPairs(n_similar=2, n_dissimilar=3)" in [
+        text.get_text() for text in ax.get_legend().get_texts()
+    ]
+    matplotlib.pyplot.close(ax.figure)
 
 
 def test_what_is_learnt_is_that_of_the_best_estimator(wine) -> None:
@@ -66,10 +76,109 @@ def test_what_is_learnt_is_that_of_the_best_estimator(wine) -> None:
     np.testing.assert_allclose(search.W_, search.get_mahalanobis_matrix(), atol=1e-12)
 
 
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", "neg_log_loss", "callable"])
+def test_scorers_see_the_neighbours_and_the_labels(wine, scoring: str) -> None:
+    X, y = wine[0], np.array(["barolo", "grignolino", "barbera"])[wine[1]]
+    by_name = get_scorer("balanced_accuracy" if scoring == "callable" else scoring)
+    given = (lambda model, X, y: by_name(model, X, y)) if scoring == "callable" else scoring
+    search = RPDMLCV(Cs=(10.0,), pairs=("all",), cv=2, n_neighbors=15, scoring=given).fit(X, y)
+    for fold, (train, test) in enumerate(StratifiedKFold(2).split(X, y)):
+        model = make_pipeline(RPDML(C=10.0), KNeighborsClassifier(15)).fit(X[train], y[train])
+        assert search.scores_[0, 0, fold] == pytest.approx(by_name(model, X[test], y[test]))
+
+
+def test_groups_stay_together(wine) -> None:
+    X, y = wine
+    groups = np.arange(len(X)) % 7
+    search = RPDMLCV(Cs=(10.0,), pairs=("all",), cv=GroupKFold(3)).fit(X, y, groups=groups)
+    splits = list(GroupKFold(3).split(X, y, groups))
+    np.testing.assert_array_equal(
+        search.scores_, RPDMLCV(Cs=(10.0,), pairs=("all",), cv=splits).fit(X, y).scores_
+    )
+    with pytest.raises(ValueError, match="`groups` must hold one group for each of the 178 samples"):
+        RPDMLCV(cv=GroupKFold(3)).fit(X, y, groups=[1, 2])
+    with pytest.raises(ValueError, match="`cv` does not suit these samples: The 'groups' parameter"):
+        RPDMLCV(cv=GroupKFold(3)).fit(X, y)
+
+
+@pytest.mark.parametrize("scoring", ["knn", "auc"])
+def test_whole_weights_are_copies_in_fits_and_scores(wine, scoring: str) -> None:
+    X, y = wine[0][::5], wine[1][::5]
+    rng = np.random.default_rng(0)
+    weight = rng.integers(0, 4, len(X))
+    fold = rng.integers(0, 2, len(X))
+
+    def splits(fold):
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in (0, 1)]
+
+    options = {"Cs": (1.0, 1000.0), "scoring": scoring, "n_neighbors": 7, "tol": 1e-9}
+    counted = RPDMLCV(cv=splits(fold), **options).fit(X, y, sample_weight=weight)
+    repeated = RPDMLCV(cv=splits(np.repeat(fold, weight)), **options)
+    repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(counted.scores_, repeated.scores_, atol=1e-9)
+    np.testing.assert_allclose(counted.W_, repeated.W_, atol=1e-4)
+    assert np.ptp(counted.scores_) > 0.0
+
+
+def test_votes_count_copies() -> None:
+    """Against scikit-learn's neighbours of repeated rows, and with weights too small to be counts."""
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.standard_normal((40, 3)), rng.integers(0, 3, 40), rng.integers(1, 5, 40)
+    new = rng.standard_normal((30, 3))
+    metric = EuclideanMetric().fit(X)
+    theirs = KNeighborsClassifier(7).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    ours = MetricNeighbors(metric, 7).fit(X, y, weight.astype(float))
+    np.testing.assert_allclose(ours.predict_proba(new), theirs.predict_proba(new))
+    np.testing.assert_array_equal(ours.predict(new), theirs.predict(new))
+    plain = KNeighborsClassifier(7).fit(X, y).predict_proba(new)
+    np.testing.assert_allclose(
+        MetricNeighbors(metric, 7).fit(X, y, np.full(40, 1e-3)).predict_proba(new), plain
+    )
+    assert pair_auc(X, np.zeros(40, dtype=int)) == 0.5
+
+
+def test_samples_alone_in_their_class_are_trained_on_but_not_tested(wine) -> None:
+    X, y = wine
+    alone = np.append(np.flatnonzero(y == 1), [0])  # one sample of class 0, all others of class 1
+    found = RPDMLCV(Cs=(10.0,), cv=3).fit(X[alone], y[alone])
+    assert (found.scores_ == 1.0).all()
+    rare = np.where(np.arange(len(y)) == 70, 9, y)
+    found = RPDMLCV(Cs=(10.0,), pairs=("all",), cv=StratifiedKFold(3)).fit(X, rare)
+    rows = np.flatnonzero(rare != 9)
+    splits = [(np.append(rows[a], 70), rows[b]) for a, b in StratifiedKFold(3).split(X[rows], rare[rows])]
+    given = RPDMLCV(Cs=(10.0,), pairs=("all",), cv=splits).fit(X, rare)
+    np.testing.assert_array_equal(found.scores_, given.scores_)
+    with pytest.raises(ValueError, match="a class of at least two samples, but there is none"):
+        RPDMLCV().fit(X[:5], np.arange(5))
+
+
+def test_unknown_labels_are_trained_on_but_not_tested(wine) -> None:
+    X, y = wine
+    known = np.arange(len(y)) % 3 > 0
+    partly = np.where(known, y, -1)
+    with pytest.warns(UserWarning, match="60 of 178 samples have the label −1") as caught:
+        search = RPDMLCV(Cs=(1.0, 100.0), cv=2, prior="covariance").fit(X, partly)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="label −1"):
+        final = RPDML(C=search.C_, pairs=search.pairs_, prior="covariance").fit(X, partly)
+    np.testing.assert_array_equal(search.W_, final.W_)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scoring": "f1"}, "`scoring` must be"),
+        ({"scoring": "best"}, "`scoring` must be .* got 'best'"),
+        ({"scoring": 3}, "`scoring` must be .* got 3"),
+        ({"scoring": lambda model, X, y: np.nan, "Cs": (1.0,), "cv": 2}, "`scoring` gave NaN"),
+        ({"cv": 2.5}, "`cv` must be a number of folds, a splitter, or pairs of .*, got 2.5"),
+        ({"cv": "five"}, "`cv` does not suit these samples: .* Got five"),
+        ({"cv": [([0, 1, 60], [178])]}, "The rows of `cv` must hold row numbers from 0 to 177"),
+        ({"n_neighbors": 0}, "`n_neighbors` must be at least 1"),
+        ({"Cs": ("a",)}, "`Cs` must be a sequence of numbers"),
+        ({"cv": 100}, "`cv` does not suit these samples: .*n_splits=100"),
+        ({"cv": [(range(50), range(50, 60))]}, "Fold 0 of `cv` trains on one class only"),
+        ({"cv": [(range(178), [])]}, "Fold 0 of `cv` has no sample to test"),
         ({"pairs": ([[0, 1], [2, 3]],)}, "`pairs` must be a sequence of"),
         ({"pairs": "local"}, "`pairs` must be a sequence of .* got 'local'"),
         ({"pairs": 100}, "`pairs` must be a sequence of .* got 100"),

@@ -25,8 +25,10 @@ LEARNERS = [
     LMNN(n_neighbors=1, n_components=1),
     RPDML(),
     RPDML(n_components=2),
+    RPDML(pairs="local"),
     RPDMLCV(Cs=(1.0, 10.0), cv=2),
     ITML(),
+    ITML(pairs="local"),
 ]
 # These keep the conventions too, but learn little.
 PAPER = [
@@ -78,6 +80,9 @@ def test_distances_are_those_of_the_matrix(learner, samples):
     np.testing.assert_allclose(model.pair_score(pairs), -expected, **close)
     np.testing.assert_allclose([metric(a, b) for a, b in pairs], expected, **close)
     np.testing.assert_allclose([metric(a, b, squared=True) for a, b in pairs], expected**2, **close)
+    assert metric(pairs[0, :1], pairs[0, 1]) == metric(*pairs[0])
+    with pytest.raises(ValueError, match=r"`v` must be one sample of 4 features, got shape \(3,\)"):
+        metric(pairs[0, 0], pairs[0, 1, :3])
 
 
 @over_learners
@@ -194,6 +199,6 @@ def test_labels_may_be_of_any_type(learner, samples):
     X, y = samples
     codes = np.unique(y, return_inverse=True)[1]
     W = clone(learner).fit(X, y).get_mahalanobis_matrix()
-    for labels in (codes, codes - 1, codes.astype(float), y.astype(object), pd.Categorical(y)):
+    for labels in (codes, codes - 10, codes.astype(float), y.astype(object), pd.Categorical(y)):
         other = clone(learner).fit(X, labels).get_mahalanobis_matrix()
         np.testing.assert_allclose(other, W, rtol=1e-8, atol=1e-8 * np.abs(W).max())

@@ -5,9 +5,10 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
-from geodual.metric import ITML, RPDML, PairRPDML
+from geodual.metric import ITML, RPDML, LocalPairs, PairRPDML
 from geodual.metric.logdet import bounds as bounds_module
 from geodual.metric.logdet.bounds import counted_percentiles
+from geodual.metric.logdet.samples import Samples
 from geodual.metric.pairs.threshold import best_threshold
 from geodual.metric.pairs.weights import copy_weight
 
@@ -37,13 +38,41 @@ def test_equal_weights_up_to_one_are_no_weights(iris, pairs, unit: float) -> Non
     assert weighted.objective_ == pytest.approx(plain.objective_, rel=1e-8)
 
 
-@pytest.mark.parametrize("learner", [RPDML(tol=1e-10), RPDML(prior="covariance", tol=1e-10), ITML(tol=1e-10)])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        RPDML(tol=1e-10),
+        RPDML(prior="covariance", tol=1e-10),
+        ITML(tol=1e-10),
+        RPDML(pairs="local", tol=1e-10),
+        RPDML(pairs=LocalPairs(2, 4), C=1000.0, tol=1e-10),
+        ITML(pairs="local", gamma=0.01, tol=1e-10),
+    ],
+    ids=repr,
+)
 def test_whole_weights_are_copies(iris, learner) -> None:
     X, y = iris[0][::5], iris[1][::5]
-    weight = np.random.default_rng(0).integers(1, 4, len(X))
-    counted = learner.fit(X, y, sample_weight=weight).W_
-    repeated = learner.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).W_
-    np.testing.assert_allclose(counted, repeated, rtol=1e-4, atol=1e-5)
+    rng = np.random.default_rng(0)
+    weight = rng.integers(1, 4, len(X))
+    counted = learner.fit(X, y, sample_weight=weight)
+    W, importances = counted.W_, counted.feature_importances_
+    order = rng.permutation(int(weight.sum()))
+    repeated = learner.fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order])
+    np.testing.assert_allclose(W, repeated.W_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(importances, repeated.feature_importances_, atol=1e-5)
+
+
+def test_copies_are_one_neighbour_of_their_total_weight() -> None:
+    """Four points on a line; the second has three copies, the last lies where the third does."""
+    X = np.array([[0.0], [1.0], [1.0], [1.0], [3.0], [3.0]])
+    y = np.array([0, 0, 0, 0, 1, 0])
+    found = Samples(X, y, None, None).distinct_by_class()
+    np.testing.assert_array_equal(found.rows, [0, 1, 5, 4])
+    np.testing.assert_array_equal(found.weight, [1.0, 3.0, 1.0, 1.0])
+    with_weight = Samples(X, y, np.arange(6.0) + 1.0, None).distinct_by_class()
+    np.testing.assert_array_equal(with_weight.weight, [1.0, 9.0, 6.0, 5.0])
+    unknown = Samples(X, np.array([0, 0, -1, 0, 1, 0]), None, None).distinct_by_class()
+    np.testing.assert_array_equal(unknown.weight, [1.0, 2.0, 1.0, 1.0])
 
 
 def test_small_changes_of_the_weights_are_small_changes_of_the_metric(iris) -> None:

@@ -4,6 +4,7 @@ from .gmml import GMML as GMML
 from .itml import ITML as ITML
 from .lmnn import LMNN as LMNN
 from .pair_rpdml import PairRPDML as PairRPDML
+from .pairs.local_pairs import LocalPairs as LocalPairs
 from .registry import make_metric as make_metric
 from .registry import metric_names as metric_names
 from .registry import register_metric as register_metric
@@ -17,6 +18,7 @@ __all__ = [
     "RPDML",
     "RPDMLCV",
     "EuclideanMetric",
+    "LocalPairs",
     "MahalanobisMetric",
     "PairRPDML",
     "make_metric",

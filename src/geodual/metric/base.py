@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from geodual.arrays import Array
+from geodual.arrays import Array, Indices
+
+UNKNOWN = -1  # the class of a sample without label, as in scikit-learn's semi-supervised learners
 
 
 class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -31,10 +33,10 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     components_: Array
     feature_importances_: Array
 
-    def _set_metric(self, components: Array, X: Array) -> None:
-        """Keep L and the feature importances on the training data X."""
+    def _set_metric(self, components: Array, X: Array, weight: Array | None = None) -> None:
+        """Keep L and the feature importances on the training data X, which may be weighted."""
         self.components_ = np.asarray(components, dtype=float)
-        self.feature_importances_ = feature_shares(self.components_, X)
+        self.feature_importances_ = feature_shares(self.components_, X, weight)
 
     @property
     def _n_features_out(self) -> int:
@@ -80,13 +82,14 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         callable
             ``metric(u, v, squared=False)`` returns the distance of the arrays u and v of shape
-            (n_features,), or the squared distance with ``squared=True``.
+            (n_features,) or (1, n_features), or the squared distance with ``squared=True``.
         """
         check_is_fitted(self)
         components = self.components_.copy()
+        n_features = components.shape[1]
 
         def metric(u: Any, v: Any, squared: bool = False) -> float:
-            difference = components @ (np.asarray(u, dtype=float) - np.asarray(v, dtype=float))
+            difference = components @ (_vector("u", u, n_features) - _vector("v", v, n_features))
             length = float(difference @ difference)
             return length if squared else float(np.sqrt(length))
 
@@ -134,89 +137,143 @@ class MetricLearner(MahalanobisMixin, BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    def _validate(self, X: Any, y: Any) -> tuple[Array, NDArray[np.intp]]:
-        """Return the samples as floats and the classes as 0, 1, …; labels may be of any type."""
+    def _validate(self, X: Any, y: Any) -> tuple[Array, Indices]:
+        """Return the labelled samples as floats and their classes as 0, 1, …; labels may be of any type."""
+        X, labels = self._validate_all(X, y)
+        warn_of_unknown(labels, stacklevel=4)
+        return X[labels != UNKNOWN], labels[labels != UNKNOWN]
+
+    def _validate_all(self, X: Any, y: Any) -> tuple[Array, Indices]:
+        """Return all samples as floats and their classes as 0, 1, …, or −1 for samples without label."""
+        if n_axes(X) == 3:
+            raise ValueError(
+                f"`X` must have shape (n_samples, n_features), but it has three axes. {type(self).__name__} "
+                "needs samples and their classes; use PairRPDML to learn from pairs."
+            )
         X, y = validate_data(self, X, y, dtype=float, order="C", ensure_min_samples=2)
         check_classification_targets(y)
-        classes, encoded = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, got 1 class: {classes[0]!r}; "
-                "check `y`."
-            )
-        return X, encoded.ravel()
+        return X, encoded_labels(y, type(self).__name__)
 
 
-def feature_shares(components: Array, X: Array) -> Array:
+def n_axes(X: Any) -> int:
+    """Return the number of axes of an array, a table, or what can become an array."""
+    return int(X.ndim) if hasattr(X, "ndim") else np.asarray(X).ndim
+
+
+def encoded_labels(y: Any, learner: str) -> Indices:
+    """Return the classes as 0, 1, …, and −1 for samples whose label is −1, which means unknown.
+
+    −1 is a class like others if there is only one other label, as in −1 and +1.
+    """
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{learner} needs samples of at least two classes, got 1 class: {classes[0]!r}; check `y`."
+        )
+    labels = np.asarray(labels.ravel(), dtype=np.intp)
+    is_unknown = np.array([isinstance(label, numbers.Real) and label == UNKNOWN for label in classes])
+    if len(classes) == 2 or not is_unknown.any():
+        return labels
+    place = int(np.flatnonzero(is_unknown)[0])
+    return np.where(labels == place, UNKNOWN, labels - (labels > place))
+
+
+def warn_of_unknown(labels: Indices, stacklevel: int = 3) -> None:
+    """Warn if samples have no label; by default in the name of the caller of the function that calls this."""
+    n_unknown = int((labels == UNKNOWN).sum())
+    if n_unknown:
+        warnings.warn(
+            f"{n_unknown} of {len(labels)} samples have the label −1, which means unknown, so they make no "
+            "pairs. If −1 is a class, give it another label.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def feature_shares(components: Array, X: Array, weight: Array | None = None) -> Array:
     """Return the share of each feature in the total variance of X Lᵀ; equal shares if the variance is zero.
 
     The total variance tr(L Cov(X) Lᵀ) is the sum over features j of (W Cov(X))_jj. A term is negative if
-    other features cancel the effect of feature j; it then counts as zero.
+    other features cancel the effect of feature j; it then counts as zero. Samples may be weighted.
     """
-    centred = X - X.mean(axis=0)
-    # The diagonal of W XᵀX, without forming XᵀX. The factor 1/n cancels in the shares.
-    diagonal = np.einsum("ij,ij->j", centred @ (components.T @ components), centred)
+    centred = X - np.average(X, axis=0, weights=weight)
+    # The diagonal of W XᵀX, without forming XᵀX. With few samples W is not formed either.
+    few = 2 * len(X) < X.shape[1]
+    product = centred @ components.T @ components if few else centred @ (components.T @ components)
+    weighted = centred if weight is None else centred * weight[:, None]
+    diagonal = np.einsum("ij,ij->j", product, weighted)  # the factor 1/n cancels in the shares
     positive = np.maximum(diagonal, 0.0)
     total = positive.sum()
     n_features = X.shape[1]
     return positive / total if total > 0.0 else np.full(n_features, 1.0 / n_features)
 
 
-def leading_components(W: Array, n_components: int | None) -> Array:
-    """Return L with LᵀL = W: a Cholesky factor or, for a lower rank, the leading scaled eigenvectors.
-
-    At full rank the Cholesky factor is preferred because it is unique; eigenvectors of equal eigenvalues are
-    not.
-    """
-    check_n_components(n_components, len(W))
-    if n_components is None:
-        return np.asarray(np.linalg.cholesky(W).T)
-    spectrum, basis = np.linalg.eigh(W)
-    order = np.argsort(spectrum)[::-1][:n_components]
-    directions = basis[:, order]
-    # A fixed sign makes the result the same on every machine.
-    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(len(order))])
-    return np.asarray((directions * signs * np.sqrt(np.maximum(spectrum[order], 0.0))).T)
-
-
 def check_n_components(n_components: Any, n_features: int) -> None:
     """Raise unless `n_components` is None or a valid number of components."""
     if n_components is None:
         return
-    _check_whole("n_components", n_components)
+    check_whole("n_components", n_components)
     if not 1 <= n_components <= n_features:
         raise ValueError(f"`n_components` must be between 1 and {n_features}, got {n_components}.")
 
 
+def check_number(name: str, value: Any) -> None:
+    """Raise unless a parameter is a number."""
+    if not isinstance(value, numbers.Real):
+        raise ValueError(f"`{name}` must be a number, got {value!r}.")
+
+
 def check_positive(name: str, value: Any) -> None:
     """Raise unless a parameter is positive and finite."""
+    check_number(name, value)
     if not 0.0 < value < np.inf:
         raise ValueError(f"`{name}` must be positive, got {value}.")
 
 
 def check_not_negative(name: str, value: Any) -> None:
     """Raise unless a parameter is finite and at least 0."""
+    check_number(name, value)
     if not 0.0 <= value < np.inf:
-        raise ValueError(f"`{name}` must not be negative, got {value}.")
+        raise ValueError(f"`{name}` must not be negative or infinite, got {value}.")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raise unless a parameter lies between 0 and 1."""
+    check_number(name, value)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"`{name}` must lie in [0, 1], got {value}.")
+
+
+def check_whole(name: str, value: Any, least: int | None = None) -> None:
+    """Raise unless a parameter is a whole number, and not below the least that is allowed."""
+    if not isinstance(value, numbers.Integral):
+        raise ValueError(f"`{name}` must be a whole number, got {value!r}.")
+    if least is not None and value < least:
+        raise ValueError(f"`{name}` must be at least {least}, got {value}.")
 
 
 def check_iteration(tol: Any, max_iter: Any) -> None:
     """Raise unless the tolerance is positive and the iteration budget a positive whole number."""
+    check_number("tol", tol)
     if not tol > 0.0:
         raise ValueError(f"`tol` must be positive, got {tol}; leave it out for the default.")
-    _check_whole("max_iter", max_iter)
-    if not max_iter >= 1:
-        raise ValueError(f"`max_iter` must be at least 1, got {max_iter}.")
+    check_whole("max_iter", max_iter, 1)
 
 
-def _check_whole(name: str, value: Any) -> None:
-    if not isinstance(value, numbers.Integral):
-        raise ValueError(f"`{name}` must be a whole number, got {value!r}.")
+def _vector(name: str, values: Any, n_features: int) -> Array:
+    """Return a sample given as an array of shape (n_features,) or (1, n_features)."""
+    array = np.asarray(values, dtype=float)
+    if array.shape not in ((n_features,), (1, n_features)):
+        raise ValueError(f"`{name}` must be one sample of {n_features} features, got shape {array.shape}.")
+    return array.reshape(n_features)
 
 
 def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
     """Return pairs of samples as an array of shape (n_pairs, 2, n_features); raise if they are invalid."""
-    array = np.asarray(pairs, dtype=float)
+    try:
+        array = np.asarray(pairs, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`pairs` must be an array of numbers: {error}.") from None
     if array.ndim != 3 or array.shape[1] != 2 or not len(array):
         raise ValueError(f"`pairs` must have shape (n_pairs, 2, n_features), got {array.shape}.")
     if n_features is not None and array.shape[2] != n_features:

@@ -12,7 +12,7 @@ from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
 from .base import MetricLearner, check_n_components
-from .scatter import centred, inverse_root, oriented
+from .scatter import centred, inverse_root, inverse_root_in_span, oriented
 
 
 class _UnsupervisedMetric(MetricLearner):
@@ -100,6 +100,8 @@ class EuclideanMetric(_UnsupervisedMetric):
         if self.n_components is None:
             return np.eye(X.shape[1])
         Z = X - X.mean(axis=0)
+        if self.n_components <= len(X) < X.shape[1]:
+            return oriented(np.linalg.svd(Z, full_matrices=False)[2])
         # `eigh` sorts by rising eigenvalue.
         return oriented(np.linalg.eigh(Z.T @ Z)[1].T[::-1])
 
@@ -161,5 +163,5 @@ class MahalanobisMetric(_UnsupervisedMetric):
         self.n_components = n_components
 
     def _components(self, X: Array) -> Array:
-        Z = centred(X)
-        return inverse_root(Z.T @ Z / (len(X) - 1))
+        Z = centred(X) / np.sqrt(len(X) - 1)
+        return inverse_root(Z.T @ Z) if len(X) >= X.shape[1] else inverse_root_in_span(Z)

@@ -10,7 +10,8 @@ from sklearn.utils.validation import _check_sample_weight
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import MetricLearner, leading_components
+from .base import UNKNOWN, MetricLearner, check_not_negative, check_share, warn_of_unknown
+from .logdet.components import leading_components
 from .logdet.prior import prior_matrices
 from .scatter import centred, feature_scales, pair_scatters, raised_spectrum
 
@@ -88,7 +89,7 @@ class GMML(MetricLearner):
         self.prior = prior
         self.n_components = n_components
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GMML:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GMML:
         """Learn a metric from labelled samples.
 
         Parameters
@@ -96,7 +97,8 @@ class GMML(MetricLearner):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
-            Class labels of any type.
+            Class labels of any type. −1 means unknown if there are at least two other labels: such samples
+            make no pairs, but count for the covariance of `prior`.
         sample_weight : array of shape (n_samples,), optional
             Weights of the samples; a pair gets the product of those of its samples. All 1 by default.
 
@@ -104,27 +106,27 @@ class GMML(MetricLearner):
         -------
         self
         """
-        X, labels = self._validate(X, y)
+        X, labels = self._validate_all(X, y)
         weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         self._check_parameters()
-        if len(np.unique(labels[weight > 0.0])) < 2:
+        warn_of_unknown(labels)
+        known = labels != UNKNOWN
+        if len(np.unique(labels[known & (weight > 0.0)])) < 2:
             raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
         with blas_threads_for(product_operations(X.shape[1], *X.shape)):
-            S, D = pair_scatters(centred(X), labels, weight)
+            S, D = pair_scatters(centred(X)[known], labels[known], weight[known])
             if self.reg > 0.0:
                 A0, inverse = prior_matrices(self.prior, X, weight)
                 S, D = S + self.reg * inverse, D + self.reg * A0
             components = geometric_mean_factor(S, D, self.t)
             if self.n_components is not None:
                 components = leading_components(components.T @ components, self.n_components)
-            self._set_metric(components, X)
+            self._set_metric(components, X, weight)
         return self
 
     def _check_parameters(self) -> None:
-        if not 0.0 <= self.t <= 1.0:
-            raise ValueError(f"`t` must lie in [0, 1], got {self.t}.")
-        if not 0.0 <= self.reg < np.inf:
-            raise ValueError(f"`reg` must be non-negative and finite, got {self.reg}.")
+        check_share("t", self.t)
+        check_not_negative("reg", self.reg)
 
 
 def geometric_mean_factor(S: Array, D: Array, t: float) -> Array:

@@ -12,6 +12,7 @@ from geodual.arrays import Array, Indices
 from .base import check_positive
 from .logdet.learner import LogDetLearner
 from .pairs.pair_loss import OneSidedBurg, PairLoss
+from .scatter import distinct_rows
 
 
 class ITML(LogDetLearner):
@@ -27,7 +28,8 @@ class ITML(LogDetLearner):
 
     where D(W, W₀) = tr(WW₀⁻¹) − log det(WW₀⁻¹) − n is the LogDet divergence. Eliminating ξ leaves a convex
     loss per pair, and the fit stops when the duality gap proves the optimum. The cyclic Bregman projections
-    of the original paper converge to the same W, but slowly.
+    of the original paper converge to the same W, but slowly. If there are more features than samples, the
+    program is solved in the span of the samples; outside it W is equal to W₀.
 
     Equal samples of different classes have an infinite loss under any metric. Below a squared distance of
     l/10⁹ the loss of a dissimilar pair therefore continues as a straight line, so equal samples do not
@@ -41,9 +43,10 @@ class ITML(LogDetLearner):
     prior : "identity", "covariance" or array of shape (n_features, n_features)
         W₀: the identity, the inverse covariance of the samples (regularised if singular), or a given positive
         definite matrix.
-    pairs : "all", "local", int or array of shape (n_pairs, 2)
+    pairs : "all", "local", LocalPairs, int or array of shape (n_pairs, 2)
         The pairs that count. "all": all pairs. "local": each sample with its 5 nearest neighbours in its
-        class and its 15 nearest in other classes, which are found a second time under the learnt metric. A
+        class and its 15 nearest in other classes, which are found a second time under the learnt metric;
+        equal samples of a class are one neighbour. ``LocalPairs(3, 9)``: with other numbers of neighbours. A
         number: this number of random pairs, half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
         u and l are these percentiles of the squared distances between all samples under the prior.
@@ -64,7 +67,7 @@ class ITML(LogDetLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix.
+        The learnt matrix. Like `components_`, it takes 200 MB for 5,000 features.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -94,6 +97,7 @@ class ITML(LogDetLearner):
     See Also
     --------
     RPDML : The same program with squared violations, which is faster.
+    LocalPairs : Numbers of neighbours for local pairs.
     LMNN : Optimises the margin around nearest neighbours.
     GMML : Closed form, no iteration.
 
@@ -144,8 +148,7 @@ class ITML(LogDetLearner):
 
     def _check_samples(self, X: Array, labels: Indices) -> None:
         # Count the classes at each distinct sample: more than one is a clash.
-        _, place = np.unique(X, axis=0, return_inverse=True)
-        kinds = np.unique(np.column_stack([place.ravel(), labels]), axis=0)
+        kinds = np.unique(np.column_stack([distinct_rows(X)[1], labels]), axis=0)
         clashes = np.bincount(kinds[:, 0]) > 1
         if clashes.any():
             warnings.warn(

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import MetricLearner, check_iteration, check_n_components
+from .base import MetricLearner, check_iteration, check_n_components, check_number, check_whole
 from .margin.large_margin import LargeMargin, MarginPass, target_neighbours
 from .scatter import centred, oriented, whitened
 
@@ -120,7 +120,7 @@ class LMNN(MetricLearner):
         self.n_components = n_components
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> LMNN:
+    def fit(self, X: Any, y: Any = None) -> LMNN:
         """Learn a metric from labelled samples.
 
         Parameters
@@ -128,7 +128,8 @@ class LMNN(MetricLearner):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
-            Class labels of any type; at least one class must have two samples.
+            Class labels of any type; at least one class must have two samples. −1 means unknown if there are
+            at least two other labels: such samples are left out.
 
         Returns
         -------
@@ -148,8 +149,8 @@ class LMNN(MetricLearner):
         return self
 
     def _check_parameters(self, n_features: int, largest_class: int) -> None:
-        if not self.n_neighbors >= 1:
-            raise ValueError(f"`n_neighbors` must be at least 1, got {self.n_neighbors}.")
+        check_whole("n_neighbors", self.n_neighbors, 1)
+        check_number("regularization", self.regularization)
         if not 0.0 < self.regularization < 1.0:
             raise ValueError(f"`regularization` must lie between 0 and 1, got {self.regularization}.")
         check_iteration(self.tol, self.max_iter)

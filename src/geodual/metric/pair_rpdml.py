@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.metrics import roc_auc_score
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
 from geodual.arrays import Array
-from geodual.threads import blas_threads_for
+from geodual.threads import blas_threads_for, product_operations
 
-from .base import (
-    MahalanobisMixin,
-    check_iteration,
-    check_not_negative,
-    check_pair_array,
-    check_positive,
-    leading_components,
-)
+from .base import check_iteration, check_not_negative, check_positive
 from .logdet.bounds import choose_bounds
-from .logdet.prior import prior_matrices
 from .logdet.program import MAX_ITER, LogDetProgram
 from .logdet.solution import keep_solution, warn_unless_converged
+from .logdet.space import choose_space
+from .pairs.pair_classifier import PairClassifier, check_calibration_params
 from .pairs.pair_list import PairList, chunk_operations
 from .pairs.pair_loss import SquaredHinge
-from .pairs.selection import check_index_pairs
-from .pairs.threshold import best_threshold
 from .pairs.weights import check_pair_weight, copy_weight
 
 
-class PairRPDML(MahalanobisMixin, BaseEstimator):
+class PairRPDML(PairClassifier):
     r"""`RPDML` for given pairs: learns a metric and predicts whether two samples are similar.
 
     Choose it if you know which pairs of samples belong together, but have no class labels (record linkage,
@@ -74,6 +65,8 @@ class PairRPDML(MahalanobisMixin, BaseEstimator):
     ----------
     threshold_ : float
         Pairs at most this far apart are predicted as similar. `fit` chooses the best accuracy on its pairs.
+    classes_ : array
+        −1 and +1, for dissimilar and similar pairs.
     W_ : array of shape (n_features, n_features)
         The learnt matrix.
     components_ : array of shape (n_components, n_features)
@@ -144,8 +137,10 @@ class PairRPDML(MahalanobisMixin, BaseEstimator):
         self.n_components = n_components
         self.preprocessor = preprocessor
 
-    def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> PairRPDML:
-        """Learn a metric from pairs, and the threshold of the best accuracy on them.
+    def fit(
+        self, pairs: Any, y: Any = None, sample_weight: Any = None, calibration_params: Any = None
+    ) -> PairRPDML:
+        """Learn a metric from pairs, and the best threshold on them.
 
         Parameters
         ----------
@@ -155,12 +150,16 @@ class PairRPDML(MahalanobisMixin, BaseEstimator):
             +1 for similar pairs, −1 for dissimilar ones.
         sample_weight : array of shape (n_pairs,), optional
             How often each pair counts; once by default.
+        calibration_params : dict, optional
+            The arguments `strategy`, `min_rate` and `beta` of `calibrate_threshold`, which say what the best
+            threshold is. By default it has the best accuracy.
 
         Returns
         -------
         self
         """
-        pairs, similar = self._samples(pairs), _check_signs(y, len(pairs))
+        pairs, similar = self._check_pairs(pairs, y)
+        calibration = check_calibration_params(calibration_params)
         check_positive("C", self.C)
         check_not_negative("alpha", self.alpha)
         check_iteration(self.tol, self._budget)
@@ -169,131 +168,30 @@ class PairRPDML(MahalanobisMixin, BaseEstimator):
         pairs, similar, weight = pairs[weight > 0.0], similar[weight > 0.0], weight[weight > 0.0]
         X = pairs.reshape(-1, pairs.shape[2])
         self.n_features_in_ = X.shape[1]
-        with blas_threads_for(chunk_operations(X.shape[1])):
-            self._fit(X, similar, weight)
-        self.threshold_ = best_threshold(self.pair_distance(pairs), similar, weight=weight)
+        self._fit(X, similar, weight)
+        self._set_threshold(pairs, similar, weight, calibration)
         return self
 
     @property
     def _budget(self) -> int:
         return MAX_ITER if self.max_iter is None else self.max_iter
 
-    def _fit(self, X: Array, similar: Any, weight: Array) -> None:
-        X = X - X.mean(axis=0)  # distances stay the same, but products of samples lose fewer digits
-        W0, prior_inverse = prior_matrices(self.prior, X, np.repeat(weight, 2))
+    def _fit(self, X: Array, similar: NDArray[np.bool_], weight: Array) -> None:
         # Rows 2k and 2k + 1 are the samples of pair k.
-        Z = X @ np.linalg.cholesky(W0)
-        distances = np.sum((Z[::2] - Z[1::2]) ** 2, axis=1) if self.bounds is None else None
-        counts = weight / copy_weight(weight)
-        self.bounds_ = choose_bounds(self.bounds, self.percentiles, distances, counts, "pairs")
-        pairs = PairList(np.arange(len(X)).reshape(-1, 2), similar, weight)
-        loss = SquaredHinge.weighted(*self.bounds_, C1=self.C / pairs.total_weight, C2=self.alpha)
-        found = LogDetProgram(X, pairs, loss, prior_inverse).solve(W0, self.tol, self._budget)
+        sample_weight, n_features = np.repeat(weight, 2), X.shape[1]
+        with blas_threads_for(product_operations(len(X), n_features, min(X.shape))):
+            space = choose_space(self.prior, X, sample_weight)
+        with blas_threads_for(chunk_operations(space.X.shape[1])):
+            V = space.Z[::2] - space.Z[1::2]
+            distances = np.einsum("kf,kf->k", V, V) if self.bounds is None else None
+            counts = weight / copy_weight(weight)
+            self.bounds_ = choose_bounds(self.bounds, self.percentiles, distances, counts, "pairs")
+            pairs = PairList(np.arange(len(X)).reshape(-1, 2), similar, weight)
+            loss = SquaredHinge.weighted(*self.bounds_, C1=self.C / pairs.total_weight, C2=self.alpha)
+            program = LogDetProgram(space.X, pairs, loss, space.prior_inverse)
+            found = program.solve(space.prior, self.tol, self._budget)
         warn_unless_converged(self, found)
-        self._set_metric(leading_components(found.W, self.n_components), X)
-        keep_solution(self, found, found.n_iter, pairs.n_pairs)
-
-    def _samples(self, pairs: Any) -> Array:
-        """Return pairs of samples; look them up if indices are given."""
-        array = np.asarray(pairs)
-        if array.ndim == 2 and self.preprocessor is None:
-            raise ValueError("Pairs of indices need `preprocessor`; give it the samples or a function.")
-        if array.ndim == 2 and callable(self.preprocessor):
-            array = np.stack([self.preprocessor(array[:, 0]), self.preprocessor(array[:, 1])], axis=1)
-        elif array.ndim == 2:
-            samples = np.asarray(self.preprocessor)
-            array = samples[check_index_pairs(array, len(samples))]
-        return check_pair_array(array)
-
-    def pair_distance(self, pairs: Any) -> Array:
-        """Return the learnt distance of each pair (not squared).
-
-        Parameters
-        ----------
-        pairs : array of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs of samples or of indices.
-        """
-        check_is_fitted(self)
-        return super().pair_distance(self._samples(pairs))
-
-    def decision_function(self, pairs: Any) -> Array:
-        """Return minus the learnt distance of each pair, so that larger means more similar.
-
-        Parameters
-        ----------
-        pairs : array of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs of samples or of indices.
-        """
-        return self.pair_score(pairs)
-
-    def predict(self, pairs: Any) -> Array:
-        """Return +1 for pairs at most `threshold_` apart and −1 for the others.
-
-        Parameters
-        ----------
-        pairs : array of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs of samples or of indices.
-        """
-        return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
-
-    def score(self, pairs: Any, y: Any) -> float:
-        """Return the area under the ROC curve of the distances: 1 is perfect, 0.5 is guessing.
-
-        Parameters
-        ----------
-        pairs : array of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs of samples or of indices.
-        y : array of shape (n_pairs,)
-            +1 for similar pairs, −1 for dissimilar ones.
-        """
-        return float(roc_auc_score(y, self.decision_function(pairs)))
-
-    def set_threshold(self, threshold: float) -> PairRPDML:
-        """Set the threshold yourself.
-
-        Parameters
-        ----------
-        threshold : float
-            Distance up to which pairs are predicted as similar.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        self.threshold_ = float(threshold)
-        return self
-
-    def calibrate_threshold(
-        self, pairs: Any, y: Any, strategy: str = "accuracy", min_rate: float | None = None, beta: float = 1.0
-    ) -> PairRPDML:
-        """Choose the threshold that is best on validation pairs.
-
-        Parameters
-        ----------
-        pairs : array of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs of samples or of indices.
-        y : array of shape (n_pairs,)
-            +1 for similar pairs, −1 for dissimilar ones.
-        strategy : "accuracy", "f_beta", "max_tpr" or "max_tnr"
-            What to maximise: the accuracy; the F-score; the true positive rate if the true negative rate must
-            be at least `min_rate`; or the true negative rate if the true positive rate must be.
-        min_rate : float, optional
-            Required for "max_tpr" and "max_tnr", between 0 and 1.
-        beta : float
-            Weight of the recall in "f_beta".
-
-        Returns
-        -------
-        self
-        """
-        distance = self.pair_distance(pairs)
-        self.threshold_ = best_threshold(distance, _check_signs(y, len(distance)), strategy, min_rate, beta)
-        return self
-
-
-def _check_signs(y: Any, n_pairs: int) -> Any:
-    y = np.asarray(y)
-    if y.shape != (n_pairs,) or not np.isin(y, (-1, 1)).all():
-        raise ValueError(f"`y` must hold +1 or −1 for each of the {n_pairs} pairs; +1 means similar.")
-    return y > 0
+        with blas_threads_for(product_operations(n_features, min(X.shape), n_features)):
+            W = space.lift(found.W)
+            self._set_metric(space.components(found.W, W, self.n_components), X, sample_weight)
+        keep_solution(self, replace(found, W=W), found.n_iter, pairs.n_pairs)

@@ -31,7 +31,8 @@ class RPDML(LogDetLearner):
               \quad\text{s.t.}\quad s_k (d_k(W) - b_k) \le b_k \xi_k,
 
     where D(W, W₀) = tr(WW₀⁻¹) − log det(WW₀⁻¹) − n is the LogDet divergence. The program is convex; the fit
-    stops when the duality gap proves that the objective is optimal to a relative error of `tol`.
+    stops when the duality gap proves that the objective is optimal to a relative error of `tol`. If there are
+    more features than samples, the program is solved in the span of the samples; outside it W is equal to W₀.
 
     Parameters
     ----------
@@ -44,9 +45,10 @@ class RPDML(LogDetLearner):
     prior : "identity", "covariance" or array of shape (n_features, n_features)
         W₀: the identity, the inverse covariance of the samples (regularised if singular), or a given positive
         definite matrix.
-    pairs : "all", "local", int or array of shape (n_pairs, 2)
+    pairs : "all", "local", LocalPairs, int or array of shape (n_pairs, 2)
         The pairs that count. "all": all pairs. "local": each sample with its 5 nearest neighbours in its
-        class and its 15 nearest in other classes, which are found a second time under the learnt metric. A
+        class and its 15 nearest in other classes, which are found a second time under the learnt metric;
+        equal samples of a class are one neighbour. ``LocalPairs(3, 9)``: with other numbers of neighbours. A
         number: this number of random pairs, half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
         u and l are these percentiles of the squared distances between all samples under the prior.
@@ -73,7 +75,7 @@ class RPDML(LogDetLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix.
+        The learnt matrix. Like `components_`, it takes 200 MB for 5,000 features.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -103,6 +105,7 @@ class RPDML(LogDetLearner):
     See Also
     --------
     RPDMLCV : Chooses `C` and `pairs` by cross-validation.
+    LocalPairs : Numbers of neighbours for local pairs.
     PairRPDML : Learns from pairs that are known to be similar or not, without class labels.
     ITML : The same program with another loss.
     LMNN : Optimises the margin around nearest neighbours.
@@ -176,6 +179,11 @@ class RPDML(LogDetLearner):
     @property
     def _budget(self) -> int:
         return _PAPER_MAX_ITER if self.solver == "paper" and self.max_iter is None else super()._budget
+
+    @property
+    def _may_reduce(self) -> bool:
+        # The updates of the paper are kept as they are printed.
+        return self.solver == "certified"
 
     def _solve(
         self, X: Array, pairs: Pairs, prior_inverse: Array, start: Array, max_iter: int

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import check_cv
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import _check_sample_weight
 
 from geodual.arrays import Array
 
-from .base import MetricLearner
+from .base import MetricLearner, check_whole, warn_of_unknown
+from .logdet.folds import Fold, LabelledSamples, choose_folds
+from .logdet.path_plot import plot_scores
+from .logdet.scores import check_scoring
+from .pairs.local_pairs import LocalPairs
 from .rpdml import RPDML
 
-_AUC_PAIRS = 200_000  # about as many pairs per fold are scored; more would not change the AUC much
 # Copied from the best estimator.
 _LEARNT = (
     "W_",
@@ -28,6 +30,7 @@ _LEARNT = (
     "n_iter_",
     "n_pairs_",
     "bounds_",
+    "bounds_are_exact_",
     "history_",
 )
 
@@ -49,16 +52,21 @@ class RPDMLCV(MetricLearner):
     ----------
     Cs : sequence of float
         The values of C to try.
-    pairs : sequence of "all", "local" or int
+    pairs : sequence of "all", "local", LocalPairs or int
         The kinds of pairs to try: all pairs; each sample with its 5 nearest neighbours in its class and its
-        15 nearest in other classes; or this number of random pairs, half of them similar.
-    scoring : "knn" or "auc"
-        Accuracy of k nearest neighbours in the learnt metric, or area under the ROC curve of its distances as
-        a test of whether two samples have the same class.
+        15 nearest in other classes; with other numbers of neighbours; or this number of random pairs, half of
+        them similar.
+    scoring : "knn", "auc", other str or callable
+        "knn" is the accuracy of k nearest neighbours in the learnt metric. "auc" is the area under the ROC
+        curve of its distances as a test of whether two samples have the same class. Also the name of any
+        scikit-learn scorer, such as "balanced_accuracy", or a function ``scorer(classifier, X, y)`` of the
+        k-nearest-neighbour classifier and the test samples; if there are weights, ``sample_weight`` is passed
+        too.
     n_neighbors : int
-        Number k of neighbours of "knn".
-    cv : int or splitter
-        Number of stratified folds, or a scikit-learn splitter.
+        Number k of neighbours.
+    cv : int, splitter or iterable
+        Number of stratified folds, a scikit-learn splitter, or pairs of training and test rows. Samples that
+        are alone in their class are never tested, but take part in every training.
     alpha : float
         C₂ ≥ 0, the weight of −½‖λ‖² in the regularised Lagrangian, eq. (2) of the paper. Positive values
         weaken the constraints; 0 gives the program above.
@@ -85,7 +93,7 @@ class RPDMLCV(MetricLearner):
     ----------
     C_ : float
         The best C; ties go to the smallest.
-    pairs_ : "all", "local" or int
+    pairs_ : "all", "local", LocalPairs or int
         The best kind of pairs; at the same C, ties go to the earlier kind in `pairs`.
     Cs_ : array of shape (n_Cs,)
         `Cs` in increasing order.
@@ -105,6 +113,8 @@ class RPDMLCV(MetricLearner):
         The relative duality gap, the objective at W, and its lower bound for any metric.
     bounds_ : (float, float)
         u and l.
+    bounds_are_exact_ : bool
+        False if u and l were estimated from a random sample of the pairs.
     n_iter_, n_pairs_ : int
         Number of iterations and of pairs.
     history_ : tuple
@@ -169,7 +179,7 @@ class RPDMLCV(MetricLearner):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> RPDMLCV:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> RPDMLCV:
         """Choose C and the pairs, then learn a metric from all samples.
 
         Parameters
@@ -177,47 +187,62 @@ class RPDMLCV(MetricLearner):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
-            Class labels of any type.
+            Class labels of any type. −1 means unknown if there are at least two other labels: such samples
+            make no pairs and are never tested, but count for the covariance and the percentiles.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts, in fits and in scores; once by default.
+        groups : array of shape (n_samples,), optional
+            What a splitter such as `GroupKFold` keeps together.
 
         Returns
         -------
         self
         """
-        X, labels = self._validate(X, y)
+        X, labels = self._validate_all(X, y)
         Cs = self._check_choices()
-        folds = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
-        tasks = [(kind, train, test) for kind in range(len(self.pairs)) for train, test in folds]
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+        warn_of_unknown(labels)
+        folds = choose_folds(self.cv, LabelledSamples(X, labels, column_or_1d(y), weight), groups)
         rows = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._score_path)(X, labels, Cs, self.pairs[kind], train, test)
-            for kind, train, test in tasks
+            delayed(self._score_path)(fold, Cs, kind) for kind in self.pairs for fold in folds
         )
         scores = np.array(rows).reshape(len(self.pairs), len(folds), len(Cs))
         self.scores_ = scores.transpose(0, 2, 1)
         means = self.scores_.mean(axis=2)
+        if not np.isfinite(means).all():
+            raise ValueError("`scoring` gave NaN or infinite scores; choose another score or other folds.")
         # Equal up to rounding is a tie; the smaller C wins, because its metric is nearer to the prior.
         best = np.argwhere(means >= means.max() - 1e-12)
         kind, position = best[np.lexsort((best[:, 0], best[:, 1]))[0]]
         self.Cs_, self.C_, self.pairs_ = Cs, float(Cs[position]), self.pairs[kind]
         self.best_score_ = float(means[kind, position])
-        self.best_estimator_ = self._learner(self.C_, self.pairs_).fit(X, labels)
+        self.best_estimator_ = self._learner(self.C_, self.pairs_).fit_from(None, X, labels, weight)
         for name in _LEARNT:
             setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
     def _check_choices(self) -> Array:
         """Return the values of C in increasing order; raise if the choices are invalid."""
-        if self.scoring not in ("knn", "auc"):
-            raise ValueError(f'`scoring` must be "knn" or "auc", got {self.scoring!r}.')
-        Cs = np.asarray(self.Cs, dtype=float)
+        check_scoring(self.scoring)
+        check_whole("n_neighbors", self.n_neighbors, 1)
+        try:
+            Cs = np.asarray(self.Cs, dtype=float)
+        except (TypeError, ValueError):
+            Cs = np.zeros(0)
         if Cs.ndim != 1 or not Cs.size:
             raise ValueError(f"`Cs` must be a sequence of numbers, got {self.Cs!r}.")
         # No arrays of pairs: their row numbers refer to all samples, not to those of a fold.
+        kinds = (str, LocalPairs, numbers.Integral)
         if (
-            isinstance(self.pairs, (str, numbers.Integral))
+            isinstance(self.pairs, kinds)
             or not np.size(self.pairs)
-            or not all(isinstance(kind, (str, numbers.Integral)) for kind in self.pairs)
+            or not all(isinstance(kind, kinds) for kind in self.pairs)
         ):
-            raise ValueError(f'`pairs` must be a sequence of "all", "local" or numbers, got {self.pairs!r}.')
+            raise ValueError(
+                f'`pairs` must be a sequence of "all", "local", LocalPairs or numbers, got {self.pairs!r}.'
+            )
         return np.sort(Cs)
 
     def _learner(self, C: float, pairs: Any) -> RPDML:
@@ -234,28 +259,14 @@ class RPDMLCV(MetricLearner):
             random_state=self.random_state,
         )
 
-    def _score_path(self, X: Array, labels: Any, Cs: Array, pairs: Any, train: Any, test: Any) -> list[float]:
-        """Fit to one training fold for rising C, each time from the last metric; score on the test fold."""
+    def _score_path(self, fold: Fold, Cs: Array, pairs: Any) -> list[float]:
+        """Fit to the training samples for rising C, each time from the last metric; score on the others."""
         scores, start = [], None
         for C in Cs:
-            learner = self._learner(C, pairs).fit_from(start, X[train], labels[train])
+            learner = fold.fit(self._learner(C, pairs), start)
             start = learner.W_
-            Z_train, Z_test = learner.transform(X[train]), learner.transform(X[test])
-            scores.append(self._score(Z_train, labels[train], Z_test, labels[test]))
+            scores.append(fold.score(learner, self.scoring, self.n_neighbors))
         return scores
-
-    def _score(self, Z_train: Array, y_train: Any, Z_test: Array, y_test: Any) -> float:
-        if self.scoring == "knn":
-            k = min(self.n_neighbors, len(Z_train))
-            return float(KNeighborsClassifier(k).fit(Z_train, y_train).score(Z_test, y_test))
-        i, j = np.triu_indices(len(Z_test), 1)
-        # Evenly spaced, so that no randomness enters the score.
-        chosen = slice(None, None, max(len(i) // _AUC_PAIRS, 1))
-        i, j = i[chosen], j[chosen]
-        distance = np.sum((Z_test[i] - Z_test[j]) ** 2, axis=1)
-        same = y_test[i] == y_test[j]
-        # Without both kinds of pairs the AUC is not defined; 0.5 is the score of guessing.
-        return float(roc_auc_score(same, -distance)) if 0 < same.sum() < len(same) else 0.5
 
     def plot_path(self, ax: Any = None) -> Any:
         """Plot the mean score against C for each kind of pairs, with standard errors over the folds.
@@ -270,25 +281,6 @@ class RPDMLCV(MetricLearner):
         matplotlib Axes
             The axes with the plot; a dashed line marks `C_`.
         """
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
-        colours = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
-        for position, (kind, scores) in enumerate(zip(self.pairs, self.scores_, strict=True)):
-            error = scores.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
-            label = kind if isinstance(kind, str) else f"pairs[{position}]"
-            ax.errorbar(
-                self.Cs_,
-                scores.mean(axis=1),
-                error,
-                fmt="o-",
-                capsize=3,
-                label=label,
-                color=colours[position % 5],
-            )
-        ax.axvline(self.C_, color="0.5", linestyle="--", linewidth=1)
-        ax.set(xscale="log", xlabel="C", ylabel="accuracy" if self.scoring == "knn" else "AUC of pairs")
-        ax.legend(frameon=False, title="pairs")
-        ax.grid(alpha=0.3)
-        return ax
+        names = {"knn": "accuracy", "auc": "AUC of pairs"}
+        what = names.get(self.scoring, self.scoring) if isinstance(self.scoring, str) else "score"
+        return plot_scores(ax, self.Cs_, self.scores_, self.pairs, self.C_, what)

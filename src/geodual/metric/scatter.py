@@ -1,11 +1,11 @@
-"""Scatter matrices of samples: regularisation, inverse roots, whitening, and sums over pairs."""
+"""Samples and their scatter matrices: copies, regularisation, inverse roots, whitening, sums over pairs."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geodual.arrays import Array
+from geodual.arrays import Array, Indices
 
 _FLOOR = 1e-8  # times the largest eigenvalue: smaller eigenvalues are raised to this
 _SMALLEST, _LARGEST = 1e-150, 1e150  # numbers between these can be squared
@@ -21,6 +21,15 @@ def centred(X: Array) -> Array:
     if not _SMALLEST < np.abs(result).max() < _LARGEST:
         raise ValueError("The features are too small or too large to be squared; scale the features.")
     return np.asarray(result)
+
+
+def distinct_rows(X: Array) -> tuple[Indices, Indices]:
+    """Return the numbers of the first of all equal rows, and for each row the position of its equal there."""
+    rows = np.ascontiguousarray(X) + 0.0  # turns −0.0 into 0.0, which has other bytes
+    # Rows as strings of bytes are sorted much faster than rows of numbers.
+    strings = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    _, first, place = np.unique(strings, return_index=True, return_inverse=True)
+    return first, place.ravel()
 
 
 def feature_scales(scatter: Array) -> Array:
@@ -52,6 +61,38 @@ def inverse_root(scatter: Array) -> Array:
     scales = feature_scales(scatter)
     spectrum, basis = raised_spectrum(scatter / np.outer(scales, scales))
     return oriented(((basis / np.sqrt(spectrum)).T / scales)[::-1])
+
+
+def inverse_root_in_span(V: Array) -> Array:
+    """Return `inverse_root` of VᵀV without a large eigenvalue problem, if V has fewer rows than columns."""
+    scales, spectrum, basis, floor = raised_factors(V)
+    outside = np.linalg.qr(basis, mode="complete")[0][:, basis.shape[1] :]
+    rows = np.vstack([(basis / np.sqrt(spectrum)).T, outside.T / np.sqrt(floor)])
+    return oriented(rows / scales)
+
+
+def raised_factors(V: Array) -> tuple[Array, Array, Array, float]:
+    """Return scales of the features, and the raised spectrum of the scatter matrix VᵀV in these units.
+
+    Only eigenvectors in the span of the rows of V are computed. All other eigenvalues are zero, so they are
+    raised to the floor.
+
+    Returns
+    -------
+    scales : array of shape (n_features,)
+        Units in which all features scatter equally.
+    spectrum : array of shape (n_rows,)
+        Eigenvalues in the span, raised to at least 1e-8 of the largest.
+    basis : array of shape (n_features, n_rows)
+        Their eigenvectors.
+    floor : float
+        1e-8 of the largest eigenvalue.
+    """
+    scales = np.sqrt(np.einsum("ij,ij->j", V, V))
+    scales = np.where(scales > 0.0, scales, scales.max())
+    _, spread, axes = np.linalg.svd(V / scales, full_matrices=False)
+    floor = _FLOOR * float(spread[0]) ** 2
+    return scales, np.maximum(spread**2, floor), axes.T, floor
 
 
 def whitened(Z: Array) -> tuple[Array, Array]:

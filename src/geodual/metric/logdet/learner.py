@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,29 +12,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from geodual.arrays import Array, Indices
-from geodual.threads import blas_threads_for
+from geodual.threads import blas_threads_for, product_operations
 
-from ..base import MetricLearner, check_iteration, leading_components
+from ..base import UNKNOWN, MetricLearner, check_iteration, warn_of_unknown
 from ..pairs.all_pairs import AllPairs, tile_operations
+from ..pairs.local_pairs import LocalPairs
 from ..pairs.pair_list import PairList
 from ..pairs.pair_loss import PairLoss
 from ..pairs.pair_set import Pairs
-from ..pairs.selection import given_pairs, local_pairs, sampled_pairs
+from ..pairs.selection import given_pairs, sampled_pairs
 from .bounds import choose_bounds, squared_distances
 from .certificate import CertifiedMetric
-from .prior import prior_matrices
 from .program import MAX_ITER, LogDetProgram
+from .samples import LabelledRows, Samples
 from .solution import iteration_printer, keep_solution, warn_unless_converged
-
-
-@dataclass(frozen=True, eq=False)
-class _Samples:
-    """Samples of positive weight with their labels, their weights, and the given pairs."""
-
-    X: Array
-    labels: Indices
-    weight: Array | None
-    given: tuple[Indices, Array] | None
+from .space import choose_space
 
 
 class LogDetLearner(MetricLearner):
@@ -71,7 +63,7 @@ class LogDetLearner(MetricLearner):
         """Maximal number of iterations."""
         return MAX_ITER if self.max_iter is None else self.max_iter
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, pair_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, pair_weight: Any = None) -> Self:
         """Learn a metric from labelled samples.
 
         Parameters
@@ -79,7 +71,8 @@ class LogDetLearner(MetricLearner):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
-            Class labels of any type.
+            Class labels of any type. −1 means unknown if there are at least two other labels: such samples
+            make no pairs, but count for the covariance and the percentiles.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts; once by default. A pair gets the product of the weights of its
             samples. Weights too small to be counts, with Σw² < Σw, are relative: one copy has the weight
@@ -93,10 +86,10 @@ class LogDetLearner(MetricLearner):
         self
         """
         samples = self._check(X, y, sample_weight, pair_weight)
-        with blas_threads_for(tile_operations(*samples.X.shape)):
-            return self._learn(samples)
+        warn_of_unknown(samples.labels)
+        return self._learn(samples)
 
-    def fit_from(self, start: Array | None, X: Any, y: Any) -> Self:
+    def fit_from(self, start: Array | None, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn a metric like `fit`, but start the iteration from another metric: same result, often faster.
 
         Parameters
@@ -106,68 +99,86 @@ class LogDetLearner(MetricLearner):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
-            Class labels of any type.
+            Class labels of any type; −1 as in `fit`, but without a warning.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts; once by default.
 
         Returns
         -------
         self
         """
-        samples = self._check(X, y, None, None)
-        with blas_threads_for(tile_operations(*samples.X.shape)):
-            return self._learn(samples, start)
+        return self._learn(self._check(X, y, sample_weight, None), start)
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, pair_weight: Any) -> _Samples:
+    def _check(self, X: Any, y: Any, sample_weight: Any, pair_weight: Any) -> Samples:
         """Return the samples to learn from; raise if they or the parameters are invalid."""
-        X, labels = self._validate(X, y)
+        X, labels = self._validate_all(X, y)
         check_iteration(self.tol, self._budget)
         self._check_parameters()
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         # Before samples without weight are dropped, because given pairs are numbers of all rows.
-        given = self._check_pairs(len(X), weight, pair_weight)
+        given = self._check_pairs(labels, weight, pair_weight)
         if weight is not None:
             X, labels, weight = X[weight > 0.0], labels[weight > 0.0], weight[weight > 0.0]
-            if len(np.unique(labels)) < 2:
+            if len(np.unique(labels[labels != UNKNOWN])) < 2:
                 raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
-        self._check_samples(X, labels)
-        return _Samples(X, labels, weight, given)
+        self._check_samples(X[labels != UNKNOWN], labels[labels != UNKNOWN])
+        return Samples(X, labels, weight, given)
 
     def _check_pairs(
-        self, n_samples: int, weight: Array | None, pair_weight: Any
+        self, labels: Indices, weight: Array | None, pair_weight: Any
     ) -> tuple[Indices, Array] | None:
         """Return the given pairs with their weights; None if the pairs are still to be chosen."""
         if isinstance(self.pairs, str) and self.pairs not in ("all", "local"):
-            raise ValueError(f'`pairs` must be "all", "local", a number or an array, got {self.pairs!r}.')
-        if not isinstance(self.pairs, (str, numbers.Integral)):
-            return given_pairs(self.pairs, n_samples, weight, pair_weight)
+            raise ValueError(
+                f'`pairs` must be "all", "local", LocalPairs, a number or an array, got {self.pairs!r}.'
+            )
+        if not isinstance(self.pairs, (str, LocalPairs, numbers.Integral)):
+            return given_pairs(self.pairs, labels, weight, pair_weight)
         if pair_weight is not None:
             raise ValueError(f"`pair_weight` needs `pairs` to be an array, got {self.pairs!r}.")
         return None
 
-    def _learn(self, samples: _Samples, start: Array | None = None) -> Self:
-        # Distances are computed from products of samples, and a large mean would cost digits.
-        X = samples.X - samples.X.mean(axis=0)
-        W0, prior_inverse = prior_matrices(self.prior, X, samples.weight)
-        rng = check_random_state(self.random_state)
-        Z = X @ np.linalg.cholesky(W0)
-        distances, counts, self.bounds_are_exact_ = (
-            squared_distances(Z, samples.weight, rng) if self.bounds is None else (None, None, True)
-        )
-        self.bounds_ = choose_bounds(self.bounds, self.percentiles, distances, counts)
-        order = np.argsort(samples.labels, kind="stable")  # `AllPairs` needs samples sorted by class
-        pairs = self._choose_pairs(Z, samples, order, rng)
-        found = self._solve(X[order], pairs, prior_inverse, W0 if start is None else start, self._budget)
-        warn_unless_converged(self, found)
-        n_iter = found.n_iter
-        if isinstance(self.pairs, str) and self.pairs == "local":
-            # A second fit, to the neighbours under the learnt metric.
-            pairs = self._choose_pairs(X @ np.linalg.cholesky(found.W), samples, order, rng)
-            found = self._solve(X[order], pairs, prior_inverse, found.W, self._budget - n_iter)
+    @property
+    def _local(self) -> LocalPairs | None:
+        """Which neighbours make pairs; None if other pairs count."""
+        if isinstance(self.pairs, LocalPairs):
+            return self.pairs
+        return LocalPairs() if isinstance(self.pairs, str) and self.pairs == "local" else None
+
+    @property
+    def _may_reduce(self) -> bool:
+        """Whether the solver may work in the span of the samples instead of the features."""
+        return True
+
+    def _learn(self, samples: Samples, start: Array | None = None) -> Self:
+        X = samples.X
+        n_samples, n_features = X.shape
+        with blas_threads_for(product_operations(n_samples, n_features, min(X.shape))):
+            space = choose_space(self.prior, X, samples.weight, reduce=self._may_reduce)
+        with blas_threads_for(tile_operations(*space.X.shape)):
+            rng = check_random_state(self.random_state)
+            distances, counts, self.bounds_are_exact_ = (
+                squared_distances(space.Z, samples.weight, rng) if self.bounds is None else (None, None, True)
+            )
+            self.bounds_ = choose_bounds(self.bounds, self.percentiles, distances, counts)
+            used = samples.by_class() if self._local is None else samples.distinct_by_class()
+            Y, first = space.X[used.rows], space.prior if start is None else space.lower(start)
+            pairs = self._choose_pairs(space.Z[used.rows], used, samples, rng)
+            found = self._solve(Y, pairs, space.prior_inverse, first, self._budget)
             warn_unless_converged(self, found)
-            n_iter += found.n_iter
-        self._set_metric(leading_components(found.W, self.n_components), X)
-        keep_solution(self, found, n_iter, pairs.n_pairs)
+            n_iter = found.n_iter
+            if self._local is not None:
+                # A second fit, to the neighbours under the learnt metric.
+                pairs = self._choose_pairs(Y @ np.linalg.cholesky(found.W), used, samples, rng)
+                found = self._solve(Y, pairs, space.prior_inverse, found.W, self._budget - n_iter)
+                warn_unless_converged(self, found)
+                n_iter += found.n_iter
+        with blas_threads_for(product_operations(n_features, min(X.shape), n_features)):
+            W = space.lift(found.W)
+            self._set_metric(space.components(found.W, W, self.n_components), X, samples.weight)
+        keep_solution(self, replace(found, W=W), n_iter, pairs.n_pairs)
         return self
 
     def _solve(
@@ -177,18 +188,21 @@ class LogDetLearner(MetricLearner):
         program = LogDetProgram(X, pairs, loss, prior_inverse)
         return program.solve(start, self.tol, max_iter, iteration_printer(self, self.verbose))
 
-    def _choose_pairs(self, Z: Array, samples: _Samples, order: Indices, rng: np.random.RandomState) -> Pairs:
-        """Return the pairs of the samples in the given order, which sorts them by class."""
-        labels, weight = samples.labels, samples.weight
+    def _choose_pairs(
+        self, Z: Array, used: LabelledRows, samples: Samples, rng: np.random.RandomState
+    ) -> Pairs:
+        """Return the pairs of the samples `used`, which are Z in the metric that decides who is near."""
+        labels, weight = used.labels, used.weight
         if isinstance(self.pairs, str) and self.pairs == "all":
-            return AllPairs(labels[order], None if weight is None else weight[order])
+            return AllPairs(labels, weight)
         pair_weight: Array | None
         if samples.given is not None:
             indices, pair_weight = samples.given
+            places = np.empty(len(samples.X), dtype=np.intp)
+            places[used.rows] = np.arange(len(used.rows))
+            indices = places[indices]
         else:
-            is_number = isinstance(self.pairs, numbers.Integral)
-            indices = sampled_pairs(labels, int(self.pairs), rng) if is_number else local_pairs(Z, labels)
+            local = self._local
+            indices = sampled_pairs(labels, int(self.pairs), rng) if local is None else local.find(Z, labels)
             pair_weight = None if weight is None else weight[indices].prod(axis=1)
-        similar = labels[indices[:, 0]] == labels[indices[:, 1]]
-        # `argsort(order)` is the inverse permutation: from row numbers to positions in the order.
-        return PairList(np.argsort(order)[indices], similar, pair_weight)
+        return PairList(indices, labels[indices[:, 0]] == labels[indices[:, 1]], pair_weight)

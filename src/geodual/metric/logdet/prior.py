@@ -36,21 +36,29 @@ def prior_matrices(prior: Any, X: Array, weight: Array | None = None) -> tuple[A
     if isinstance(prior, str) and prior == "identity":
         return np.eye(n_features), np.eye(n_features)
     if isinstance(prior, str) and prior == "covariance":
-        root = inverse_root(_covariance(X, np.ones(len(X)) if weight is None else weight))
+        deviations = weighted_deviations(X, weight)
+        root = inverse_root(deviations.T @ deviations)
         return root.T @ root, np.linalg.inv(root.T @ root)
-    if isinstance(prior, str):
-        raise ValueError(f'`prior` must be "identity", "covariance" or a matrix, got {prior!r}.')
-    try:
-        W0 = SPD(n_features).check_point(prior)
-    except NotOnManifoldError as error:
-        raise ValueError(f"`prior`: {error}") from None
+    W0 = check_prior(prior, n_features)
     return W0, np.linalg.inv(W0)
 
 
-def _covariance(X: Array, weight: Array) -> Array:
+def check_prior(prior: Any, n_features: int) -> Array:
+    """Return a given prior W₀ as an array; raise if it is not a positive definite matrix of this size."""
+    if isinstance(prior, str):
+        raise ValueError(f'`prior` must be "identity", "covariance" or a matrix, got {prior!r}.')
+    try:
+        return np.asarray(SPD(n_features).check_point(prior))
+    except NotOnManifoldError as error:
+        raise ValueError(f"`prior`: {error}") from None
+
+
+def weighted_deviations(X: Array, weight: Array | None) -> Array:
+    """Return V with VᵀV the covariance of X: deviations from the mean, scaled by the roots of the weights."""
+    weight = np.ones(len(X)) if weight is None else weight
     mass = float(weight.sum())
     deviation = centred(X - weight @ X / mass)
     # `centred` subtracts the unweighted mean, so subtract the weighted one again.
     deviation = deviation - weight @ deviation / mass
     # One copy less in the divisor: n − 1 for weights of 1.
-    return np.asarray((deviation.T * weight) @ deviation / (mass - copy_weight(weight)))
+    return np.asarray(deviation * np.sqrt(weight / (mass - copy_weight(weight)))[:, None])

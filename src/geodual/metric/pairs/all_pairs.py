@@ -38,8 +38,9 @@ class _Tile(NamedTuple):
 class AllPairs(Pairs):
     """All pairs of samples; two samples of the same class are similar.
 
-    The distance matrix is computed tile by tile. The diagonal is included: each sample also makes half a
-    similar pair with itself, at distance zero, where the losses of this package are zero.
+    The distance matrix is computed tile by tile, with its diagonal. There a sample of weight w makes a
+    similar pair of weight w²/2 with itself. But w copies make only w (w − 1)/2 pairs with each other, so the
+    surplus is taken off at the end of a pass.
 
     Parameters
     ----------
@@ -59,8 +60,9 @@ class AllPairs(Pairs):
         self._weight = np.ones(n) if sample_weight is None else sample_weight
         self._tiles = list(_class_tiles(labels))
         # A sample of weight 2 stands for two equal samples, which also make a pair.
-        mass = float(self._weight.sum())
-        self.total_weight = 0.5 * mass * (mass - copy_weight(self._weight))
+        mass, copy = float(self._weight.sum()), copy_weight(self._weight)
+        self.total_weight = 0.5 * mass * (mass - copy)
+        self._surplus = 0.5 * mass * copy
 
     def _pair_weight(self, tile: _Tile) -> Array | None:
         if not self._is_weighted:
@@ -81,7 +83,15 @@ class AllPairs(Pairs):
             sums.add(tile, terms.slope, share)
             if curvatures is not None:
                 curvatures.append(terms.curvature)
-        return LossPass(value, conjugate, sums.total(), curvature_total, curvatures, _EPS * sums.size)
+        own = loss.terms(np.zeros(1), similar=True, weight=np.array([self._surplus]))
+        return LossPass(
+            value - own.value,
+            conjugate - own.conjugate,
+            sums.total(),
+            curvature_total - float(own.curvature.sum()),
+            curvatures,
+            _EPS * (sums.size + abs(own.value)),
+        )
 
     def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
         # One product gives all forms (zᵢ − zⱼ)ᵀ S (zᵢ − zⱼ) of a tile.

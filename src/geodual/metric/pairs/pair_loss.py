@@ -25,8 +25,8 @@ class LossTerms(NamedTuple):
 class PairLoss(ABC):
     """A convex, differentiable function φ ≥ 0 of the squared distance d of a pair.
 
-    Similar and dissimilar pairs have a function each. With all pairs, φ(0) must be 0 for similar pairs.
-    Subclasses implement four functions of arrays; `docs/add_a_pair_loss.md` is a guide.
+    Similar and dissimilar pairs have a function each. Subclasses implement four functions of arrays;
+    `docs/add_a_pair_loss.md` is a guide.
     """
 
     @abstractmethod

@@ -1,0 +1,204 @@
+"""The coordinates in which a metric is learnt: the features or, if these are many, the span of the samples.
+
+Outside the span of the samples no pair says anything, so the LogDet divergence keeps W equal to W₀ there.
+With W₀ = LLᵀ and an orthonormal basis Q of the span of the samples Lᵀx, the optimum is
+
+    W = W₀ + B (A − I) Bᵀ,   B = L Q,
+
+where A is the optimum for the samples y = Bᵀx with the prior I. It has at most as many rows as there are
+samples, and the same objective and duality gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from geodual.arrays import Array, Indices
+from geodual.manifolds.spd import symmetrised
+
+from ..scatter import distinct_rows, raised_factors
+from .components import leading_components, leading_components_in_span
+from .prior import check_prior, prior_matrices, weighted_deviations
+
+_COPIES = 16  # with this many samples per feature, there are hardly fewer distinct samples than features
+_BLOCK = 128  # rows that are symmetrised at once
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSpace:
+    """The features themselves as coordinates.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_features)
+        The samples.
+    prior, prior_inverse : array of shape (n_features, n_features)
+        W₀ and its inverse.
+    """
+
+    X: Array
+    prior: Array
+    prior_inverse: Array
+
+    @property
+    def Z(self) -> Array:
+        """The samples in coordinates in which the prior is the Euclidean metric."""
+        return np.asarray(self.X @ np.linalg.cholesky(self.prior))
+
+    def lift(self, A: Array) -> Array:
+        """Return the metric of the features, given that of the coordinates."""
+        return A
+
+    def lower(self, W: Array) -> Array:
+        """Return the metric of the coordinates, given that of the features."""
+        return W
+
+    def components(self, A: Array, W: Array, n_components: int | None) -> Array:
+        """Return the map L of the metric A of the coordinates, whose metric of the features is W."""
+        return leading_components(W, n_components)
+
+
+@dataclass(frozen=True, eq=False)
+class SampleSpan:
+    """Coordinates y = Bᵀx in the span of the samples, in which the prior is the Euclidean metric.
+
+    A metric A of the coordinates stands for W = O + B (A − K) Bᵀ, where W₀ = O + B (I − K) Bᵀ.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_coordinates)
+        The samples in the coordinates.
+    axes : array of shape (n_features, n_coordinates)
+        Q, an orthonormal basis of the span in coordinates of the features in which the prior is Euclidean.
+    basis, dual_basis : array of shape (n_features, n_coordinates)
+        B, and P with PᵀB = I, so that A = PᵀWP.
+    outside : array of shape (n_features,) or (n_features, n_features)
+        The diagonal of O, or all of it.
+    inside : array of shape (n_coordinates,)
+        The diagonal of K.
+    """
+
+    X: Array
+    axes: Array
+    basis: Array
+    dual_basis: Array
+    outside: Array
+    inside: Array
+
+    @property
+    def Z(self) -> Array:
+        """The samples in coordinates in which the prior is the Euclidean metric."""
+        return self.X
+
+    @property
+    def prior(self) -> Array:
+        """W₀ in the coordinates."""
+        return np.eye(self.X.shape[1])
+
+    @property
+    def prior_inverse(self) -> Array:
+        """W₀⁻¹ in the coordinates."""
+        return self.prior
+
+    def lift(self, A: Array) -> Array:
+        """Return the metric of the features, given that of the coordinates."""
+        W = self.basis @ (A - np.diag(self.inside)) @ self.basis.T
+        _symmetrise(W)
+        return _added(W, self.outside)
+
+    def lower(self, W: Array) -> Array:
+        """Return the metric of the coordinates, given that of the features."""
+        return symmetrised(self.dual_basis.T @ W @ self.dual_basis)
+
+    def components(self, A: Array, W: Array, n_components: int | None) -> Array:
+        """Return the map L of the metric A of the coordinates, whose metric of the features is W."""
+        # With the identity as prior, the basis is orthonormal and leads to the eigenvectors of W.
+        if n_components is not None and self.basis is self.axes:
+            return leading_components_in_span(A, self.axes, n_components)
+        if n_components is not None or self.outside.ndim == 2:
+            return leading_components(W, n_components)
+        # O^½ + Q (A^½ − K^½) Bᵀ, which for the identity is the symmetric root of W: faster than Cholesky.
+        spectrum, vectors = np.linalg.eigh(A)
+        root = (vectors * np.sqrt(np.maximum(spectrum, 0.0))) @ vectors.T
+        L = self.axes @ (root - np.diag(np.sqrt(self.inside))) @ self.basis.T
+        return _added(L, np.sqrt(self.outside))
+
+
+def _symmetrise(matrix: Array) -> None:
+    """Replace a matrix by its symmetric part, in place and in blocks, which is far faster for large ones."""
+    for start in range(0, len(matrix), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        mean = 0.5 * (matrix[block, start:] + matrix[start:, block].T)
+        matrix[block, start:] = mean
+        matrix[start:, block] = mean.T
+
+
+def _added(matrix: Array, other: Array) -> Array:
+    """Add a matrix, or a diagonal that is given as a vector, in place."""
+    if other.ndim == 2:
+        matrix += other
+    else:
+        matrix.flat[:: len(matrix) + 1] += other
+    return matrix
+
+
+Space = FeatureSpace | SampleSpan
+
+
+def choose_space(prior: Any, X: Array, weight: Array | None = None, *, reduce: bool = True) -> Space:
+    """Return the span of the samples if there are fewer distinct samples than features, else the features.
+
+    In both spaces the samples are centred, because distances are computed from products of samples, and a
+    large mean would cost digits.
+
+    Parameters
+    ----------
+    prior : "identity", "covariance" or array of shape (n_features, n_features)
+        W₀, as in `prior_matrices`.
+    X : array of shape (n_samples, n_features)
+        Samples.
+    weight : array of shape (n_samples,), optional
+        How often each sample counts; once by default.
+    reduce : bool
+        False always returns the features.
+    """
+    n_samples, n_features = X.shape
+    if not reduce or n_samples >= _COPIES * n_features:
+        return _feature_space(prior, X, weight)
+    # The span of the distinct samples, so that repeated samples change nothing, not even the last bit.
+    first, place = distinct_rows(X)
+    if len(first) >= n_features:
+        return _feature_space(prior, X, weight)
+    distinct = X[first] - X[first].mean(axis=0)
+    if isinstance(prior, str) and prior == "covariance":
+        return _covariance_span(X, distinct, place, weight)
+    if isinstance(prior, str) and prior == "identity":
+        Q, R = np.linalg.qr(distinct.T)
+        return SampleSpan(R.T[place], Q, Q, Q, np.ones(n_features), np.ones(len(first)))
+    W0 = check_prior(prior, n_features)
+    L = np.linalg.cholesky(W0)
+    Q, R = np.linalg.qr((distinct @ L).T)
+    dual_basis = solve_triangular(L, Q, lower=True, trans="T", check_finite=False)
+    return SampleSpan(R.T[place], Q, L @ Q, dual_basis, W0, np.ones(len(first)))
+
+
+def _feature_space(prior: Any, X: Array, weight: Array | None) -> FeatureSpace:
+    Z = X - X.mean(axis=0)
+    return FeatureSpace(Z, *prior_matrices(prior, Z, weight))
+
+
+def _covariance_span(X: Array, distinct: Array, place: Indices, weight: Array | None) -> SampleSpan:
+    """Return the span under the inverse covariance, whose eigenvalues outside the span are all equal.
+
+    In units T⁻¹ in which all features have the same spread, let V be the eigenvectors of the covariance in
+    the span, and s their eigenvalues, raised to at least f. Then W₀ = T (V s⁻¹ Vᵀ + (I − V Vᵀ)/f) T.
+    """
+    scales, spectrum, V, floor = raised_factors(weighted_deviations(X, weight))
+    basis = V / np.sqrt(spectrum) / scales[:, None]
+    dual_basis = V * np.sqrt(spectrum) * scales[:, None]
+    Y = (distinct @ basis)[place]
+    return SampleSpan(Y, V, basis, dual_basis, 1.0 / (floor * scales**2), spectrum / floor)

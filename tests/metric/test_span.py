@@ -1,0 +1,156 @@
+"""More features than samples: the fit in the span of the samples is the fit in all features."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from geodual.manifolds import SPD
+from geodual.metric import ITML, RPDML, RPDMLCV, LocalPairs, PairRPDML
+from geodual.metric.logdet import space as space_module
+from geodual.metric.logdet.prior import prior_matrices
+from geodual.metric.logdet.space import FeatureSpace, SampleSpan, choose_space
+
+N, F = 12, 20
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, F)) * np.geomspace(1.0, 5.0, F) + 3.0
+    X[:, 4] = 7.0  # a constant feature
+    return X, np.arange(N) % 3
+
+
+PRIORS = {
+    "identity": "identity",
+    "covariance": "covariance",
+    "given": SPD(F).random_point(np.random.default_rng(1)),
+}
+LEARNERS = {
+    "RPDML": RPDML(C=1000.0),
+    "ITML": ITML(gamma=10.0),
+    "local": RPDML(C=1000.0, pairs=LocalPairs(2, 3)),
+    "drawn": RPDML(C=1000.0, pairs=20, random_state=0),
+}
+# Under the inverse covariance all samples are equally far apart, so there are no nearest ones.
+CASES = [case for case in product(PRIORS, LEARNERS) if case != ("covariance", "local")]
+
+
+@pytest.fixture
+def in_all_features(monkeypatch: pytest.MonkeyPatch):
+    """Return a function that fits in the features, without reduction."""
+
+    def fit(learner, *data, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(space_module, "_COPIES", 0)
+            return clone(learner).fit(*data, **options)
+
+    return fit
+
+
+# With this tolerance the fit goes on until rounding errors end it.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("prior", "kind"), CASES)
+def test_it_is_the_fit_in_all_features(data, prior: str, kind: str, in_all_features) -> None:
+    learner = clone(LEARNERS[kind]).set_params(prior=PRIORS[prior], tol=1e-16)
+    if prior == "covariance":
+        learner.set_params(bounds=(5.0, 60.0))
+    full, found = in_all_features(learner, *data), clone(learner).fit(*data)
+    size = np.abs(full.W_).max()
+    np.testing.assert_allclose(found.W_, full.W_, atol=1e-8 * size, rtol=0)
+    np.testing.assert_array_equal(found.W_, found.W_.T)
+    assert found.objective_ == pytest.approx(full.objective_, rel=1e-8)
+    np.testing.assert_allclose(found.bounds_, full.bounds_)
+    np.testing.assert_allclose(found.get_mahalanobis_matrix(), found.W_, atol=1e-9 * size)
+    np.testing.assert_allclose(found.feature_importances_, full.feature_importances_, atol=1e-7)
+    others = np.random.default_rng(2).standard_normal((5, F))
+    np.testing.assert_allclose(pdist(found.transform(others)), pdist(full.transform(others)), rtol=1e-7)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_the_certificate_holds_in_all_features(data, prior: str) -> None:
+    """The objective and the dual of the lifted W, from difference vectors."""
+    X, y = data
+    learner = RPDML(prior=PRIORS[prior], bounds=(5.0, 60.0)).fit(X, y)
+    W0, inverse = prior_matrices(PRIORS[prior], X - X.mean(axis=0))
+    i, j = np.triu_indices(N, 1)
+    V, s = X[i] - X[j], np.where(y[i] == y[j], 1.0, -1.0)
+    b = np.where(s > 0, 5.0, 60.0)
+    rho = b**2 * len(s) / learner.C
+    lam = np.maximum(s * (np.einsum("ki,ij,kj->k", V, learner.W_, V) - b), 0.0) / rho
+    P = inverse + 2.0 * (V.T * (lam * s)) @ V
+    log_det = np.linalg.slogdet(W0)[1]
+    divergence = np.vdot(inverse, learner.W_) - np.linalg.slogdet(learner.W_)[1] + log_det - F
+    primal = 0.5 * divergence + 0.5 * rho @ lam**2
+    dual = 0.5 * (np.linalg.slogdet(P)[1] + log_det) - lam @ (s * b) - 0.5 * rho @ lam**2
+    assert learner.objective_ == pytest.approx(primal, rel=1e-6)
+    assert (primal - dual) / primal <= 2e-6
+
+
+def test_outside_the_span_nothing_changes(data) -> None:
+    X, y = data
+    learner = RPDML().fit(X, y)
+    v = np.random.default_rng(3).standard_normal(F)
+    v -= np.linalg.lstsq((X - X[0]).T, v, rcond=None)[0] @ (X - X[0])
+    np.testing.assert_allclose(learner.W_ @ v, v, atol=1e-12)
+    np.testing.assert_allclose(learner.components_ @ v, v, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_components", [1, 4, 13, F])
+def test_leading_components_are_those_of_the_matrix(data, n_components: int) -> None:
+    """Some eigenvalues in the span are above 1 and some below, so directions outside are needed for many."""
+    learner = RPDML(n_components=n_components).fit(*data)
+    spectrum = np.linalg.eigvalsh(learner.W_)[::-1]
+    assert spectrum[1] > 1.0 > spectrum[-1]
+    L = learner.components_
+    assert L.shape == (n_components, F)
+    np.testing.assert_allclose(np.linalg.svd(L)[1] ** 2, spectrum[:n_components], rtol=1e-9)
+    np.testing.assert_allclose(L @ learner.W_ @ L.T, (L @ L.T) @ (L @ L.T), atol=1e-9 * spectrum[0] ** 2)
+
+
+def test_a_fit_may_start_from_any_metric(data) -> None:
+    X, y = data
+    for prior in PRIORS.values():
+        space = choose_space(prior, X)
+        A = SPD(len(space.prior)).random_point(np.random.default_rng(4))
+        np.testing.assert_allclose(space.lower(space.lift(A)), A, atol=1e-6)
+    cold = RPDML(tol=1e-12).fit(X, y)
+    warm = RPDML(tol=1e-12).fit_from(RPDML(C=10.0).fit(X, y).W_, X, y)
+    np.testing.assert_allclose(warm.W_, cold.W_, atol=1e-6)
+    assert RPDMLCV(Cs=(1.0, 100.0), cv=2).fit(X, y).duality_gap_ <= 1e-6
+
+
+def test_copies_and_many_samples_decide_by_distinct_samples(data) -> None:
+    X, _ = data
+    copies = np.repeat(X, np.arange(N) % 4 + 1, axis=0)
+    space = choose_space("identity", copies)
+    assert isinstance(space, SampleSpan)
+    assert space.X.shape == (len(copies), N)
+    np.testing.assert_array_equal(
+        np.unique(space.X, axis=0), np.unique(choose_space("identity", X).X, axis=0)
+    )
+    assert isinstance(choose_space("identity", X[:, :N]), FeatureSpace)
+    assert isinstance(choose_space("identity", X, reduce=False), FeatureSpace)
+
+
+def test_pairs_of_many_features(data, in_all_features) -> None:
+    X, y = data
+    pairs = np.array([[0, 1], [0, 3], [2, 5], [7, 4]])
+    signs = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
+    learner = PairRPDML(C=1000.0, tol=1e-14)
+    full, found = in_all_features(learner, X[pairs], signs), learner.fit(X[pairs], signs)
+    np.testing.assert_allclose(found.W_, full.W_, atol=1e-7)
+    assert found.threshold_ == pytest.approx(full.threshold_, rel=1e-6)
+
+
+@pytest.mark.parametrize("errata", ["corrected", "printed"])
+def test_the_updates_of_the_paper_are_not_reduced(data, errata: str, in_all_features) -> None:
+    learner = RPDML(solver="paper", errata=errata, step=1e-3, max_iter=3)
+    with pytest.warns(ConvergenceWarning):
+        full = in_all_features(learner, *data)
+    with pytest.warns(ConvergenceWarning):
+        np.testing.assert_array_equal(learner.fit(*data).W_, full.W_)
