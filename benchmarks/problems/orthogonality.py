@@ -23,7 +23,7 @@ def nonnegative_pca(n: int = 20, snr: float = 1.0, seed: int = 0) -> BenchmarkPr
     return BenchmarkProblem(
         "non-negative PCA",
         Sphere(n),
-        Cost(lambda x: -float(x @ Z @ x), lambda x: -2.0 * Z @ x, lambda x, u: -2.0 * Z @ u),
+        Cost(lambda x: -float(x @ Z @ x), lambda x: -2.0 * (Z @ x), lambda x, u: -2.0 * (Z @ u)),
         inequalities=(nonnegativity((n,)),),
         feasible_start=np.full(n, 1.0 / np.sqrt(n)),
         infeasible_start=start / np.linalg.norm(start),
@@ -108,7 +108,7 @@ def k_means(n: int = 12, k: int = 3, separation: float = 4.0, seed: int = 0) -> 
     return BenchmarkProblem(
         "k-means",
         Stiefel(n, k),
-        Cost(lambda x: -float(np.vdot(x, K @ x)), lambda x: -2.0 * K @ x, lambda x, u: -2.0 * K @ u),
+        Cost(lambda x: -float(np.vdot(x, K @ x)), lambda x: -2.0 * (K @ x), lambda x, u: -2.0 * (K @ u)),
         inequalities=(nonnegativity((n, k)),),
         equalities=(_membership_constraint(n),),
         feasible_start=_frame_on_labels(mislabelled, np.ones(n)),

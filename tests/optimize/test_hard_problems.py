@@ -307,3 +307,25 @@ def test_constraints_of_other_sizes_keep_them():
     constraints = ConstraintVector(problem, start)
     sizes = measure_units(constraints, constraints.evaluate(start)).constraints
     np.testing.assert_allclose(np.log10(sizes / scales), 0.0, atol=0.7)
+
+
+def test_ten_thousand_bounds_need_no_matrix_of_their_size():
+    rng = np.random.default_rng(0)
+    d = 10_000
+    samples = rng.standard_normal((50, d)) / np.sqrt(d)
+    samples[:, : d // 10] += rng.standard_normal((50, 1)) / np.sqrt(50.0 * d / 10.0)
+    problem = Problem(
+        Sphere(d),
+        lambda x: -np.sum((samples @ x) ** 2),
+        gradient=lambda x: -2.0 * (samples.T @ (samples @ x)),
+        hessian_product=lambda x, u: -2.0 * (samples.T @ (samples @ u)),
+        lower=0.0,
+    )
+    result = minimize(problem, np.full(d, d**-0.5), tol=1e-6)
+    assert result.success
+    assert result.second_order == "holds"
+    # The certificate, computed without the solver: −2 SᵀSx − λ is a multiple of x, with λ ≥ 0 and λᵀx = 0.
+    force = problem.gradient(result.x) - result.lower_multipliers
+    assert np.linalg.norm(force - (force @ result.x) * result.x) <= 1e-5
+    assert result.lower_multipliers.min() >= 0.0
+    assert result.x.min() >= -1e-6

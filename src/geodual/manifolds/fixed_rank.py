@@ -161,6 +161,8 @@ class FixedRankFrame(Frame):
 
     def tangent(self, c: Array) -> Array:
         a, m, b = self._parts(c)
+        # Rounding errors along U and V would otherwise come back as tangent vectors, and grow.
+        a, b = _across(self._u, a), _across(self._v, b)
         return np.asarray((self._u @ m + a) @ self._v.T + self._u @ b.T)
 
     def _projected(self, z: Vector) -> tuple[Array, Array, Array]:

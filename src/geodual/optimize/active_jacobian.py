@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrs
 
 from geodual.arrays import Array
 from geodual.manifolds import Frame
@@ -78,21 +78,23 @@ class _Stored:
         return np.asarray(self._rows.T @ w)
 
     def solve_gram(self, r: Array) -> Array:
-        w = cho_solve(self._factor, r, check_finite=False)
+        if not r.size:
+            return r
+        # LAPACK itself: scipy's wrapper takes ten times as long for small systems.
+        w = dpotrs(self._factor, r, lower=1)[0]
         # Solve again for what is left, which undoes the shift where it is not needed.
         for _ in range(2):
-            w = w + cho_solve(self._factor, r - self._gram @ w, check_finite=False)
+            w = w + dpotrs(self._factor, r - self._gram @ w, lower=1)[0]
         return np.asarray(w)
 
 
-def _shifted_factor(gram: Array) -> tuple[Array, bool]:
+def _shifted_factor(gram: Array) -> Array:
     """Return a Cholesky factor of the Gram matrix plus the smallest shift with which it exists."""
     shift = max(_SHIFT * float(np.trace(gram)), float(np.finfo(float).tiny))
     while True:
         try:
-            factor, lower = cho_factor(gram + shift * np.eye(len(gram)), lower=True, check_finite=False)
-            return np.asarray(factor), bool(lower)
-        except LinAlgError:  # rounding errors of many dependent rows
+            return np.linalg.cholesky(gram + shift * np.eye(len(gram)))
+        except np.linalg.LinAlgError:  # rounding errors of many dependent rows
             shift *= 10.0
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .interior_point import interior_point
 from .primal_dual import primal_dual, primal_dual_linearized
 from .proximal_lagrangian import proximal_lagrangian
 from .updates import Stop, Update
@@ -56,6 +57,7 @@ METHODS = {
     choice.name: choice
     for choice in (
         MethodChoice("proximal-lagrangian", proximal_lagrangian, 200),
+        MethodChoice("interior-point", interior_point, 2000),
         MethodChoice("primal-dual", primal_dual, 1000),
         MethodChoice("primal-dual-linearized", primal_dual_linearized, 10_000),
     )

@@ -167,7 +167,7 @@ def newton_cg(
     model = start
     radius = step_limit if math.isfinite(step_limit) else 1e3 * model.frame.unit
     norm = first_norm = model.frame.norm(model.gradient)
-    travelled, n_products = 0.0, 0
+    travelled, n_products, is_guess = 0.0, 0, True
     for iteration in range(max_iter):
         if norm <= tol or (watch is not None and watch(model)):
             return Minimum(model, "converged", iteration, n_products)
@@ -180,7 +180,12 @@ def newton_cg(
         if trial is None:
             return Minimum(model, obstacle or "stalled", iteration, n_products)
         length = fraction * model.frame.norm(step.direction)
-        radius = max(_next_radius(radius, length, step, fraction, model.value - trial.value), least_radius)
+        if is_guess and fraction < 1.0:  # follow the first short steps at once
+            radius = max(2.0 * length, least_radius)
+        else:
+            is_guess = False
+            fall = model.value - trial.value
+            radius = max(_next_radius(radius, length, step, fraction, fall), least_radius)
         model, norm = trial, trial.frame.norm(trial.gradient)
         travelled += length
         fallen = start.value - model.value > fall_limit

@@ -9,7 +9,7 @@ import numpy as np
 from geodual.arrays import Array
 
 from .constraint_vector import ConstraintVector, EvaluatedPoint
-from .lagrangian import Lagrangian
+from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import newton_cg
 from .updates import Stop, Update
 
@@ -19,7 +19,12 @@ _PROXIMAL_TOLERANCE = 1e-13  # close to rounding error, because Theorem 1 assume
 
 
 def primal_dual(
-    constraints: ConstraintVector, start: EvaluatedPoint, *, alpha: float = 0.0, step: StepRule = "sqrt"
+    constraints: ConstraintVector,
+    start: EvaluatedPoint,
+    *,
+    watch: Callable[[LocalLagrangian], bool] | None = None,
+    alpha: float = 0.0,
+    step: StepRule = "sqrt",
 ) -> Iterator[Update | Stop]:
     """Run Algorithm 1, eqs. (2)–(4), with each proximal problem solved to rounding error.
 
@@ -29,6 +34,8 @@ def primal_dual(
         The constraints of the problem.
     start : EvaluatedPoint
         x₀.
+    watch : callable, optional
+        Called with the function at every step of a proximal problem, which ends if it returns True.
     alpha : float
         α of eq. (2). With α > 0 the iterates tend to a point that violates active constraints by αλ*.
     step : "sqrt", float or callable
@@ -46,7 +53,8 @@ def primal_dual(
         objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=point.x)
         start = objective.at(point)
         tol = _PROXIMAL_TOLERANCE * max(1.0, start.frame.norm(start.gradient))
-        minimum = newton_cg(objective, start, tol=tol, step_limit=manifold.step_limit, max_iter=500)
+        limit = manifold.step_limit
+        minimum = newton_cg(objective, start, tol=tol, step_limit=limit, max_iter=500, watch=watch)
         if minimum.status in ("runaway", "max_iterations"):
             return Stop("breakdown", _NO_MINIMISER.format(eta))
         return minimum.model.point, minimum.n_products

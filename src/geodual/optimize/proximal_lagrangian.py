@@ -35,7 +35,7 @@ _SADDLES = 10  # saddle points that a solve may leave
 _RETURNS = 4  # times to go back to a feasible point, each with more penalty
 _POLISH_AGAIN = 0.1  # after a failed polish, try again once the residual has fallen to this share
 _MANY = 100  # constraints from which a polish takes long
-_POLISH_MANY_BELOW = 1e-3  # residual from which it may pay there
+_POLISH_MANY_BELOW = 1e-6  # residual from which it may pay there
 
 
 _Minimum = Minimum[LocalLagrangian]

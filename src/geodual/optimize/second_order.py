@@ -28,7 +28,7 @@ _MANY = 50  # active constraints whose gradients are formed only if need be
 _STEPS = 40  # of Lanczos at most: enough for the sign of an extreme eigenvalue that is not tiny
 _EVERY = 4  # Lanczos steps between two estimates
 _ERROR = 0.5  # relative error at which a positive estimate counts
-_NOTHING = 1e-12
+_NOTHING = 1e-8  # relative length of a new direction from which it is rounding noise
 _HALVINGS = 20  # of the step beside a saddle point
 _STIFF = 100.0  # penalty that keeps the step near the constraints
 
@@ -87,7 +87,12 @@ def least_curvature(
     system = kkt_system(constraints, units, model, active)
     if system is None:
         return None
-    value, vector = _least_eigenpair(lambda v: system.project(system.hessian(v)), system.project(start))
+
+    def product(v: Array) -> Array:
+        # Project before and after: rounding errors across the constraints would grow with every product.
+        return system.project(system.hessian(system.project(v)))
+
+    value, vector = _least_eigenpair(product, system.project(start))
     return Curvature(value, vector.reshape(point.frame.shape))
 
 

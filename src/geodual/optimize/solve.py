@@ -53,17 +53,20 @@ def minimize(
         Start on the manifold; it need not satisfy the constraints.
     method : str or callable
         "proximal-lagrangian" (Rockafellar's proximal method of multipliers with a Newton polish: fast and
-        accurate), "primal-dual" (Algorithm 1 of the paper), "primal-dual-linearized" (Algorithm 1 with a
-        gradient step in place of the proximal step), or your own function
-        ``method(constraints, start, **options)``, which yields one `Update` per step.
+        accurate), "interior-point" (primal-dual Newton steps with a barrier, after Lai and Yoshise: if the
+        start satisfies all inequalities strictly, so does every iterate; often faster with many bounds),
+        "primal-dual" (Algorithm 1 of the paper), "primal-dual-linearized" (Algorithm 1 with a gradient step
+        in place of the proximal step), or your own function ``method(constraints, start, **options)``, which
+        yields one `Update` per step.
     tol : float
         Bound on every part of the KKT residual.
     multipliers, equality_multipliers : array, optional
         Multipliers to start from, as a `Result` has them; 0 by default. ``minimize(problem,
         **result.warm_start())`` goes on where a solve ended.
     max_iter : int, optional
-        Largest number of iterations. The default is 200 for "proximal-lagrangian", 1,000 for "primal-dual",
-        10,000 for "primal-dual-linearized", and 1,000 for your own method.
+        Largest number of iterations. The default is 200 for "proximal-lagrangian", 2,000 for
+        "interior-point", 1,000 for "primal-dual", 10,000 for "primal-dual-linearized", and 1,000 for your own
+        method.
     max_time : float
         Seconds after which to stop, with the status "max_time".
     callback : callable, optional
@@ -79,8 +82,9 @@ def minimize(
         the iteration minimises in place of the stationarity.
     **options
         Options of the method. The default has `penalty` (the first ρ, default 3, for a problem scaled to unit
-        size) and `inner_iterations` (Newton iterations per inner solve, default 40). Both forms of
-        Algorithm 1 have `alpha` (α of eq. (2), default 0) and `step`
+        size) and `inner_iterations` (Newton iterations per inner solve, default 40). The interior-point
+        method has `barrier` (the first μ, for a problem scaled to unit size; chosen by default). Both forms
+        of Algorithm 1 have `alpha` (α of eq. (2), default 0) and `step`
         (ηₜ: "sqrt" for 1/√(t+1), the default, a number, or a function of t). The linearised form also has
         `exponential` (True steps along geodesics). Your own method has its own.
 
@@ -99,6 +103,9 @@ def minimize(
     ----------
     R. T. Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm in convex
     programming", Mathematics of Operations Research 1(2), 1976.
+
+    Z. Lai, A. Yoshise, "Riemannian interior point methods for constrained optimization on manifolds", Journal
+    of Optimization Theory and Applications 201, 2024.
 
     S. Wang, B. Zhu, L. Ma, Y. Qi, "A Riemannian primal-dual algorithm based on proximal operator and its
     application in metric learning".
