@@ -25,6 +25,7 @@ from .multiplier_state import PROXIMAL_WEIGHT, State
 from .newton_cg import Minimum, newton_cg
 from .schedule import FAST, Schedule, choose_schedule
 from .second_order import judge
+from .second_try import with_second_try
 from .updates import Stop, Update
 
 _PENALTY_LIMIT = 1e16  # beyond it rounding errors of the violation swamp the cost
@@ -83,7 +84,8 @@ def proximal_lagrangian(
     if penalty is not None:
         schedule = replace(schedule, penalty=penalty)
     method = _ProximalLagrangian(constraints, units, tol, inner_iterations, watch, schedule)
-    return method.iterate(start, units.scaled(multipliers))
+    updates = method.iterate(start, units.scaled(multipliers))
+    return with_second_try(updates, constraints, start, units=units, tol=tol, multipliers=multipliers)
 
 
 class _ProximalLagrangian:
