@@ -81,8 +81,9 @@ def minimize(
         1 prints one line per iteration; 2 also one per step within it, with the slope of the function that
         the iteration minimises in place of the stationarity.
     **options
-        Options of the method. The default has `penalty` (the first ρ, default 3, for a problem scaled to unit
-        size) and `inner_iterations` (Newton iterations per inner solve, default 40). The interior-point
+        Options of the method. The default has `penalty` (the first ρ, for a problem scaled to unit size: by
+        default 3, or 0.3 where equalities on a compact manifold decide between many minima) and
+        `inner_iterations` (Newton iterations per inner solve, default 40). The interior-point
         method has `barrier` (the first μ, for a problem scaled to unit size; chosen by default). Both forms
         of Algorithm 1 have `alpha` (α of eq. (2), default 0) and `step`
         (ηₜ: "sqrt" for 1/√(t+1), the default, a number, or a function of t). The linearised form also has
