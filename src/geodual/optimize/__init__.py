@@ -9,6 +9,7 @@ from .lagrangian import Lagrangian
 from .many import ManyResults, minimize_many
 from .newton_cg import newton_cg
 from .problem import Constraint, Problem
+from .quasi_newton import limited_memory
 from .result import InnerIterate, Iterate, Result
 from .solve import minimize
 from .theory import corollary1_bound, theorem1_bound
@@ -34,6 +35,7 @@ __all__ = [
     "check_convexity",
     "check_gradient",
     "corollary1_bound",
+    "limited_memory",
     "minimize",
     "minimize_many",
     "newton_cg",

@@ -189,7 +189,7 @@ def newton_cg(
         model, norm = trial, trial.frame.norm(trial.gradient)
         travelled += length
         fallen = start.value - model.value > fall_limit
-        far = may_escape and travelled > _LONG_WAY and _is_remote(start.frame, model.frame.point)
+        far = may_escape and travelled > _LONG_WAY and is_remote(start.frame, model.frame.point)
         if fallen or far:
             return Minimum(model, "runaway", iteration + 1, n_products)
     done = norm <= tol or (watch is not None and watch(model))
@@ -238,7 +238,7 @@ def _advance(
     """Take the step or a fraction of it; return the new model, the fraction, and the obstacle if any."""
     fraction, obstacle = 1.0, ""
     for _ in range(_MAX_BACKTRACKS):
-        trial = _evaluate(objective, model.frame.move(fraction * step.direction))
+        trial = evaluate_trial(objective, model.frame.move(fraction * step.direction))
         if isinstance(trial, str):
             obstacle = trial
             fraction *= 0.25
@@ -260,7 +260,7 @@ def _advance(
     return None, fraction, obstacle
 
 
-def _evaluate(objective: Callable[[Point], Model], x: Point) -> Model | str:
+def evaluate_trial(objective: Callable[[Point], Model], x: Point) -> Model | str:
     """Evaluate at a trial point; return "runaway" if it overflows, "blocked" if functions have no value."""
     if not _is_finite(x):
         return "runaway"
@@ -278,7 +278,7 @@ def _is_finite(x: Point) -> bool:
     return bool(np.isfinite(x).all())
 
 
-def _is_remote(start: Frame, x: Point) -> bool:
+def is_remote(start: Frame, x: Point) -> bool:
     """Tell whether `x` is so far from the start that numbers almost overflow."""
     try:
         return start.remoteness(x) > 1.0

@@ -23,6 +23,7 @@ from .lagrangian import Lagrangian, LocalLagrangian
 from .multiplier_progress import Progress, infeasible, no_progress, ran_away, unbounded, worst
 from .multiplier_state import PROXIMAL_WEIGHT, State
 from .newton_cg import Minimum, newton_cg
+from .quasi_newton import is_preferable, limited_memory
 from .schedule import FAST, Schedule, choose_schedule
 from .second_order import judge
 from .second_try import with_second_try
@@ -31,6 +32,7 @@ from .updates import Stop, Update
 _PENALTY_LIMIT = 1e16  # beyond it rounding errors of the violation swamp the cost
 _FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
 _PATIENCE = 15  # iterations without progress before giving up
+_SMALL_STEPS = 25  # quasi-Newton steps that count as one Newton iteration
 _UNFINISHED = 20  # inner solves in a row that may run out of iterations
 _SADDLES = 10  # saddle points that a solve may leave
 _RETURNS = 4  # times to go back to a feasible point, each with more penalty
@@ -101,6 +103,7 @@ class _ProximalLagrangian:
         self.constraints, self.units, self.tol = constraints, units, tol
         self.inner_iterations, self.watch, self.schedule = inner_iterations, watch, schedule
         self.manifold = constraints.problem.manifold
+        self.gradients_only = is_preferable(constraints)
         self.feasible: EvaluatedPoint | None = None  # the feasible point of lowest cost so far
 
     @property
@@ -167,11 +170,14 @@ class _ProximalLagrangian:
 
     def _minimise(self, state: State) -> _Minimum:
         objective = self._objective(state)
-        return newton_cg(
+        # If quasi-Newton steps do not finish a problem, it is too ill-conditioned for them.
+        small = self.gradients_only and not state.unfinished
+        minimise = limited_memory if small else newton_cg
+        return minimise(
             objective,
             objective.at(state.point),
             tol=state.inner_tol,
-            max_iter=self.inner_iterations,
+            max_iter=self.inner_iterations * (_SMALL_STEPS if small else 1),
             step_limit=self.manifold.step_limit,
             fall_limit=_FALL_LIMIT,
             may_escape=True,
