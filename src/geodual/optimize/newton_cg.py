@@ -165,9 +165,10 @@ def newton_cg(
     ('converged', 5.0, [0.0, 0.0, 1.0])
     """
     model = start
-    radius = step_limit if math.isfinite(step_limit) else 1e3 * model.frame.unit
+    is_guess = not math.isfinite(step_limit)
+    radius = 1e3 * model.frame.unit if is_guess else step_limit
     norm = first_norm = model.frame.norm(model.gradient)
-    travelled, n_products, is_guess = 0.0, 0, True
+    travelled, n_products = 0.0, 0
     for iteration in range(max_iter):
         if norm <= tol or (watch is not None and watch(model)):
             return Minimum(model, "converged", iteration, n_products)
@@ -180,12 +181,9 @@ def newton_cg(
         if trial is None:
             return Minimum(model, obstacle or "stalled", iteration, n_products)
         length = fraction * model.frame.norm(step.direction)
-        if is_guess and fraction < 1.0:  # follow the first short steps at once
-            radius = max(2.0 * length, least_radius)
-        else:
-            is_guess = False
-            fall = model.value - trial.value
-            radius = max(_next_radius(radius, length, step, fraction, fall), least_radius)
+        is_guess = is_guess and fraction < 1.0  # follow the first short steps at once
+        next_radius = _next_radius(radius, length, step, fraction, model.value - trial.value)
+        radius = max(2.0 * length if is_guess else next_radius, least_radius)
         model, norm = trial, trial.frame.norm(trial.gradient)
         travelled += length
         fallen = start.value - model.value > fall_limit
