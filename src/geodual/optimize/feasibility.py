@@ -11,7 +11,8 @@ from .kkt import Units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import Minimum, newton_cg
 
-_ATTEMPTS = 5  # other points from which to look for feasible ones
+_LENGTHS = 0.1 * 3.0 ** np.arange(5)  # how far away to look for feasible points
+_DIRECTIONS = 4  # random directions per length
 _STATIONARY = 1e-5  # slope of a violation, relative to it, below which it counts as stationary
 
 
@@ -41,12 +42,12 @@ def seek_feasible(
     """Minimise the violation from a point; while some is left, try again from other points."""
     found = least_violation(constraints, units, start, tol)
     rng = np.random.default_rng(0)
-    for attempt in range(_ATTEMPTS):
+    for length in np.tile(_LENGTHS, _DIRECTIONS):
         if not is_stationary_violation(found, tol):
             break
         # Beside it first: it may be a maximum or a saddle point of the violation. Then further and further
         # away, because the feasible set may lie in another valley.
-        other = _elsewhere(constraints, found.model.point, 0.1 * 3.0**attempt, rng)
+        other = _elsewhere(constraints, found.model.point, float(length), rng)
         if other is not None:
             again = least_violation(constraints, units, other, tol)
             found = min(found, again, key=lambda minimum: minimum.model.value)

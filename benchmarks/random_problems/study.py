@@ -1,0 +1,134 @@
+"""Solve many random problems and count what became of them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from geodual.optimize import Result, minimize
+
+from ..independent_check import Verdict, check_answer
+from ..timing import format_table
+from .generator import RandomProblem, random_problem
+
+_SECONDS = 60.0  # limit per problem
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a problem.
+
+    Attributes
+    ----------
+    seed, kind, label : int, str, str
+        Which problem it was.
+    status, second_order, residual : str, str, float
+        What the solver said.
+    verdict : Verdict or None
+        What the independent check says; None for a solve that claims nothing.
+    seconds : float
+        Time of the solve.
+    """
+
+    seed: int
+    kind: str
+    label: str
+    status: str
+    second_order: str
+    residual: float
+    verdict: Verdict | None
+    seconds: float
+
+    @property
+    def certified(self) -> bool:
+        """Whether the solver says that the KKT conditions hold."""
+        return self.status == "converged"
+
+    @property
+    def falsely_certified(self) -> bool:
+        """Whether the solver claims more than the independent check confirms."""
+        if self.verdict is None:
+            return False
+        return not (self.verdict.is_kkt_point and (self.second_order != "holds" or self.verdict.is_minimum))
+
+    @property
+    def falsely_doubted(self) -> bool:
+        """Whether the solver calls a point a saddle although no better neighbour is found."""
+        return self.verdict is not None and self.second_order == "fails" and self.verdict.is_minimum
+
+    def __str__(self) -> str:
+        words = f"{self.status}, residual {self.residual:.1e}, second order {self.second_order}"
+        return f"seed {self.seed}: {self.label}: {words}, {self.seconds:.2f} s"
+
+
+def solve_seed(seed: int, method: str = "proximal-lagrangian", tol: float = 1e-8) -> Outcome:
+    """Solve the problem with the given seed, and check the answer."""
+    drawn = random_problem(seed)
+    started = time.perf_counter()
+    result = minimize(drawn.problem, drawn.start, method, tol, max_time=_SECONDS)
+    seconds = time.perf_counter() - started
+    said = (result.status, result.second_order, result.kkt.worst)
+    verdict = verdict_on(drawn, result) if result.success else None
+    return Outcome(seed, drawn.kind, drawn.label, *said, verdict, seconds)
+
+
+def verdict_on(drawn: RandomProblem, result: Result) -> Verdict:
+    """Check a result by finite differences."""
+    answer = (result.x, result.multipliers, result.equality_multipliers)
+    with np.errstate(all="ignore"):  # neighbours may lie where a logarithm has no value
+        return check_answer(drawn.problem, drawn.start, *answer, result.tol)
+
+
+def random_table(
+    n: int = 1000, tol: float = 1e-8, method: str = "proximal-lagrangian", n_jobs: int = 2
+) -> str:
+    """Solve the problems with the seeds 0 to n − 1 and return a table of the outcomes by kind of manifold.
+
+    Parameters
+    ----------
+    n : int
+        Number of problems.
+    tol : float
+        Tolerance of the solver.
+    method : str
+        Method of `minimize`.
+    n_jobs : int
+        Number of processes.
+    """
+    solve = delayed(solve_seed)
+    outcomes = Parallel(n_jobs=n_jobs)(solve(seed, method, tol) for seed in range(n))
+    kinds = list(dict.fromkeys(outcome.kind for outcome in outcomes))
+    rows = [_row(kind, [outcome for outcome in outcomes if outcome.kind == kind]) for kind in kinds]
+    header = ("manifold", "problems", "certified", "infeasible", "other", "false", "doubted", "seconds")
+    failed = [o for o in outcomes if not o.certified or o.falsely_certified or o.falsely_doubted]
+    return (
+        f"{n} random problems with a solution, by {method}, to a KKT residual of {tol:g}\n"
+        f"{format_table(header, [*rows, _row('all', outcomes)])}\n"
+        "infeasible and other: how many ended so; false: certified, but refuted by finite differences;\n"
+        "doubted: said to be no minimum, but no better neighbour is found\n"
+        f"{_share(outcomes)}\n" + "\n".join(map(str, failed))
+    ).rstrip()
+
+
+def _row(kind: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    statuses = Counter(outcome.status for outcome in outcomes)
+    counts = (
+        len(outcomes),
+        statuses["converged"],
+        statuses["infeasible"],
+        len(outcomes) - statuses["converged"] - statuses["infeasible"],
+        sum(outcome.falsely_certified for outcome in outcomes),
+        sum(outcome.falsely_doubted for outcome in outcomes),
+    )
+    return (kind, *map(str, counts), f"{sum(outcome.seconds for outcome in outcomes):.1f}")
+
+
+def _share(outcomes: Sequence[Outcome]) -> str:
+    certified = sum(outcome.certified for outcome in outcomes) / max(len(outcomes), 1)
+    slowest = max((outcome.seconds for outcome in outcomes), default=0.0)
+    return f"certified: {certified:.1%}; slowest solve: {slowest:.1f} s"
