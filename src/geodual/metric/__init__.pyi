@@ -3,13 +3,16 @@ from .fixed import MahalanobisMetric as MahalanobisMetric
 from .gmml import GMML as GMML
 from .itml import ITML as ITML
 from .lmnn import LMNN as LMNN
+from .pair_itml import PairITML as PairITML
 from .pair_rpdml import PairRPDML as PairRPDML
 from .pairs.local_pairs import LocalPairs as LocalPairs
+from .quadruplet_rpdml import QuadrupletRPDML as QuadrupletRPDML
 from .registry import make_metric as make_metric
 from .registry import metric_names as metric_names
 from .registry import register_metric as register_metric
 from .rpdml import RPDML as RPDML
 from .rpdml_cv import RPDMLCV as RPDMLCV
+from .triplet_rpdml import TripletRPDML as TripletRPDML
 
 __all__ = [
     "GMML",
@@ -20,7 +23,10 @@ __all__ = [
     "EuclideanMetric",
     "LocalPairs",
     "MahalanobisMetric",
+    "PairITML",
     "PairRPDML",
+    "QuadrupletRPDML",
+    "TripletRPDML",
     "make_metric",
     "metric_names",
     "register_metric",

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from geodual.arrays import Array
-from geodual.threads import blas_threads_for, product_operations
-
-from .base import check_iteration, check_not_negative, check_positive
-from .logdet.bounds import choose_bounds
-from .logdet.program import MAX_ITER, LogDetProgram
-from .logdet.solution import keep_solution, warn_unless_converged
-from .logdet.space import choose_space
-from .pairs.pair_classifier import PairClassifier, check_calibration_params
-from .pairs.pair_list import PairList, chunk_operations
-from .pairs.pair_loss import SquaredHinge
-from .pairs.weights import check_pair_weight, copy_weight
+from .base import check_not_negative, check_positive
+from .logdet.pair_learner import PairLearner
+from .pairs.pair_loss import PairLoss, SquaredHinge
 
 
-class PairRPDML(PairClassifier):
+class PairRPDML(PairLearner):
     r"""`RPDML` for given pairs: learns a metric and predicts whether two samples are similar.
 
     Choose it if you know which pairs of samples belong together, but have no class labels (record linkage,
@@ -82,11 +69,16 @@ class PairRPDML(PairClassifier):
     history_ : tuple
         One record for the start and one per iteration, with the fields `objective`, `primal` and `dual` (best
         values so far), `gap`, `passes` (over the pairs) and `seconds`.
+    certificates_ : tuple
+        The certificate of each step, with the fields `objective`, `dual_objective`, `duality_gap`, `n_iter`
+        and `n_pairs`: one after `fit`, and one more per call of `partial_fit`.
     n_features_in_ : int
         Number of features.
 
     See Also
     --------
+    PairITML : The same program with another loss.
+    TripletRPDML, QuadrupletRPDML : Learn from comparisons of distances.
     RPDML : Learns from class labels.
 
     References
@@ -137,61 +129,10 @@ class PairRPDML(PairClassifier):
         self.n_components = n_components
         self.preprocessor = preprocessor
 
-    def fit(
-        self, pairs: Any, y: Any = None, sample_weight: Any = None, calibration_params: Any = None
-    ) -> PairRPDML:
-        """Learn a metric from pairs, and the best threshold on them.
-
-        Parameters
-        ----------
-        pairs : array of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs of samples or of indices.
-        y : array of shape (n_pairs,)
-            +1 for similar pairs, −1 for dissimilar ones.
-        sample_weight : array of shape (n_pairs,), optional
-            How often each pair counts; once by default.
-        calibration_params : dict, optional
-            The arguments `strategy`, `min_rate` and `beta` of `calibrate_threshold`, which say what the best
-            threshold is. By default it has the best accuracy.
-
-        Returns
-        -------
-        self
-        """
-        pairs, similar = self._check_pairs(pairs, y)
-        calibration = check_calibration_params(calibration_params)
+    def _check_parameters(self) -> None:
         check_positive("C", self.C)
         check_not_negative("alpha", self.alpha)
-        check_iteration(self.tol, self._budget)
-        weight = check_pair_weight(sample_weight, len(pairs), "sample_weight")
-        # A pair without weight must not move the percentiles or the threshold.
-        pairs, similar, weight = pairs[weight > 0.0], similar[weight > 0.0], weight[weight > 0.0]
-        X = pairs.reshape(-1, pairs.shape[2])
-        self.n_features_in_ = X.shape[1]
-        self._fit(X, similar, weight)
-        self._set_threshold(pairs, similar, weight, calibration)
-        return self
 
-    @property
-    def _budget(self) -> int:
-        return MAX_ITER if self.max_iter is None else self.max_iter
-
-    def _fit(self, X: Array, similar: NDArray[np.bool_], weight: Array) -> None:
-        # Rows 2k and 2k + 1 are the samples of pair k.
-        sample_weight, n_features = np.repeat(weight, 2), X.shape[1]
-        with blas_threads_for(product_operations(len(X), n_features, min(X.shape))):
-            space = choose_space(self.prior, X, sample_weight)
-        with blas_threads_for(chunk_operations(space.X.shape[1])):
-            V = space.Z[::2] - space.Z[1::2]
-            distances = np.einsum("kf,kf->k", V, V) if self.bounds is None else None
-            counts = weight / copy_weight(weight)
-            self.bounds_ = choose_bounds(self.bounds, self.percentiles, distances, counts, "pairs")
-            pairs = PairList(np.arange(len(X)).reshape(-1, 2), similar, weight)
-            loss = SquaredHinge.weighted(*self.bounds_, C1=self.C / pairs.total_weight, C2=self.alpha)
-            program = LogDetProgram(space.X, pairs, loss, space.prior_inverse)
-            found = program.solve(space.prior, self.tol, self._budget)
-        warn_unless_converged(self, found)
-        with blas_threads_for(product_operations(n_features, min(X.shape), n_features)):
-            W = space.lift(found.W)
-            self._set_metric(space.components(found.W, W, self.n_components), X, sample_weight)
-        keep_solution(self, replace(found, W=W), found.n_iter, pairs.n_pairs)
+    def _pair_loss(self, u: float, l: float, total_weight: float) -> PairLoss:  # noqa: E741 - the paper's letter
+        # Divided by the number of pairs, so that a good C does not depend on it.
+        return SquaredHinge.weighted(u, l, C1=self.C / total_weight, C2=self.alpha)

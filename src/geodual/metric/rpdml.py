@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.utils.validation import validate_data
+
 from geodual.arrays import Array
 from geodual.optimize.primal_dual import StepRule
 
 from .base import check_not_negative, check_positive
 from .logdet.certificate import CertifiedMetric
+from .logdet.incremental import IncrementalMixin
 from .logdet.learner import LogDetLearner
 from .logdet.paper_updates import ERRATA, solve_by_paper_updates
 from .logdet.solution import iteration_printer
@@ -18,7 +21,7 @@ from .pairs.pair_set import Pairs
 _PAPER_MAX_ITER = 1000  # a first-order method: its iterations are cheaper, and it needs more of them
 
 
-class RPDML(LogDetLearner):
+class RPDML(IncrementalMixin, LogDetLearner):
     r"""Riemannian primal-dual metric learning: similar pairs nearer than u, dissimilar ones farther than l.
 
     Choose it to learn a metric from class labels, for nearest neighbours (``pairs="local"``) or for all
@@ -97,6 +100,9 @@ class RPDML(LogDetLearner):
     history_ : tuple
         One record for the start and one per iteration, with the fields `objective`, `primal` and `dual` (best
         values so far), `gap`, `passes` (over the pairs) and `seconds`; with local pairs, of the second fit.
+    certificates_ : tuple
+        The certificate of each step, with the fields `objective`, `dual_objective`, `duality_gap`, `n_iter`
+        and `n_pairs`: one after `fit`, and one more per call of `partial_fit`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -175,6 +181,9 @@ class RPDML(LogDetLearner):
     def _pair_loss(self, u: float, l: float, total_weight: float) -> SquaredHinge:  # noqa: E741
         # Divided by the number of pairs, so that a good C does not depend on it.
         return SquaredHinge.weighted(u, l, C1=self.C / total_weight, C2=self.alpha)
+
+    def _check_features(self, X: Any) -> None:
+        validate_data(self, X, reset=False, skip_check_array=True)
 
     @property
     def _budget(self) -> int:

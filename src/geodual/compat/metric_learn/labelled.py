@@ -1,0 +1,234 @@
+"""metric-learn's learners from samples: LMNN, NCA and Covariance, which stand for ours and scikit-learn's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from sklearn.utils.validation import validate_data
+
+from geodual import metric
+
+from .preprocessed import PreprocessedLearner, take_over
+
+_NCA_TOL = 1e-5  # scikit-learn's default
+
+
+class LMNN(PreprocessedLearner):
+    """Large margin nearest neighbours; stands for `geodual.metric.LMNN`.
+
+    It minimises the same objective as metric-learn's, with all impostors, and to a smaller value.
+
+    Parameters
+    ----------
+    init : optional
+        Has no effect: at full rank the program is convex; otherwise the fit starts from principal components.
+    n_neighbors : int
+        Number of target neighbours per sample.
+    min_iter, learn_rate, random_state : optional
+        Have no effect: steps are chosen by a line search, and nothing is random.
+    max_iter : int
+        Maximal number of iterations.
+    regularization : float
+        Weight of the pull of target neighbours, between 0 and 1.
+    convergence_tol : float
+        Accepted error of the objective.
+    verbose : bool
+        Whether to print the iterations.
+    preprocessor : array of shape (n_samples, n_features) or callable, optional
+        How to look up samples given as indices.
+    n_components : int, optional
+        Number of rows of `components_`; the number of features by default.
+
+    See Also
+    --------
+    geodual.metric.LMNN : The learner behind it, with all its fitted attributes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from geodual.compat.metric_learn import LMNN
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LMNN(n_neighbors=5, learn_rate=1e-6).fit(X, y).transform(X).shape
+    (150, 4)
+    """
+
+    def __init__(
+        self,
+        init: Any = "auto",
+        n_neighbors: int = 3,
+        min_iter: int = 50,
+        max_iter: int = 1000,
+        learn_rate: float = 1e-7,
+        regularization: float = 0.5,
+        convergence_tol: float = 1e-3,
+        verbose: bool = False,
+        preprocessor: Any = None,
+        n_components: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.init = init
+        self.n_neighbors = n_neighbors
+        self.min_iter = min_iter
+        self.max_iter = max_iter
+        self.learn_rate = learn_rate
+        self.regularization = regularization
+        self.convergence_tol = convergence_tol
+        self.verbose = verbose
+        self.preprocessor = preprocessor
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> LMNN:
+        """Learn a metric from labelled samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
+            Samples or indices of samples.
+        y : array of shape (n_samples,)
+            Class labels; −1 means unknown.
+
+        Returns
+        -------
+        self
+        """
+        X, labels = self._validate(X, y)
+        learner = metric.LMNN(
+            self.n_neighbors,
+            self.regularization,
+            self.max_iter,
+            self.convergence_tol,
+            self.n_components,
+            int(self.verbose),
+        )
+        take_over(self, learner.fit(X, labels))
+        return self
+
+
+class NCA(PreprocessedLearner):
+    """Neighbourhood components analysis; stands for scikit-learn's `NeighborhoodComponentsAnalysis`.
+
+    Parameters
+    ----------
+    init : "auto", "pca", "lda", "identity", "random" or array of shape (n_components, n_features)
+        Where to start.
+    n_components : int, optional
+        Number of rows of `components_`; the number of features by default.
+    max_iter : int
+        Maximal number of iterations.
+    tol : float, optional
+        Tolerance of the optimiser; 1e-5 by default.
+    verbose : bool
+        Whether to print the iterations.
+    preprocessor : array of shape (n_samples, n_features) or callable, optional
+        How to look up samples given as indices.
+    random_state : int or RandomState, optional
+        Seed of a random start.
+
+    See Also
+    --------
+    geodual.metric.RPDMLCV : Tunes itself by cross-validation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from geodual.compat.metric_learn import NCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NCA(n_components=2, max_iter=20).fit(X, y).transform(X).shape
+    (150, 2)
+    """
+
+    def __init__(
+        self,
+        init: Any = "auto",
+        n_components: int | None = None,
+        max_iter: int = 100,
+        tol: float | None = None,
+        verbose: bool = False,
+        preprocessor: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.init = init
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.preprocessor = preprocessor
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> NCA:
+        """Learn a metric from labelled samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
+            Samples or indices of samples.
+        y : array of shape (n_samples,)
+            Class labels; −1 means unknown.
+
+        Returns
+        -------
+        self
+        """
+        X, labels = self._validate(X, y)
+        learner = NeighborhoodComponentsAnalysis(
+            self.n_components,
+            init=self.init,
+            max_iter=self.max_iter,
+            tol=_NCA_TOL if self.tol is None else self.tol,
+            verbose=int(self.verbose),
+            random_state=self.random_state,
+        ).fit(X, labels)
+        self.n_iter_ = int(learner.n_iter_)
+        self._set_metric(np.asarray(learner.components_), X)
+        return self
+
+
+class Covariance(PreprocessedLearner):
+    """The Mahalanobis metric of the inverse covariance; stands for `geodual.metric.MahalanobisMetric`.
+
+    Parameters
+    ----------
+    preprocessor : array of shape (n_samples, n_features) or callable, optional
+        How to look up samples given as indices.
+
+    See Also
+    --------
+    geodual.metric.MahalanobisMetric : The metric behind it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from geodual.compat.metric_learn import Covariance
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> Covariance().fit(X).transform(X).shape
+    (150, 4)
+    """
+
+    def __init__(self, preprocessor: Any = None) -> None:
+        self.preprocessor = preprocessor
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Covariance:
+        """Compute the inverse covariance of the samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
+            Samples or indices of samples.
+        y : optional
+            Not used.
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, self._looked_up(X), dtype=float, ensure_min_samples=2)
+        take_over(self, metric.MahalanobisMetric().fit(X))
+        return self

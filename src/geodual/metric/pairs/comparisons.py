@@ -1,0 +1,85 @@
+"""Sums over relative comparisons: the near pair of each should have the smaller distance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from geodual.arrays import Array, Indices
+
+from .pair_loss import PairLoss
+from .pair_set import LossPass, Pairs, PairTable
+
+_EPS = float(np.finfo(float).eps)
+_CHUNK = 1024  # number of comparisons whose differences are formed at once: they stay in the cache
+
+
+class Comparisons(Pairs):
+    """Comparisons of two pairs each; the loss is a function φ of t = d(a, b) − d(c, d).
+
+    t is linear in the metric, like a distance: with the differences v of the near and w of the far pair,
+    t = vᵀWv − wᵀWw. So the LogDet program and its certificate are the same as for pairs, with vvᵀ − wwᵀ in
+    the place of vvᵀ. The loss is that of similar pairs: it may be positive also for negative t.
+
+    Parameters
+    ----------
+    indices : array of shape (n_comparisons, 4)
+        Row numbers of the samples a and b of the near pairs, and c and d of the far ones.
+    weight : array of shape (n_comparisons,)
+        Weights of the comparisons.
+    """
+
+    def __init__(self, indices: Indices, weight: Array) -> None:
+        self.n_pairs = 2 * len(indices)
+        self.total_weight = 2.0 * float(weight.sum())
+        self._indices, self._weight = indices, weight
+
+    def _differences(self, Z: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield the differences of the near pairs of some comparisons, followed by those of the far ones."""
+        for start in range(0, len(self._indices), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            a, b, c, d = self._indices[part].T
+            yield part, np.vstack([Z[a] - Z[b], Z[c] - Z[d]])
+
+    def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
+        total = np.zeros((Z.shape[1], Z.shape[1]))
+        curvature = np.empty(len(self._indices))
+        value = conjugate = size = 0.0
+        for part, V in self._differences(Z):
+            near, far = np.einsum("kf,kf->k", V, V).reshape(2, -1)
+            terms = loss.terms(near - far, True, self._weight[part])
+            value += terms.value
+            conjugate += terms.conjugate
+            total += _signed_sum(V, terms.slope)
+            curvature[part] = terms.curvature
+            size += float(np.abs(terms.slope) @ (near + far))
+        # The two distances may cancel, so rounding errors grow with their sum.
+        return LossPass(value, conjugate, total, float(curvature.sum()), [curvature], 4.0 * _EPS * size)
+
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
+        assert curvatures is not None  # `evaluate` always keeps them
+        total = np.zeros_like(S)
+        for part, V in self._differences(Z):
+            near, far = np.einsum("kf,kf->k", V @ S, V).reshape(2, -1)
+            total += _signed_sum(V, curvatures[0][part] * (near - far))
+        return total
+
+    def second_moment(self, Z: Array) -> Array:
+        # For independent normal v and w of covariance Σ, the mean of ⟨S, vvᵀ − wwᵀ⟩ (vvᵀ − wwᵀ) is 4 ΣSΣ: as
+        # if there were one difference of covariance √2 Σ.
+        total = np.zeros((Z.shape[1], Z.shape[1]))
+        for part, V in self._differences(Z):
+            total += (V.T * np.tile(self._weight[part], 2)) @ V
+        return np.asarray(np.sqrt(2.0) * total / max(self.total_weight, 1e-300))
+
+    def index_list(self, limit: int) -> PairTable:
+        """Return the pairs of all comparisons: the near ones, as similar pairs, and then the far ones."""
+        self._check_limit(limit)
+        i, j = np.vstack([self._indices[:, :2], self._indices[:, 2:]]).T
+        return PairTable(i, j, np.arange(len(i)) < len(self._indices), np.tile(self._weight, 2))
+
+
+def _signed_sum(V: Array, a: Array) -> Array:
+    """Return Σ a (vvᵀ − wwᵀ) for the rows v of the first half of V and w of the second half."""
+    return np.asarray((V.T * np.concatenate([a, -a])) @ V)
