@@ -13,6 +13,7 @@ from .newton_cg import Minimum, newton_cg
 
 _LENGTHS = 0.1 * 3.0 ** np.arange(5)  # how far away to look for feasible points
 _DIRECTIONS = 4  # random directions per length
+_GREED = 10.0  # growth of the (scaled) violation in an inner solve at which it is rejected
 _STATIONARY = 1e-5  # slope of a violation, relative to it, below which it counts as stationary
 
 
@@ -57,6 +58,22 @@ def seek_feasible(
 def remaining_violation(minimum: Minimum[LocalLagrangian]) -> float:
     """Return the largest scaled violation at the end of `least_violation`."""
     return float(np.abs(minimum.model.estimates).max(initial=0.0))
+
+
+def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
+    """Tell whether an inner solve gave up feasibility for cost: it went so far out that no way leads back.
+
+    That happens where the cost falls faster than the penalty grows, so not on a compact manifold.
+    """
+    function, constraints = model.function, model.function.constraints
+    if not constraints.problem.manifold.hadamard:
+        return False
+    before = Lagrangian(constraints, function.multipliers, weights=function.weights).at(start)
+    there, here = (
+        np.where(constraints.is_equality, np.abs(violations), violations).max(initial=0.0)
+        for violations in (model.violations, before.violations)
+    )
+    return bool(there > _GREED * max(1.0, here))
 
 
 def is_stationary_violation(minimum: Minimum[LocalLagrangian], tol: float) -> bool:

@@ -93,11 +93,11 @@ class State:
             saddles=self.saddles + 1,
         )
 
-    def after_escape(self) -> State:
-        """Raise the penalty, which was too weak to hold the iterates."""
+    def after_escape(self, *, may_weigh: bool) -> State:
+        """Raise the penalty, which was too weak to hold the iterates, and the proximal weight if allowed."""
         return replace(
             self,
             penalty=100.0 * self.penalty,
-            proximal_weight=10.0 * max(self.proximal_weight, PROXIMAL_WEIGHT),
+            proximal_weight=10.0 * max(self.proximal_weight, PROXIMAL_WEIGHT) if may_weigh else 0.0,
             escapes=self.escapes + 1,
         )

@@ -15,9 +15,9 @@ import numpy as np
 
 from geodual.arrays import Array
 
+from . import feasibility
 from .active_set import Polished, polish
 from .constraint_vector import ConstraintVector, EvaluatedPoint
-from .feasibility import is_stationary_violation, least_violation, remaining_violation, seek_feasible
 from .kkt import Units, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .multiplier_progress import Progress, infeasible, no_progress, ran_away, unbounded, worst
@@ -119,7 +119,7 @@ class _ProximalLagrangian:
         progress = Progress()
         while True:
             minimum = self._minimise(state)
-            if minimum.status == "runaway":
+            if minimum.status == "runaway" or feasibility.is_greedy(minimum.model, state.point):
                 outcome = self._after_escape(state, minimum)
                 if isinstance(outcome, Stop):
                     yield self._update(minimum.model.point, state.y, state.penalty, minimum.n_products)
@@ -272,13 +272,13 @@ class _ProximalLagrangian:
 
     def _restore(self, state: State) -> State | tuple[Update, Stop]:
         """Restart from a feasible point; if there is none nearby, stop as infeasible."""
-        minimum = seek_feasible(self.constraints, self.units, state.point, self.tol)
+        minimum = feasibility.seek_feasible(self.constraints, self.units, state.point, self.tol)
         model = minimum.model
-        if is_stationary_violation(minimum, self.tol):
+        if feasibility.is_stationary_violation(minimum, self.tol):
             if self.feasible is not None:
                 return state.returned(self.feasible)
             update = self._update(model.point, np.zeros_like(state.y), state.penalty, minimum.n_products)
-            return update, infeasible(remaining_violation(minimum))
+            return update, infeasible(feasibility.remaining_violation(minimum))
         return state.restored(model.point)
 
     def _after_escape(self, state: State, minimum: _Minimum) -> State | Stop:
@@ -286,7 +286,7 @@ class _ProximalLagrangian:
         escaped = minimum.model.point
         back = minimum
         if self.constraints.size:
-            back = least_violation(self.constraints, self.units, escaped, self.tol)
+            back = feasibility.least_violation(self.constraints, self.units, escaped, self.tol)
         feasible = back.model
         # Unbounded: a feasible point near the escaped one keeps at least half of the fall of the cost.
         satisfied = float(np.abs(feasible.estimates).max(initial=0.0)) <= math.sqrt(self.tol)
@@ -296,4 +296,4 @@ class _ProximalLagrangian:
             return unbounded()
         if state.escapes >= 5:
             return ran_away()
-        return state.after_escape()
+        return state.after_escape(may_weigh=self.manifold.closed_form_log)
