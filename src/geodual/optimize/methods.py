@@ -56,7 +56,7 @@ class MethodChoice:
 METHODS = {
     choice.name: choice
     for choice in (
-        MethodChoice("proximal-lagrangian", proximal_lagrangian, 200),
+        MethodChoice("proximal-lagrangian", proximal_lagrangian, 400),
         MethodChoice("interior-point", interior_point, 2000),
         MethodChoice("primal-dual", primal_dual, 1000),
         MethodChoice("primal-dual-linearized", primal_dual_linearized, 10_000),

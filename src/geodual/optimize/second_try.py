@@ -18,6 +18,7 @@ from .multiplier_progress import Progress, worst
 from .updates import Stop, Update
 
 _STEPS = 150  # of the second try at most
+_PATIENCE = 30  # iterations of the first try after which the second may come in between
 
 
 def with_second_try(
@@ -31,24 +32,35 @@ def with_second_try(
 ) -> Iterator[Update | Stop]:
     """Pass updates on; if they end in a breakdown or as infeasible, try the interior-point method.
 
-    If it does not reach the tolerance either, the best update and the stop of the first try come last.
+    If it does not reach the tolerance either, the best update and the stop of the first try come last. On
+    Hadamard manifolds the second try comes in between if the first takes long.
     """
+    has_inequalities = constraints.n_inequalities > 0
+    # On Hadamard manifolds both mostly find the same minimum, so try early. Elsewhere only as a last resort.
+    patience = _PATIENCE if has_inequalities and constraints.problem.manifold.hadamard else -1
+    progress = Progress()
     last: Update | None = None
-    for update in updates:
+
+    def second_try() -> Iterator[Update]:
+        tries = interior_point(constraints, start, units=units, tol=tol, multipliers=multipliers)
+        for update in islice(tries, _STEPS):
+            # Before a stop an update may come without a residual.
+            if isinstance(update, Stop) or update.kkt is None or not math.isfinite(worst(update)):
+                return
+            progress.note(update, unfinished=False)
+            yield update
+
+    for count, update in enumerate(updates, start=1):
         if isinstance(update, Update):
             last = update  # a method yields its best update before it gives up
             yield update
+            if count == patience:
+                yield from second_try()
             continue
-        if last is not None and update.status in ("breakdown", "infeasible") and constraints.n_inequalities:
-            progress = Progress()
+        if last is not None and update.status in ("breakdown", "infeasible") and has_inequalities:
             progress.note(last, unfinished=False)
-            tries = interior_point(constraints, start, units=units, tol=tol, multipliers=multipliers)
-            for second in islice(tries, _STEPS):
-                # Before a stop an update may come without a residual.
-                if isinstance(second, Stop) or second.kkt is None or not math.isfinite(worst(second)):
-                    break
-                progress.note(second, unfinished=False)
-                yield second
+            if count <= patience or patience < 0:
+                yield from second_try()
             # The point of least violation belongs to "infeasible"; otherwise the best point is of most use.
             yield last if update.status == "infeasible" else progress.best or last
         yield update

@@ -64,7 +64,7 @@ def minimize(
         Multipliers to start from, as a `Result` has them; 0 by default. ``minimize(problem,
         **result.warm_start())`` goes on where a solve ended.
     max_iter : int, optional
-        Largest number of iterations. The default is 200 for "proximal-lagrangian", 2,000 for
+        Largest number of iterations. The default is 400 for "proximal-lagrangian", 2,000 for
         "interior-point", 1,000 for "primal-dual", 10,000 for "primal-dual-linearized", and 1,000 for your own
         method.
     max_time : float
