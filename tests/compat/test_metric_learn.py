@@ -209,6 +209,12 @@ def test_what_cannot_be_taken_over_has_one_clear_error(learner, data, message: s
         learner.fit(*data)
 
 
+@pytest.mark.parametrize("basis", ["lda", "triplet_diffs"])
+def test_the_names_of_bases_change_nothing(basis: str) -> None:
+    metrics = [SCML_Supervised(basis=name).fit(X, Y).get_mahalanobis_matrix() for name in (basis, "lda")]
+    np.testing.assert_array_equal(*metrics)
+
+
 def test_constraints_agree_with_the_labels() -> None:
     near, far = drawn_pairs(Y, 40, 0)
     assert len(near) == len(far) == 40

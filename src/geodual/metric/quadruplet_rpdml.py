@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .logdet.comparison_learner import ComparisonLearner
 
 
@@ -102,41 +100,3 @@ class QuadrupletRPDML(ComparisonLearner):
 
     _places = (0, 1, 2, 3)
     _what = "quadruplets"
-
-    def __init__(
-        self,
-        C: float = 100.0,
-        alpha: float = 0.0,
-        prior: Any = "identity",
-        margin: float | None = None,
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        n_components: int | None = None,
-        preprocessor: Any = None,
-    ) -> None:
-        self.C = C
-        self.alpha = alpha
-        self.prior = prior
-        self.margin = margin
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_components = n_components
-        self.preprocessor = preprocessor
-
-    def fit(self, quadruplets: Any, y: Any = None, sample_weight: Any = None) -> QuadrupletRPDML:
-        """Learn a metric from quadruplets.
-
-        Parameters
-        ----------
-        quadruplets : array of shape (n_quadruplets, 4, n_features), or (n_quadruplets, 4) with a preprocessor
-            Quadruplets of samples or of indices.
-        y : array of shape (n_quadruplets,), optional
-            +1 for quadruplets that hold, −1 for those that hold the other way round. All hold by default.
-        sample_weight : array of shape (n_quadruplets,), optional
-            How often each quadruplet counts; once by default.
-
-        Returns
-        -------
-        self
-        """
-        return self._learn(quadruplets, y, sample_weight)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .logdet.comparison_learner import ComparisonLearner
 
 
@@ -100,41 +98,3 @@ class TripletRPDML(ComparisonLearner):
 
     _places = (0, 1, 0, 2)
     _what = "triplets"
-
-    def __init__(
-        self,
-        C: float = 100.0,
-        alpha: float = 0.0,
-        prior: Any = "identity",
-        margin: float | None = None,
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        n_components: int | None = None,
-        preprocessor: Any = None,
-    ) -> None:
-        self.C = C
-        self.alpha = alpha
-        self.prior = prior
-        self.margin = margin
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_components = n_components
-        self.preprocessor = preprocessor
-
-    def fit(self, triplets: Any, y: Any = None, sample_weight: Any = None) -> TripletRPDML:
-        """Learn a metric from triplets.
-
-        Parameters
-        ----------
-        triplets : array of shape (n_triplets, 3, n_features), or (n_triplets, 3) with a preprocessor
-            Triplets of samples or of indices.
-        y : array of shape (n_triplets,), optional
-            +1 for triplets that hold, −1 for those that hold the other way round. All hold by default.
-        sample_weight : array of shape (n_triplets,), optional
-            How often each triplet counts; once by default.
-
-        Returns
-        -------
-        self
-        """
-        return self._learn(triplets, y, sample_weight)

@@ -9,13 +9,14 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.utils.validation import validate_data
 
 from geodual import metric
+from geodual.arrays import Array, Indices
 
-from .preprocessed import PreprocessedLearner, take_over
+from .preprocessed import LabelledLearner, PreprocessedLearner, take_over
 
 _NCA_TOL = 1e-5  # scikit-learn's default
 
 
-class LMNN(PreprocessedLearner):
+class LMNN(LabelledLearner):
     """Large margin nearest neighbours; stands for `geodual.metric.LMNN`.
 
     It minimises the same objective as metric-learn's, with all impostors, and to a smaller value.
@@ -80,21 +81,7 @@ class LMNN(PreprocessedLearner):
         self.n_components = n_components
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> LMNN:
-        """Learn a metric from labelled samples.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
-            Samples or indices of samples.
-        y : array of shape (n_samples,)
-            Class labels; −1 means unknown.
-
-        Returns
-        -------
-        self
-        """
-        X, labels = self._validate(X, y)
+    def _learn(self, X: Array, labels: Indices) -> None:
         learner = metric.LMNN(
             self.n_neighbors,
             self.regularization,
@@ -104,10 +91,9 @@ class LMNN(PreprocessedLearner):
             int(self.verbose),
         )
         take_over(self, learner.fit(X, labels))
-        return self
 
 
-class NCA(PreprocessedLearner):
+class NCA(LabelledLearner):
     """Neighbourhood components analysis; stands for scikit-learn's `NeighborhoodComponentsAnalysis`.
 
     Parameters
@@ -158,21 +144,7 @@ class NCA(PreprocessedLearner):
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> NCA:
-        """Learn a metric from labelled samples.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
-            Samples or indices of samples.
-        y : array of shape (n_samples,)
-            Class labels; −1 means unknown.
-
-        Returns
-        -------
-        self
-        """
-        X, labels = self._validate(X, y)
+    def _learn(self, X: Array, labels: Indices) -> None:
         learner = NeighborhoodComponentsAnalysis(
             self.n_components,
             init=self.init,
@@ -183,7 +155,6 @@ class NCA(PreprocessedLearner):
         ).fit(X, labels)
         self.n_iter_ = int(learner.n_iter_)
         self._set_metric(np.asarray(learner.components_), X)
-        return self
 
 
 class Covariance(PreprocessedLearner):

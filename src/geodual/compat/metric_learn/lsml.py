@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from geodual.arrays import Array, Indices
 from geodual.metric import QuadrupletRPDML
 from geodual.metric.pairs.comparison_classifier import ComparisonClassifier
 
 from .constraints import drawn_pairs
-from .preprocessed import PreprocessedLearner, random_or_given, take_over
+from .preprocessed import LabelledLearner, random_or_given, take_over
 
 
 class LSML(ComparisonClassifier):
@@ -87,7 +88,7 @@ class LSML(ComparisonClassifier):
         return self
 
 
-class LSML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
+class LSML_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
     """Metric learning from quadruplets drawn from class labels; stands for `geodual.metric.QuadrupletRPDML`.
 
     Each quadruplet is a random pair of samples of one class, and a random pair of two classes.
@@ -144,23 +145,8 @@ class LSML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> LSML_Supervised:
-        """Learn a metric from labelled samples.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
-            Samples or indices of samples.
-        y : array of shape (n_samples,)
-            Class labels; −1 means unknown.
-
-        Returns
-        -------
-        self
-        """
-        X, labels = self._validate(X, y)
+    def _learn(self, X: Array, labels: Indices) -> None:
         quadruplets = np.hstack(drawn_pairs(labels, self.n_constraints, self.random_state))
         prior = random_or_given(self.prior, X.shape[1], self.random_state)
         learner = QuadrupletRPDML(prior=prior, tol=self.tol, max_iter=self.max_iter, preprocessor=X)
         take_over(self, learner.fit(quadruplets, sample_weight=self.weights))
-        return self

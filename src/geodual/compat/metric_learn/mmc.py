@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from geodual import metric
+from geodual.arrays import Array, Indices
 from geodual.metric.pairs.pair_classifier import PairClassifier
 
 from .constraints import n_per_kind
-from .preprocessed import PreprocessedLearner, check_unsupported, random_or_given, take_over
+from .preprocessed import LabelledLearner, check_unsupported, random_or_given, take_over
 
 _INSTEAD = "scale the features instead, or learn a full matrix"
 
@@ -99,7 +100,7 @@ class MMC(PairClassifier):
         return self
 
 
-class MMC_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
+class MMC_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
     """Metric learning from class labels; stands for `geodual.metric.RPDML`.
 
     Parameters
@@ -162,22 +163,8 @@ class MMC_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> MMC_Supervised:
-        """Learn a metric from labelled samples.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
-            Samples or indices of samples.
-        y : array of shape (n_samples,)
-            Class labels; −1 means unknown.
-
-        Returns
-        -------
-        self
-        """
+    def _learn(self, X: Array, labels: Indices) -> None:
         check_unsupported(self, "diagonal", "diagonal_c", instead=_INSTEAD)
-        X, labels = self._validate(X, y)
         learner = metric.RPDML(
             prior=random_or_given(self.init, X.shape[1], self.random_state),
             pairs="all" if self.n_constraints is None else 2 * n_per_kind(self.n_constraints, labels),
@@ -186,4 +173,3 @@ class MMC_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
             random_state=self.random_state,
         )
         take_over(self, learner.fit(X, labels))
-        return self

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.datasets import make_spd_matrix
@@ -57,6 +58,31 @@ class PreprocessedLearner(MetricLearner):
         if self.preprocessor is not None and n_axes(pairs) == 2:
             pairs = check_pair_array(look_up(self.preprocessor, pairs))
         return super().pair_distance(pairs)
+
+
+class LabelledLearner(PreprocessedLearner):
+    """Base of the learners that learn from class labels."""
+
+    @abstractmethod
+    def _learn(self, X: Array, labels: Indices) -> None:
+        """Learn from samples that have been looked up and checked."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn a metric from labelled samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
+            Samples or indices of samples.
+        y : array of shape (n_samples,)
+            Class labels; −1 means unknown.
+
+        Returns
+        -------
+        self
+        """
+        self._learn(*self._validate(X, y))
+        return self
 
 
 def take_over(learner: Any, fitted: BaseEstimator) -> None:

@@ -13,7 +13,7 @@ from geodual.metric.base import check_n_components
 from geodual.metric.scatter import feature_scales, raised_spectrum
 
 from .constraints import drawn_chunks
-from .preprocessed import PreprocessedLearner
+from .preprocessed import LabelledLearner, PreprocessedLearner
 
 
 class RCA(PreprocessedLearner):
@@ -74,7 +74,7 @@ class RCA(PreprocessedLearner):
         return self
 
 
-class RCA_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
+class RCA_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
     """Relevant component analysis of random chunks of samples of a class; the same as metric-learn's.
 
     Parameters
@@ -117,26 +117,11 @@ class RCA_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> RCA_Supervised:
-        """Learn a metric from labelled samples.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
-            Samples or indices of samples.
-        y : array of shape (n_samples,)
-            Class labels; −1 means unknown.
-
-        Returns
-        -------
-        self
-        """
-        X, labels = self._validate(X, y)
+    def _learn(self, X: Array, labels: Indices) -> None:
         check_n_components(self.n_components, X.shape[1])
         chunks = drawn_chunks(labels, self.n_chunks, self.chunk_size, self.random_state)
         used = chunks >= 0
         self._set_metric(_relevant_components(X[used], chunks[used], self.n_components), X)
-        return self
 
 
 def _relevant_components(X: Array, chunks: Indices, n_components: int | None) -> Array:

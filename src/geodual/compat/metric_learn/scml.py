@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from geodual.arrays import Array, Indices
 from geodual.metric import TripletRPDML
 from geodual.metric.pairs.comparison_classifier import ComparisonClassifier
 
 from .constraints import neighbour_triplets
-from .preprocessed import PreprocessedLearner, check_unsupported, take_over
+from .preprocessed import LabelledLearner, check_unsupported, take_over
 
 _INSTEAD = "use `C` of geodual.metric.TripletRPDML to set the strength of the triplets"
 
@@ -89,12 +90,12 @@ class SCML(ComparisonClassifier):
         -------
         self
         """
-        check_unsupported(self, "beta", "basis", "n_basis", instead=_INSTEAD)
+        _check_parameters(self)
         take_over(self, TripletRPDML(max_iter=self.max_iter).fit(self._samples(triplets)))
         return self
 
 
-class SCML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
+class SCML_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
     """Metric learning from triplets of neighbours; stands for `geodual.metric.TripletRPDML`.
 
     Each sample makes a triplet with each of its nearest neighbours in its class and each of those in other
@@ -165,22 +166,14 @@ class SCML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> SCML_Supervised:
-        """Learn a metric from labelled samples.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
-            Samples or indices of samples.
-        y : array of shape (n_samples,)
-            Class labels; −1 means unknown.
-
-        Returns
-        -------
-        self
-        """
-        check_unsupported(self, "beta", "basis", "n_basis", instead=_INSTEAD)
-        X, labels = self._validate(X, y)
+    def _learn(self, X: Array, labels: Indices) -> None:
+        _check_parameters(self)
         triplets = neighbour_triplets(X, labels, self.k_genuine, self.k_impostor)
         take_over(self, TripletRPDML(max_iter=self.max_iter, preprocessor=X).fit(triplets))
-        return self
+
+
+def _check_parameters(learner: SCML | SCML_Supervised) -> None:
+    """Raise if a parameter would change what is learnt; the names of metric-learn's bases do not."""
+    check_unsupported(learner, "beta", "n_basis", instead=_INSTEAD)
+    if not isinstance(learner.basis, str) or learner.basis not in ("triplet_diffs", "lda"):
+        check_unsupported(learner, "basis", instead=_INSTEAD)

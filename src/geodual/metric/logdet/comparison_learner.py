@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,20 +26,47 @@ _SMALLEST, _LARGEST = 1e-140, 1e140  # squares of margins between these neither 
 class ComparisonLearner(IncrementalMixin, ComparisonClassifier):
     """Base of the learners that minimise ½ D(W, W₀) + Σ φ(d(a, b) − d(c, d)) over comparisons.
 
-    A subclass has the parameters below in its `__init__`.
+    A subclass says what is compared (`_places`, `_what`).
     """
 
-    C: float
-    alpha: float
-    prior: Any
-    margin: float | None
-    tol: float
-    max_iter: int | None
-    n_components: int | None
     _kept: ClassVar[dict[str, str]] = {"prior": "W_", "margin": "margin_"}
 
-    def _learn(self, tuples: Any, y: Any, sample_weight: Any) -> Self:
-        """Check the comparisons, and fit the metric to them."""
+    def __init__(
+        self,
+        C: float = 100.0,
+        alpha: float = 0.0,
+        prior: Any = "identity",
+        margin: float | None = None,
+        tol: float = 1e-6,
+        max_iter: int | None = None,
+        n_components: int | None = None,
+        preprocessor: Any = None,
+    ) -> None:
+        self.C = C
+        self.alpha = alpha
+        self.prior = prior
+        self.margin = margin
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_components = n_components
+        self.preprocessor = preprocessor
+
+    def fit(self, tuples: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn a metric from comparisons.
+
+        Parameters
+        ----------
+        tuples : array of shape (n_tuples, 3 or 4, n_features), or (n_tuples, 3 or 4) with a preprocessor
+            Triplets or quadruplets of samples or of indices.
+        y : array of shape (n_tuples,), optional
+            +1 for comparisons that hold, −1 for those that hold the other way round. All hold by default.
+        sample_weight : array of shape (n_tuples,), optional
+            How often each comparison counts; once by default.
+
+        Returns
+        -------
+        self
+        """
         samples = self._samples(tuples)
         signs = self._signs(y, len(samples))
         self._check_parameters()
@@ -93,10 +119,8 @@ class ComparisonLearner(IncrementalMixin, ComparisonClassifier):
             program = LogDetProgram(space.X, comparisons, loss, space.prior_inverse)
             found = program.solve(space.prior, self.tol, self._budget)
         warn_unless_converged(self, found)
-        with blas_threads_for(product_operations(n_features, min(X.shape), n_features)):
-            W = space.lift(found.W)
-            self._set_metric(space.components(found.W, W, self.n_components), X, sample_weight)
-        keep_solution(self, replace(found, W=W), found.n_iter, comparisons.n_pairs)
+        keep_solution(self, space, found, X, sample_weight)
+        self.n_pairs_ = comparisons.n_pairs
 
 
 def _mean_squared_distance(Z: Array, indices: Indices, weight: Array) -> float:

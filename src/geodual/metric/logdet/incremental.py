@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 from .certificate import Convergence
@@ -54,9 +55,9 @@ class IncrementalMixin:
             return (step,)
         return (*self._earlier[1], step)
 
+    @abstractmethod
     def _check_features(self, X: Any) -> None:
         """Raise unless samples have the features of the last step."""
-        raise NotImplementedError
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Continue a fit with new samples: learn from them alone, with the last metric as prior.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -175,10 +174,8 @@ class LogDetLearner(MetricLearner):
                 found = self._solve(Y, pairs, space.prior_inverse, found.W, self._budget - n_iter)
                 warn_unless_converged(self, found)
                 n_iter += found.n_iter
-        with blas_threads_for(product_operations(n_features, min(X.shape), n_features)):
-            W = space.lift(found.W)
-            self._set_metric(space.components(found.W, W, self.n_components), X, samples.weight)
-        keep_solution(self, replace(found, W=W), n_iter, pairs.n_pairs)
+        keep_solution(self, space, found, X, samples.weight)
+        self.n_iter_, self.n_pairs_ = max(n_iter, 1), pairs.n_pairs
         return self
 
     def _solve(

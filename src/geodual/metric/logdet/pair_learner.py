@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -102,7 +101,5 @@ class PairLearner(IncrementalMixin, PairClassifier):
             program = LogDetProgram(space.X, pairs, loss, space.prior_inverse)
             found = program.solve(space.prior, self.tol, self._budget)
         warn_unless_converged(self, found)
-        with blas_threads_for(product_operations(n_features, min(X.shape), n_features)):
-            W = space.lift(found.W)
-            self._set_metric(space.components(found.W, W, self.n_components), X, sample_weight)
-        keep_solution(self, replace(found, W=W), found.n_iter, pairs.n_pairs)
+        keep_solution(self, space, found, X, sample_weight)
+        self.n_pairs_ = pairs.n_pairs

@@ -8,7 +8,11 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from geodual.arrays import Array
+from geodual.threads import blas_threads_for, product_operations
+
 from .certificate import CertifiedIteration, CertifiedMetric, Convergence
+from .space import Space
 
 _ADVICE = {
     "max_iterations": "raise `max_iter` or `tol`",
@@ -17,14 +21,30 @@ _ADVICE = {
 }
 
 
-def keep_solution(learner: Any, found: CertifiedMetric, n_iter: int, n_pairs: int) -> None:
-    """Set the fitted attributes of a learner that hold the matrix and its certificate."""
-    learner.W_ = found.W
+def keep_solution(learner: Any, space: Space, found: CertifiedMetric, X: Array, weight: Array | None) -> None:
+    """Set the fitted attributes of a learner that hold the matrix and its certificate.
+
+    Parameters
+    ----------
+    learner : estimator
+        The learner, which has `n_components` and `_set_metric`.
+    space : Space
+        The space in which the program was solved.
+    found : CertifiedMetric
+        The solution in that space.
+    X : array of shape (n_samples, n_features)
+        The samples, for the importances of features.
+    weight : array of shape (n_samples,), optional
+        Their weights.
+    """
+    n_features = X.shape[1]
+    with blas_threads_for(product_operations(n_features, min(X.shape), n_features)):
+        learner.W_ = space.lift(found.W)
+        learner._set_metric(space.components(found.W, learner.W_, learner.n_components), X, weight)
     learner.objective_, learner.dual_objective_ = found.primal, found.dual
     learner.duality_gap_ = found.gap
     learner.history_ = Convergence(found.history)
-    learner.n_iter_ = max(n_iter, 1)  # scikit-learn asks for at least 1
-    learner.n_pairs_ = n_pairs
+    learner.n_iter_ = max(found.n_iter, 1)  # scikit-learn asks for at least 1
 
 
 def iteration_printer(learner: Any, verbose: int) -> Callable[[CertifiedIteration], None]:
