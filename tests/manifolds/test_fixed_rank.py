@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from geodual.manifolds import FixedRank, NoLogarithmError, NotOnManifoldError
-from geodual.manifolds.low_rank_matrix import LowRankMatrix
+from geodual.manifolds.low_rank_matrix import LowRankMatrix, thin_qr, truncated_svd
 from geodual.optimize import Constraint, Problem, minimize
 
 
@@ -35,6 +35,38 @@ def test_the_retraction_has_no_tangential_acceleration():
         acceleration = (manifold.retract(x, t * u) - 2.0 * x + manifold.retract(x, -t * u)) / t**2
         assert np.linalg.norm(acceleration) > 0.1
         assert np.linalg.norm(manifold.project(x, acceleration)) <= t + 1e-8
+
+
+@pytest.mark.parametrize("shape", [(7, 4), (4, 4), (3, 5), (1, 2), (60, 40)])
+def test_small_decompositions_agree_with_numpy(shape):
+    a = np.random.default_rng(0).standard_normal(shape)
+    q, r = thin_qr(a)
+    np.testing.assert_allclose(q.T @ q, np.eye(min(shape)), atol=1e-14)
+    np.testing.assert_allclose(q @ r, a, atol=1e-14)
+    np.testing.assert_array_equal(r, np.triu(r))
+    (u, s, vt), rest = truncated_svd(a, 1)
+    expected = np.linalg.svd(a, compute_uv=False)
+    np.testing.assert_allclose([s[0], rest], np.append(expected, 0.0)[:2], rtol=1e-12)
+    np.testing.assert_allclose(u.T @ a @ vt.T, [[expected[0]]], rtol=1e-12)
+
+
+def test_a_matrix_that_is_not_finite_has_no_decomposition():
+    with pytest.raises(np.linalg.LinAlgError):
+        truncated_svd(np.full((2, 2), np.nan), 1)
+
+
+def test_the_first_step_is_no_longer_than_the_radius_of_curvature():
+    """That is the smallest singular value: a matrix of lower rank is no further away."""
+    frame = FixedRank(3, 3, 2).frame(np.diag([5.0, 0.5, 0.0]))
+    assert frame.first_radius == pytest.approx(0.5)
+
+
+def test_a_start_keeps_its_factors():
+    """A copy would not, and needed another decomposition; points cannot be changed, so they are shared."""
+    manifold = FixedRank(4, 3, 1)
+    x = manifold.random_point(np.random.default_rng(0))
+    problem = Problem(manifold, lambda y: 0.5 * np.sum((y - x) ** 2), gradient=lambda y: y - x)
+    assert minimize(problem, x).x is x
 
 
 def test_a_zero_step_stays():

@@ -65,6 +65,22 @@ def test_inactive_constraints_have_zero_multipliers() -> None:
     np.testing.assert_array_equal(result.multipliers, 0.0)
 
 
+def test_a_problem_whose_constraints_do_not_matter_is_solved_in_two_iterations() -> None:
+    """The first inner solve is loose; the second is the same problem again, solved to the end."""
+    A = np.diag([1.0, 2.0, 3.0, 4.0])
+    problem = Problem(
+        Sphere(4),
+        lambda x: float(x @ A @ x),
+        lambda x: 2.0 * A @ x,
+        hessian_product=lambda x, u: 2.0 * A @ u,
+        inequalities=lambda x: x - 5.0,
+        jacobian_product=lambda x, w: w,
+    )
+    result = minimize(problem, np.array([0.1, 0.5, 0.5, 0.7]))
+    assert result.success
+    assert result.n_iter <= 2
+
+
 def test_several_blocks_keep_their_order() -> None:
     """min ‖x‖² s.t. x₀ ≥ 1, x₁ ≥ 2, x₂ = 3: multipliers 2, 4 and −6."""
     problem = Problem(
@@ -228,6 +244,15 @@ def test_inputs_are_not_mutated() -> None:
     x0 = np.eye(3)
     minimize(determinant_problem(), x0)
     np.testing.assert_array_equal(x0, np.eye(3))
+
+
+def test_a_result_does_not_change_with_an_array_that_the_start_is_a_view_of() -> None:
+    base = 2.0 * np.eye(3)
+    x0 = base.view()
+    x0.flags.writeable = False
+    result = minimize(determinant_problem(), x0)
+    base[:] = 7.0
+    np.testing.assert_allclose(result.x, 2.0 * np.eye(3), rtol=1e-8)
 
 
 def test_repeated_solves_are_identical() -> None:

@@ -17,7 +17,7 @@ from .base import (
 )
 from .frame import Frame, HessianMap, Vector
 from .grassmann import GrassmannFrame
-from .low_rank_matrix import Factors, LowRankMatrix, truncated_svd
+from .low_rank_matrix import Factors, LowRankMatrix, thin_qr, truncated_svd
 
 _SINGULAR = 1e-13  # singular value, relative to the largest, that counts as 0
 
@@ -155,6 +155,10 @@ class FixedRankFrame(Frame):
     def unit(self) -> float:
         return float(self._s[0])
 
+    @property
+    def first_radius(self) -> float:
+        return float(self._s[-1])  # the radius of curvature of the manifold
+
     def _parts(self, c: Array) -> tuple[Array, Array, Array]:
         first, second = self._ends
         return c[:first], c[first:second], c[second:]
@@ -172,14 +176,14 @@ class FixedRankFrame(Frame):
         return right - self._u @ m, m, left - self._v @ m.T
 
     def coordinates(self, u: Vector) -> Array:
-        return np.vstack(self._projected(u))
+        return np.concatenate(self._projected(u))
 
     def gradient(self, egrad: Vector) -> Array:
-        return np.vstack(self._projected(egrad))
+        return np.concatenate(self._projected(egrad))
 
     def random(self, rng: np.random.Generator) -> Array:
         a, m, b = self._parts(rng.standard_normal(self.shape))
-        return np.vstack([_across(self._u, a), m, _across(self._v, b)])
+        return np.concatenate((_across(self._u, a), m, _across(self._v, b)))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # The curvature term of Vandereycken 2013: the part of the gradient that is normal to the manifold,
@@ -188,10 +192,10 @@ class FixedRankFrame(Frame):
 
         def convert(ehess: Vector, c: Array) -> Array:
             across, _, down = self._parts(c)
-            a, m, b = self._projected(ehess)
-            bent_a = _across(u, egrad @ (down / s))
-            bent_b = _across(v, egrad.T @ (across / s))
-            return np.vstack([a + bent_a, m, b + bent_b])
+            right, left = ehess @ v, ehess.T @ u
+            a = _across(u, right + egrad @ (down / s))
+            b = _across(v, left + egrad.T @ (across / s))
+            return np.concatenate((a, u.T @ right, b))
 
         return convert
 
@@ -203,11 +207,12 @@ class FixedRankFrame(Frame):
         a, m, b = self._parts(c)
         rank = len(self._s)
         # X + U = [U A] core [V B]ᵀ; after two thin QR decompositions only a 2r × 2r SVD is left.
-        core = np.eye(2 * rank, k=rank) + np.eye(2 * rank, k=-rank)
-        core[:rank, :rank] = np.diag(self._s) + m
-        left, left_core = np.linalg.qr(np.hstack([self._u, a]))
-        right, right_core = np.linalg.qr(np.hstack([self._v, b]))
-        (u, s, vt), _ = truncated_svd(left_core @ core @ right_core.T, rank)
+        left, left_core = thin_qr(np.concatenate((self._u, a), axis=1))
+        right, right_core = thin_qr(np.concatenate((self._v, b), axis=1))
+        # The core is [[diag(s) + M, I], [I, 0]].
+        first, second = left_core[:, :rank], left_core[:, rank:]
+        core = np.concatenate((first @ (np.diag(self._s) + m) + second, first), axis=1)
+        (u, s, vt), _ = truncated_svd(core @ right_core.T, rank)
         return LowRankMatrix(left @ u, s, vt @ right.T)
 
     def log(self, y: Array) -> Array:

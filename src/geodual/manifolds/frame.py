@@ -55,6 +55,8 @@ class Frame(ABC):
         Number of coordinates; at least the dimension of the manifold.
     unit : float
         Typical length at this point. Finite differences and first steps are chosen relative to it.
+    first_radius : float
+        Length of the longest first step that a solver should try if the manifold has no `step_limit`.
 
     See Also
     --------
@@ -101,6 +103,11 @@ class Frame(ABC):
     def unit(self) -> float:
         """Typical length at this point; finite differences and first steps are chosen relative to it."""
         return 1.0
+
+    @property
+    def first_radius(self) -> float:
+        """Length of the longest first step if the manifold has no `step_limit`."""
+        return 1e3 * self.unit  # in a flat space the right length may be anything
 
     @abstractmethod
     def tangent(self, c: Coordinates) -> Vector:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dgeqrf, dgesvd, dorgqr
 
 from geodual.arrays import Array
+
+_SMALL = 400  # entries of a matrix whose decomposition takes less time than numpy's checks of it
 
 Factors = tuple[Array, Array, Array]
 """U with orthonormal columns, the singular values s, and Vᵀ with orthonormal rows."""
@@ -32,9 +37,10 @@ class LowRankMatrix(np.ndarray):
     factors: Factors | None
 
     def __new__(cls, u: Array, s: Array, vt: Array) -> LowRankMatrix:
-        matrix = np.asarray((u * s) @ vt).view(cls)
+        dense = np.asarray((u * s) @ vt)
+        dense.flags.writeable = False  # a change of an entry would not reach the factors
+        matrix = dense.view(cls)
         matrix.factors = (u, s, vt)
-        matrix.flags.writeable = False  # a change of an entry would not reach the factors
         return matrix
 
     def __array_finalize__(self, obj: Any) -> None:
@@ -46,8 +52,29 @@ class LowRankMatrix(np.ndarray):
         return array[()] if return_scalar else np.asarray(array)
 
 
+def thin_qr(a: Array) -> tuple[Array, Array]:
+    """Return Q with orthonormal columns and an upper triangular R with QR = `a`, which is m × n."""
+    # LAPACK itself: numpy's wrapper takes three times as long for the thin matrices of every step.
+    packed, tau, _, _ = dgeqrf(a)
+    size = min(a.shape)
+    return dorgqr(packed[:, :size], tau)[0], packed[:size] * _upper(size, a.shape[1])
+
+
+@cache
+def _upper(m: int, n: int) -> Array:
+    return np.triu(np.ones((m, n)))
+
+
 def truncated_svd(a: Array, rank: int) -> tuple[Factors, float]:
     """Return the factors of the matrix of a given rank nearest to `a`, and the next singular value."""
-    u, s, vt = np.linalg.svd(a, full_matrices=False)
+    u, s, vt = _small_svd(a) if a.size <= _SMALL else np.linalg.svd(a, full_matrices=False)
     rest = float(s[rank]) if rank < len(s) else 0.0
     return (u[:, :rank], s[:rank], vt[:rank]), rest
+
+
+def _small_svd(a: Array) -> Factors:
+    # LAPACK itself, as above; this routine is the slower one for large matrices.
+    u, s, vt, info = dgesvd(a, full_matrices=0)
+    if info or not math.isfinite(s[0]):
+        raise np.linalg.LinAlgError("The singular value decomposition did not converge.")
+    return u, s, vt

@@ -7,6 +7,7 @@ multipliers.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,8 @@ from .lagrangian import Lagrangian, LocalLagrangian
 _MAX_STEPS = 12
 _ENOUGH = 0.1  # share of the residual that a step must reach for another: Newton's method is faster still
 _CG_ACCURACY = (1e-10, 1e-3)  # least and greatest relative residual of conjugate gradients
+_MANY = 100  # constraints from which a polish takes long
+_MANY_BELOW = 1e-6  # residual from which it may pay there
 _ROUNDING = 1e-13  # of projections, relative to what is projected
 
 
@@ -34,6 +37,13 @@ class Polished:
     y: Array
     kkt: KKT
     n_products: int
+
+
+def polish_limit(constraints: ConstraintVector, point: EvaluatedPoint) -> float:
+    """Return the KKT residual below which a polish may pay; 0 where there can be none."""
+    if not (point.frame.orthonormal and constraints.size):
+        return 0.0
+    return _MANY_BELOW if constraints.size > _MANY else math.inf
 
 
 def polish(

@@ -48,7 +48,7 @@ def seek_feasible(
             break
         # Beside it first: it may be a maximum or a saddle point of the violation. Then further and further
         # away, because the feasible set may lie in another valley.
-        other = _elsewhere(constraints, found.model.point, float(length), rng)
+        other = elsewhere(constraints, found.model.point, float(length), rng)
         if other is not None:
             again = least_violation(constraints, units, other, tol)
             found = min(found, again, key=lambda minimum: minimum.model.value)
@@ -65,13 +65,12 @@ def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
 
     That happens where the cost falls faster than the penalty grows, so not on a compact manifold.
     """
-    function, constraints = model.function, model.function.constraints
+    constraints = model.function.constraints
     if not constraints.problem.manifold.hadamard:
         return False
-    before = Lagrangian(constraints, function.multipliers, weights=function.weights).at(start)
     there, here = (
         np.where(constraints.is_equality, np.abs(violations), violations).max(initial=0.0)
-        for violations in (model.violations, before.violations)
+        for violations in (model.violations, model.function.weights * start.constraints)
     )
     return bool(there > _GREED * max(1.0, here))
 
@@ -82,7 +81,7 @@ def is_stationary_violation(minimum: Minimum[LocalLagrangian], tol: float) -> bo
     return left > 10.0 * tol and model.frame.norm(model.gradient) < _STATIONARY * left
 
 
-def _elsewhere(
+def elsewhere(
     constraints: ConstraintVector, point: EvaluatedPoint, length: float, rng: np.random.Generator
 ) -> EvaluatedPoint | None:
     """Return a point some way away in a random direction; None if the functions are not defined there."""

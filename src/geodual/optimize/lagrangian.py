@@ -129,6 +129,15 @@ class LocalLagrangian:
         """Bound on the rounding error of the value."""
         return 16.0 * _EPS * sum(map(abs, self._terms))
 
+    @property
+    def violation(self) -> float:
+        """Largest violation of feasibility and complementarity together; it needs a penalty."""
+        # For an inequality max(c, −λ/ρ) is 0 exactly if c ≤ 0, λ ≥ 0 and c λ = 0.
+        function = self.function
+        slack = np.maximum(self.violations, -function.multipliers / function.penalty)
+        error = np.where(function.constraints.is_equality, self.violations, slack)
+        return float(np.abs(error).max(initial=0.0))
+
     @cached_property
     def _egrad(self) -> Vector:
         # The gradient of Σ yₖ²/(2ρ) is Σ yₖ ∇cₖ: that of the plain Lagrangian with the multipliers y.

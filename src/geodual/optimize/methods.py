@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from .constraint_vector import ConstraintVector, EvaluatedPoint
@@ -27,6 +28,11 @@ class MethodChoice:
     run: Method
     max_iter: int
 
+    @cached_property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters that the method accepts, by name."""
+        return inspect.signature(self.run).parameters
+
     def start(
         self,
         constraints: ConstraintVector,
@@ -36,13 +42,12 @@ class MethodChoice:
     ) -> Iterator[Update | Stop]:
         """Start the method with its options and those `known` values that its signature names."""
         # A method that needs no tolerance or units does not have to accept them.
-        asked = inspect.signature(self.run).parameters
-        wanted = {name: value for name, value in known.items() if name in asked}
+        wanted = {name: value for name, value in known.items() if name in self.parameters}
         self._check_options(options, known)
         return iter(self.run(constraints, start, **wanted, **options))
 
     def _check_options(self, options: dict[str, Any], known: dict[str, Any]) -> None:
-        parameters = list(inspect.signature(self.run).parameters.values())[2:]  # after constraints and start
+        parameters = list(self.parameters.values())[2:]  # after constraints and start
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             return
         allowed = [parameter.name for parameter in parameters if parameter.name not in known]

@@ -166,7 +166,7 @@ def newton_cg(
     """
     model = start
     is_guess = not math.isfinite(step_limit)
-    radius = 1e3 * model.frame.unit if is_guess else step_limit
+    radius = model.frame.first_radius if is_guess else step_limit
     norm = first_norm = model.frame.norm(model.gradient)
     travelled, n_products = 0.0, 0
     for iteration in range(max_iter):

@@ -16,9 +16,9 @@ import numpy as np
 from geodual.arrays import Array
 
 from . import feasibility
-from .active_set import Polished, polish
+from .active_set import Polished, polish, polish_limit
 from .constraint_vector import ConstraintVector, EvaluatedPoint
-from .kkt import Units, measure_kkt, refreshed_units
+from .kkt import Units, measure_feasibility, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .multiplier_progress import Progress, infeasible, no_progress, ran_away, unbounded, worst
 from .multiplier_state import PROXIMAL_WEIGHT, State
@@ -28,6 +28,7 @@ from .schedule import FAST, Schedule, choose_schedule
 from .second_order import judge
 from .second_try import with_second_try
 from .updates import Stop, Update
+from .valleys import LOOK_BELOW, are_squares, lowest_valley
 
 _PENALTY_LIMIT = 1e16  # beyond it rounding errors of the violation swamp the cost
 _FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
@@ -37,9 +38,6 @@ _UNFINISHED = 20  # inner solves in a row that may run out of iterations
 _SADDLES = 10  # saddle points that a solve may leave
 _RETURNS = 4  # times to go back to a feasible point, each with more penalty
 _POLISH_AGAIN = 0.1  # after a failed polish, try again once the residual has fallen to this share
-_MANY = 100  # constraints from which a polish takes long
-_POLISH_MANY_BELOW = 1e-6  # residual from which it may pay there
-
 
 _Minimum = Minimum[LocalLagrangian]
 
@@ -115,7 +113,7 @@ class _ProximalLagrangian:
         # Without constraints there are no multipliers to update: solve the first problem to the end.
         inner_tol = self.schedule.inner_tol if y.size else 0.5 * self.scaled_tol
         state = State(start, y, self.schedule.penalty, inner_tol=inner_tol)
-        self._note_feasible(self._update(start, y, state.penalty, 0))
+        self._note_feasible(start)
         progress = Progress()
         while True:
             minimum = self._minimise(state)
@@ -128,7 +126,7 @@ class _ProximalLagrangian:
                 state = outcome
                 continue
             update, state = self._advance(state, minimum)
-            self._note_feasible(update)
+            self._note_feasible(update.point)
             if worst(update) <= self.tol:
                 update, left = self._judged(state, update)
                 if left is not None:
@@ -136,6 +134,7 @@ class _ProximalLagrangian:
                     continue
             yield update
             progress.note(update, state.unfinished > 0)
+            state = self._in_lowest_valley(state)
             # A growing penalty does not reduce the violation: perhaps no feasible point exists.
             if state.misses >= 3 and state.penalty >= 1e3 * FAST.penalty and state.restorations < _RETURNS:
                 restored = self._restore(state)
@@ -148,6 +147,18 @@ class _ProximalLagrangian:
                 yield best
                 yield no_progress(worst(best), blocked=minimum.status == "blocked")
                 return
+
+    def _in_lowest_valley(self, state: State) -> State:
+        """Look for a lower valley, once, where multipliers cannot lead to it."""
+        if not (self.schedule.looks and state.violation <= LOOK_BELOW):
+            return state
+        self.schedule = replace(self.schedule, looks=False)
+        if not are_squares(self.constraints, state.point):
+            return state
+        self.schedule = FAST  # because the valley will have been chosen
+        return replace(
+            state, point=lowest_valley(state.point, lambda x: self._minimise(replace(state, point=x)))
+        )
 
     def _judged(self, state: State, update: Update) -> tuple[Update, State | None]:
         """Check the second-order condition at a KKT point; where it fails, return a state beside it."""
@@ -169,14 +180,21 @@ class _ProximalLagrangian:
         )
 
     def _minimise(self, state: State) -> _Minimum:
-        objective = self._objective(state)
         # If quasi-Newton steps do not finish a problem, it is too ill-conditioned for them.
         small = self.gradients_only and not state.unfinished
+        minimum = self._descend(self._objective(state).at(state.point), state.inner_tol, small)
+        if minimum.status != "converged" or minimum.model.violation > 0.0:
+            return minimum
+        # If no constraint matters, the next problem would be this one again: solve it to the end.
+        end = self._descend(minimum.model, 0.5 * self.scaled_tol, small)
+        return replace(end, n_products=minimum.n_products + end.n_products)
+
+    def _descend(self, start: LocalLagrangian, tol: float, small: bool) -> _Minimum:
         minimise = limited_memory if small else newton_cg
         return minimise(
-            objective,
-            objective.at(state.point),
-            tol=state.inner_tol,
+            start.function,
+            start,
+            tol=tol,
             max_iter=self.inner_iterations * (_SMALL_STEPS if small else 1),
             step_limit=self.manifold.step_limit,
             fall_limit=_FALL_LIMIT,
@@ -187,12 +205,12 @@ class _ProximalLagrangian:
     def _advance(self, state: State, minimum: _Minimum) -> tuple[Update, State]:
         """Update the multipliers from the inner minimum, polish if promising, and prepare the next step."""
         model = minimum.model
-        violation = self._violation(model, state)
+        violation = model.violation
         update = self._update(model.point, model.estimates, state.penalty, minimum.n_products)
         if minimum.status == "max_iterations" and state.unfinished < _UNFINISHED:
             return update, replace(state, point=model.point, unfinished=state.unfinished + 1)
         state = replace(state, point=model.point, y=model.estimates, unfinished=0)
-        if self._is_worth_polishing(state, update):
+        if self.tol < worst(update) < min(state.polish_below, polish_limit(self.constraints, state.point)):
             update, state = self._polished(state, update)
         update = self._in_refreshed_units(update)
         # If the violation falls too little, the penalty is too small.
@@ -208,23 +226,14 @@ class _ProximalLagrangian:
             misses=state.misses + 1 if missed else 0,
         )
 
-    def _is_worth_polishing(self, state: State, update: Update) -> bool:
-        if not (state.point.frame.orthonormal and self.constraints.size):
-            return False
-        below = _POLISH_MANY_BELOW if self.constraints.size > _MANY else math.inf
-        return self.tol < worst(update) < min(state.polish_below, below)
-
     def _polished(self, state: State, update: Update) -> tuple[Update, State]:
         assert update.kkt is not None
         start = Polished(state.point, state.y, update.kkt, update.hessian_products)
         found = polish(self.constraints, self.units, start, state.penalty, self.tol)
         multipliers = self.units.unscaled(found.y)
+        spent = found.n_products
         update = Update(
-            found.point,
-            multipliers,
-            penalty=state.penalty,
-            hessian_products=found.n_products,
-            kkt=found.kkt,
+            found.point, multipliers, penalty=state.penalty, hessian_products=spent, kkt=found.kkt
         )
         return update, replace(state, point=found.point, polish_below=_POLISH_AGAIN * found.kkt.worst)
 
@@ -251,19 +260,11 @@ class _ProximalLagrangian:
         assert update.kkt is not None
         return max(update.kkt.feasibility, update.kkt.complementarity) <= self.tol
 
-    def _note_feasible(self, update: Update) -> None:
+    def _note_feasible(self, point: EvaluatedPoint) -> None:
         """Keep the feasible point of lowest cost: while there is one, the problem is not infeasible."""
-        if update.kkt is None or update.kkt.feasibility > self.tol:
-            return
-        if self.feasible is None or update.point.cost < self.feasible.cost:
-            self.feasible = update.point
-
-    def _violation(self, model: LocalLagrangian, state: State) -> float:
-        """Return the largest violation of feasibility and complementarity together."""
-        # For an inequality max(c, −y/ρ) is 0 exactly if c ≤ 0, y ≥ 0 and c y = 0.
-        slack = np.maximum(model.violations, -state.y / state.penalty)
-        error = np.where(self.constraints.is_equality, model.violations, slack)
-        return float(np.abs(error).max(initial=0.0))
+        is_feasible = measure_feasibility(self.constraints, point, self.units) <= self.tol
+        if is_feasible and (self.feasible is None or point.cost < self.feasible.cost):
+            self.feasible = point
 
     def _update(self, point: EvaluatedPoint, y: Array, penalty: float, n_products: int) -> Update:
         multipliers = self.units.unscaled(y)
@@ -289,7 +290,7 @@ class _ProximalLagrangian:
             back = feasibility.least_violation(self.constraints, self.units, escaped, self.tol)
         feasible = back.model
         # Unbounded: a feasible point near the escaped one keeps at least half of the fall of the cost.
-        satisfied = float(np.abs(feasible.estimates).max(initial=0.0)) <= math.sqrt(self.tol)
+        satisfied = feasibility.remaining_violation(back) <= math.sqrt(self.tol)
         fall = state.point.cost - escaped.cost
         kept = state.point.cost - feasible.point.cost
         if satisfied and kept > 0.5 * fall > 0.0:

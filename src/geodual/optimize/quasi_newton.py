@@ -103,7 +103,7 @@ def limited_memory(
     ('converged', 5.0, [0.0, 0.0, 1.0])
     """
     model, memory, idle = start, _Memory(), _Idleness(start)
-    radius = step_limit if math.isfinite(step_limit) else 1e3 * model.frame.unit
+    radius = step_limit if math.isfinite(step_limit) else model.frame.first_radius
     travelled = 0.0
     for iteration in range(max_iter):
         if _is_done(model, tol, watch):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from .constraint_vector import ConstraintVector
 
@@ -23,12 +24,15 @@ class Schedule:
         Share of the last violation that the next one may have at most.
     inner_tol : float
         Bound on the gradient of the first inner problem.
+    looks : bool
+        Whether to look for lower valleys where multipliers cannot lead to them; see `valleys`.
     """
 
     penalty: float
     growth: float
     fall: float
     inner_tol: float
+    looks: bool = False
 
     def at(self, violation: float) -> Schedule:
         """Return the schedule to follow from a violation on: near feasibility the fast one."""
@@ -36,7 +40,7 @@ class Schedule:
 
 
 FAST = Schedule(penalty=3.0, growth=10.0, fall=0.25, inner_tol=0.03)  # early multipliers deserve no better
-CAREFUL = Schedule(penalty=0.3, growth=3.3, fall=0.8, inner_tol=1e-3)
+CAREFUL = Schedule(penalty=0.3, growth=3.3, fall=0.8, inner_tol=1e-3, looks=True)
 
 
 def choose_schedule(constraints: ConstraintVector) -> Schedule:
@@ -46,5 +50,8 @@ def choose_schedule(constraints: ConstraintVector) -> Schedule:
     there. A small penalty that grows slowly then leads to lower minima, for about twice the work. With
     inequalities alone the minima are mostly the same.
     """
-    has_equalities = constraints.n_inequalities < constraints.size
-    return CAREFUL if has_equalities and not constraints.problem.manifold.hadamard else FAST
+    manifold = constraints.problem.manifold
+    if constraints.n_inequalities == constraints.size or manifold.hadamard:
+        return FAST
+    # Without a longest step the manifold is not compact, and there is no telling how far to look.
+    return replace(CAREFUL, looks=math.isfinite(manifold.step_limit))

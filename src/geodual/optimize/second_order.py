@@ -18,7 +18,7 @@ from geodual.manifolds.frame import Coordinates
 from .active_set import kkt_system
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import Units
-from .lagrangian import Lagrangian
+from .lagrangian import Lagrangian, LocalLagrangian
 from .result import SecondOrder
 from .schedule import FAST
 
@@ -78,10 +78,13 @@ def least_curvature(
     active = constraints.is_equality | (model.violations > -_ACTIVE)
     # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
     start = np.ravel(point.frame.random(np.random.default_rng(0)))
+    if not active.any():
+        return _least_curvature_anywhere(model, start)
     if active.sum() > _MANY:
-        with_penalty = _least_curvature_with_penalty(
-            replace(model.function, penalty=FAST.penalty), point, start
-        )
+        # Along the constraints a penalty vanishes. So if nothing is negative with it, nothing is along them,
+        # and their gradients, which take long to form and to factor, are not needed.
+        stiff = replace(model.function, penalty=FAST.penalty).at(point)
+        with_penalty = _least_curvature_anywhere(stiff, start)
         if not with_penalty.is_negative:
             return with_penalty
     system = kkt_system(constraints, units, model, active)
@@ -96,13 +99,9 @@ def least_curvature(
     return Curvature(value, vector.reshape(point.frame.shape))
 
 
-def _least_curvature_with_penalty(function: Lagrangian, point: EvaluatedPoint, start: Array) -> Curvature:
-    """Return the least curvature in all directions, with a penalty on those that leave the constraints.
-
-    Along the constraints the penalty vanishes. So if nothing is negative, nothing is along them, and their
-    gradients, which take long to form and to factor, are not needed.
-    """
-    model, shape = function.at(point), point.frame.shape
+def _least_curvature_anywhere(model: LocalLagrangian, start: Array) -> Curvature:
+    """Return the least curvature in all directions."""
+    shape = model.frame.shape
     value, vector = _least_eigenpair(lambda v: np.ravel(model.hessian_product(v.reshape(shape))), start)
     return Curvature(value, vector.reshape(shape))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -164,7 +163,7 @@ def _check_limits(tol: float, max_iter: int | None, max_time: float) -> None:
 
 
 def _check_has_steps(method: MethodChoice) -> None:
-    if "watch" not in inspect.signature(method.run).parameters:
+    if "watch" not in method.parameters:
         raise ValueError(
             f"`inner_callback` needs a method that shows its inner steps, and {method.name!r} does not; use "
             "`callback`, or give a method of your own a parameter `watch` (docs/add_a_method.md)."
@@ -175,7 +174,13 @@ def _copied(x: Point) -> Point:
     # Points of pymanopt may be sequences of their own kind, which only pymanopt can build.
     if isinstance(x, (tuple, list)):
         return type(x)(map(_copied, x)) if type(x) in (tuple, list) else x
-    return np.array(x) if isinstance(x, np.ndarray) else x
+    # The copy of a low-rank matrix would not know its factors.
+    return np.array(x) if isinstance(x, np.ndarray) and not _is_constant(x) else x
+
+
+def _is_constant(x: Any) -> bool:
+    """Tell whether nobody can write to an array, nor to one that it is a view of."""
+    return x is None or (isinstance(x, np.ndarray) and not x.flags.writeable and _is_constant(x.base))
 
 
 def _largest_product(x: Point) -> float:
