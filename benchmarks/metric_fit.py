@@ -56,7 +56,7 @@ def metric_fit_table(
         Receives a progress line for each fit.
     """
     X, y = synthetic_set()
-    learners = [RPDML(C=C, tol=TOL) for C in Cs]
+    learners = [RPDML(C=C, pairs="all", tol=TOL) for C in Cs]
     report(f"  RPDML at {len(Cs)} values of C, scikit-learn's NCA and bare matrix products in turn …")
     functions = [
         _bare_products(X, y),
@@ -93,7 +93,7 @@ def itml_table(report: Callable[[str], object] = print) -> str:
     """
     X, y = synthetic_set()
     report("  ITML on all pairs …")
-    ours = ITML(gamma=ITML_GAMMA, tol=TOL)
+    ours = ITML(gamma=ITML_GAMMA, pairs="all", tol=TOL)
     seconds = _best(lambda: ours.fit(X, y))
     rows = [["geodual", f"{ours.n_pairs_:,}", format_seconds(seconds), f"{ours.duality_gap_:.0e}", "1"]]
     with _working_metric_learn() as metric_learn:
@@ -126,8 +126,8 @@ def metric_scaling_table(longest: float = LONGEST, report: Callable[[str], objec
         Receives a progress line for each fit.
     """
     series: list[tuple[str, Sequence[int], Callable[[int], tuple[RPDML, Array, Any]]]] = [
-        ("N, all pairs, n = 20", SAMPLES, lambda N: (RPDML(), *_classes(N, 20))),
-        ("n, all pairs, N = 500", FEATURES, lambda n: (RPDML(), *_classes(500, n))),
+        ("N, all pairs, n = 20", SAMPLES, lambda N: (RPDML(pairs="all"), *_classes(N, 20))),
+        ("n, all pairs, N = 500", FEATURES, lambda n: (RPDML(pairs="all"), *_classes(500, n))),
         (
             "sampled pairs, N = 3,000, n = 20",
             PAIRS,

@@ -9,7 +9,7 @@ universe = synthetic_universe(n_funds=120, start="2013-01-02", end="2016-12-30",
 study = backtest(
     universe.panel,  # or a path, or a DataFrame with one row per day and one column per fund
     index=universe.index,
-    metrics={"euclidean": EuclideanMetric(), "rpdml": RPDML(C=100.0), "pca": PCA(10)},
+    metrics={"euclidean": EuclideanMetric(), "rpdml": RPDML(C=100.0, pairs="all"), "pca": PCA(10)},
     test_start="2016-01-01",
     cost=0.0015,
     execution_lag=1,

@@ -17,7 +17,7 @@ def test_a_result_shows_its_status_and_last_iterations() -> None:
 
 
 def test_a_fitted_metric_shows_its_convergence() -> None:
-    learner = RPDML().fit(*load_iris(return_X_y=True))
+    learner = RPDML(pairs="all").fit(*load_iris(return_X_y=True))
     page = learner.history_._repr_html_()
     assert page.count("<tr>") == learner.n_iter_ + 2
     assert f"<td>{learner.objective_:.6g}</td>" in page

@@ -155,7 +155,9 @@ def test_the_names_stand_for_our_learners() -> None:
     theirs = ITML_Supervised(gamma=3.0, n_constraints=50, random_state=5).fit(X, Y)
     np.testing.assert_array_equal(theirs.W_, ours.W_)
     assert theirs.duality_gap_ <= 1e-3
-    np.testing.assert_array_equal(MMC_Supervised().fit(X, Y).W_, RPDML(max_iter=100).fit(X, Y).W_)
+    np.testing.assert_array_equal(
+        MMC_Supervised().fit(X, Y).W_, RPDML(pairs="all", max_iter=100).fit(X, Y).W_
+    )
     np.testing.assert_array_equal(MMC().fit(PAIRS, SIGNS).W_, PairRPDML(tol=1e-3).fit(PAIRS, SIGNS).W_)
 
 
@@ -254,3 +256,20 @@ def checks():
 @pytest.mark.parametrize(("estimator", "check"), list(checks()))
 def test_scikit_learn_conventions(estimator, check) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize("name", ["SDML", "SDML_Supervised", "LFDA", "MLKR"])
+def test_what_is_not_offered_says_why(name: str) -> None:
+    with pytest.raises(ImportError, match=f"^{name} of metric-learn is not offered: it.*use"):
+        getattr(names, name)
+    assert not hasattr(names, "XYZ")
+
+
+@pytest.mark.parametrize("learner", [Covariance(), MMC(), LSML(), SCML(), ITML()], ids=repr)
+def test_the_old_name_of_distances_still_works(learner) -> None:
+    data = {MMC: (PAIRS, SIGNS), ITML: (PAIRS, SIGNS), LSML: (X[[[0, 1, 0, 80]]],), SCML: (X[[[0, 1, 80]]],)}
+    learner.fit(*data.get(type(learner), (X,)))
+    pairs = X[[[0, 1], [0, 80]]][..., : learner.n_features_in_]
+    with pytest.warns(FutureWarning, match="old name of `pair_distance`"):
+        scores = learner.score_pairs(pairs)
+    np.testing.assert_array_equal(scores, learner.pair_distance(pairs))

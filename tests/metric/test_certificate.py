@@ -126,7 +126,7 @@ def test_the_gap_of_all_pairs_covers_lost_digits(apart: float) -> None:
     X = rng.standard_normal((60, 3)) + apart * np.outer(y, [1.0, 0.0, 0.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        learner = RPDML(bounds=(0.5, 5.0)).fit(X, y)
+        learner = RPDML(pairs="all", bounds=(0.5, 5.0)).fit(X, y)
     primal, _ = explicit_bounds(X, y, np.column_stack(np.triu_indices(60, 1)), learner.W_, 0.5, 5.0)
     assert abs(learner.objective_ / primal - 1.0) <= learner.duality_gap_
     assert (learner.duality_gap_ <= 1e-6) == (apart < 1e6)
@@ -163,12 +163,12 @@ def test_hard_programs_are_solved(seed: int) -> None:
 
 @pytest.mark.parametrize(("load", "passes"), [(load_breast_cancer, 100), (load_wine, 60)])
 def test_raw_features_take_few_passes(load, passes: int) -> None:
-    learner = RPDML().fit(*load(return_X_y=True))
+    learner = RPDML(pairs="all").fit(*load(return_X_y=True))
     assert learner.duality_gap_ <= 1e-6
     assert learner.history_[-1].passes <= passes
 
 
-@pytest.mark.parametrize("learner", [RPDML(C=1e4), ITML(gamma=100.0)])
+@pytest.mark.parametrize("learner", [RPDML(C=1e4, pairs="all"), ITML(gamma=100.0, pairs="all")])
 def test_all_stages_count_against_the_budget(iris, learner) -> None:
     needed = learner.fit(*iris).n_iter_
     assert needed == len(learner.history_) - 1
@@ -193,7 +193,7 @@ def test_both_fits_to_local_pairs_count_and_warn(iris) -> None:
 
 def test_rounding_errors_are_told_from_a_short_budget(iris) -> None:
     with pytest.warns(ConvergenceWarning, match="rounding errors allow no better"):
-        learner = RPDML(tol=1e-17).fit(*iris)
+        learner = RPDML(pairs="all", tol=1e-17).fit(*iris)
     assert learner.n_iter_ < 500
 
 

@@ -140,12 +140,13 @@ def test_sums_are_those_of_a_loop() -> None:
         conjugate += w * (slope * (v @ v - u @ u) - excess**2 / (2 * scale) if excess else 0.0)
         slopes += w * slope * M
         curved += w * (excess > 0) / scale * np.vdot(M, S) * M
-        moment += w * (np.outer(v, v) + np.outer(u, u))
+        moment += w * (excess > 0) / scale * (np.outer(v, v) + np.outer(u, u))
     assert found.value == pytest.approx(value)
     assert found.conjugate == pytest.approx(conjugate)
     np.testing.assert_allclose(found.slope_sum, slopes, atol=1e-9)
     np.testing.assert_allclose(bend, curved, atol=1e-9)
-    np.testing.assert_allclose(comparisons.second_moment(Z), moment / (np.sqrt(2) * weight.sum()), rtol=1e-9)
+    moment_found = comparisons.curvature_moment(Z, SquaredHinge(0, 0, 1, 1), found)
+    np.testing.assert_allclose(moment_found, moment / np.sqrt(2), rtol=1e-9)
     table = comparisons.index_list(3000)
     np.testing.assert_array_equal(table.i, np.concatenate([indices[:, 0], indices[:, 2]]))
     assert table.similar[:1500].all()

@@ -154,6 +154,26 @@ def test_more_features_than_samples_separate_the_classes():
     assert 10.0 * distances[same].max() < distances[y[:, None] != y].min()
 
 
+@pytest.mark.parametrize("options", [{}, {"t": 0.2}, {"reg": 3.0}, {"t": 0.8, "reg": 1e-3}])
+def test_the_mean_in_the_span_is_that_of_full_matrices(options):
+    """Eigenvalues of S and D that are (nearly) zero are raised to 1e-8 of the largest."""
+    rng = np.random.default_rng(6)
+    X, y = rng.standard_normal((9, 30)) * np.geomspace(0.2, 5.0, 30) + 4.0, np.repeat([0, 1, 2], 3)
+    t, reg = options.get("t", 0.5), options.get("reg", 0.0)
+    roots = []
+    for scatter in explicit_scatters(X, y):
+        spectrum, basis = np.linalg.eigh(scatter + reg * np.eye(30))
+        roots.append((basis * np.sqrt(np.maximum(spectrum, 1e-8 * spectrum[-1]))) @ basis.T)
+    # S⁻¹ #_t D = S^-½ (S^½ D S^½)^t S^-½.
+    basis, values, _ = np.linalg.svd(roots[0] @ roots[1])
+    half = np.linalg.solve(roots[0], basis * values**t)
+    expected = half @ half.T
+    assert relative_error(GMML(**options).fit(X, y).get_mahalanobis_matrix(), expected) < 1e-8
+    # Copies and weights span no more.
+    copied = GMML(**options).fit(np.repeat(X, 5, axis=0), np.repeat(y, 5), np.full(45, 0.2))
+    assert relative_error(copied.get_mahalanobis_matrix(), expected) < 1e-8
+
+
 def test_classes_of_equal_samples_are_far_apart():
     """S is zero."""
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 3, axis=0)

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from geodual.metric.pairs import all_pairs as pairs_module
+from geodual.metric.pairs import pair_differences as differences_module
 from geodual.metric.pairs import pair_graph as pair_graph_module
 from geodual.metric.pairs import pair_list as pair_list_module
+from geodual.metric.pairs import tiles as tiles_module
 from geodual.metric.pairs.all_pairs import AllPairs
+from geodual.metric.pairs.pair_differences import PairDifferences
 from geodual.metric.pairs.pair_list import PairList
 from geodual.metric.pairs.pair_loss import OneSidedBurg, PairLoss, SquaredHinge
 
@@ -101,23 +104,95 @@ def test_evaluate(case, loss) -> None:
     np.testing.assert_allclose(found.slope_sum, (V.T * (weight * slope)) @ V, atol=1e-10)
 
 
-@pytest.mark.parametrize("kept", [True, False])
+def keep_curvatures(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Keep curvatures as if there were few, many or very many pairs."""
+    if how != "plain":
+        monkeypatch.setattr(tiles_module, "_KEPT_PLAIN", 0)
+    if how == "not":
+        monkeypatch.setattr(tiles_module, "_KEPT_BITS", 0)
+        monkeypatch.setattr(tiles_module, "_KEPT_FLOATS", 0)
+
+
+@pytest.mark.parametrize("kept", ["plain", "packed", "not"])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_curvature_product(case, loss, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_curvature_product(case, loss, kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs, Z, V, similar, weight, _ = case
-    if not kept:
-        monkeypatch.setattr(pairs_module, "_CURVATURE_BUDGET", 0)
+    keep_curvatures(monkeypatch, kept)
     S = np.random.default_rng(1).standard_normal((F, F))
     S = S + S.T
     curvature = weight * by_kind(loss.curvature, (V**2).sum(axis=1), similar)
     form = np.einsum("ki,ij,kj->k", V, S, V)
     found = pairs.curvature_product(Z, S, loss, pairs.evaluate(Z, loss).curvatures)
-    np.testing.assert_allclose(found, (V.T * (curvature * form)) @ V, atol=1e-9)
+    # Packed curvatures other than 0 and 1 are in single precision.
+    expected, precision = (V.T * (curvature * form)) @ V, 1e-6 if kept == "packed" else 1e-12
+    np.testing.assert_allclose(found, expected, atol=1e-9 + precision * np.abs(expected).max())
 
 
-def test_second_moment(case) -> None:
-    pairs, Z, V, _, weight, _ = case
-    np.testing.assert_allclose(pairs.second_moment(Z), (V.T * weight) @ V / pairs.total_weight, atol=1e-12)
+def test_many_pairs_take_hessian_products_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    Z, S = rng.standard_normal((30, F)), np.eye(F)
+    pairs, loss = AllPairs(np.repeat([0, 1], 15)), LOSSES[0]
+    curvatures = pairs.evaluate(Z, loss).curvatures
+    exact = pairs.curvature_product(Z, S, loss, curvatures)
+    monkeypatch.setattr(pairs_module, "_MANY", 0)
+    single = pairs.curvature_product(Z, S, loss, curvatures)
+    error = np.abs(single - exact).max() / np.abs(exact).max()
+    assert 0.0 < error < 1e-5
+    # Where squares would overflow or vanish in single precision, products stay in double precision.
+    for scale in (1e-20, 1e20):
+        huge = pairs.curvature_product(scale * Z, S, loss, curvatures)
+        np.testing.assert_allclose(huge / scale**2 / scale**2, exact, rtol=1e-9)
+
+
+def test_threads_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles_module, "_ROWS", 8)
+    monkeypatch.setattr(tiles_module, "_CHUNK", 50)
+    rng = np.random.default_rng(6)
+    Z, labels, S = rng.standard_normal((60, F)), np.repeat([0, 1, 2], 20), np.eye(F)
+    found = []
+    for n_threads in (1, 3):
+        pairs = AllPairs(labels, n_threads=n_threads)
+        assert len(pairs._chunks) > 10
+        sums = pairs.evaluate(Z, LOSSES[1])
+        bend = pairs.curvature_product(Z, S, LOSSES[1], sums.curvatures)
+        found.append([sums.value, sums.conjugate, sums.slope_sum, bend])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_curvature_moment(case, loss) -> None:
+    pairs, Z, V, similar, weight, _ = case
+    curvature = weight * by_kind(loss.curvature, (V**2).sum(axis=1), similar)
+    found = pairs.curvature_moment(Z, loss, pairs.evaluate(Z, loss))
+    np.testing.assert_allclose(found, (V.T * curvature) @ V, atol=1e-10)
+
+
+def test_without_curvatures_all_pairs_count_alike_in_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_curvatures(monkeypatch, "not")
+    rng = np.random.default_rng(3)
+    Z, sample_weight = rng.standard_normal((9, F)), rng.uniform(0.5, 2.0, 9)
+    pairs, loss = AllPairs(np.repeat([0, 1], [4, 5]), sample_weight), LOSSES[0]
+    losses, (i, j) = pairs.evaluate(Z, loss), np.triu_indices(9, 1)
+    V, weight = Z[i] - Z[j], sample_weight[i] * sample_weight[j]
+    expected = losses.curvature_total * (V.T * weight) @ V / pairs.total_weight
+    np.testing.assert_allclose(pairs.curvature_moment(Z, loss, losses), expected, atol=1e-10)
+
+
+def test_differences_may_be_kept_or_formed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    Z, indices = rng.standard_normal((30, F)), rng.integers(30, size=(70, 2))
+    S, a = np.diag(np.arange(1.0, F + 1)), rng.standard_normal(70)
+    kept = PairDifferences(*indices.T)
+    before = [kept.distances(Z), kept.weighted_sum(Z, a), kept.form_sum(Z, S, a)]
+    other = rng.standard_normal((30, F))
+    assert not np.allclose(kept.distances(other), before[0])  # other samples, other differences
+    monkeypatch.setattr(differences_module, "_KEPT", 0)
+    monkeypatch.setattr(differences_module, "_CHUNK", 16)
+    parts = PairDifferences(*indices.T)
+    after = [parts.distances(Z), parts.weighted_sum(Z, a), parts.form_sum(Z, S, a)]
+    for one, two in zip(before, after, strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-10)
 
 
 @pytest.mark.parametrize("apart", [10.0, 1e3, 1e6])
@@ -141,7 +216,8 @@ def test_products_over_samples_are_left_before_they_lose_digits(apart: float) ->
     np.testing.assert_allclose(
         found.slope_sum, expected, rtol=0, atol=max(found.noise, 1e-13 * np.abs(expected).max())
     )
-    np.testing.assert_allclose(pairs.second_moment(Z), V.T @ V / len(V), rtol=1e-9, atol=1e-9)
+    moment = (V.T * by_kind(loss.curvature, d, similar)) @ V
+    np.testing.assert_allclose(pairs.curvature_moment(Z, loss, found), moment, rtol=1e-9, atol=1e-8)
     assert found.value == pytest.approx(by_kind(loss.value, d, similar).sum(), rel=1e-12)
 
 
@@ -153,12 +229,13 @@ def test_total_weight_counts_copies_of_a_sample_as_pairs(case) -> None:
 def test_tiles_and_chunks_do_not_matter(case, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs, Z, *_ = case
     expected = pairs.evaluate(Z, LOSSES[0])
-    monkeypatch.setattr(pairs_module, "_ROWS", 4)
-    monkeypatch.setattr(pairs_module, "_COLUMNS", 5)
-    monkeypatch.setattr(pair_list_module, "_CHUNK", 7)
+    monkeypatch.setattr(tiles_module, "_ROWS", 4)
+    monkeypatch.setattr(tiles_module, "_COLUMNS", 5)
+    monkeypatch.setattr(differences_module, "_KEPT", 0)
+    monkeypatch.setattr(differences_module, "_CHUNK", 7)
     if isinstance(pairs, AllPairs):
         pairs = AllPairs(pairs._labels, pairs._weight)
-        assert len(pairs._tiles) > 20
+        assert len(pairs._chunks[0]) > 20
     found = pairs.evaluate(Z, LOSSES[0])
     assert found.value == pytest.approx(expected.value)
     np.testing.assert_allclose(found.slope_sum, expected.slope_sum, atol=1e-11)

@@ -1,8 +1,11 @@
 """RPDMLCV: a warm-started path, a choice that can be explained, a plot."""
 
+from itertools import product
+
 import matplotlib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, StratifiedKFold
@@ -10,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from geodual.metric import RPDML, RPDMLCV, EuclideanMetric, LocalPairs
+from geodual.metric import RPDML, RPDMLCV, EuclideanMetric, LocalPairs, NeighborRPDML
 from geodual.metric.logdet.scores import MetricNeighbors, pair_auc
 
 matplotlib.use("Agg")
@@ -22,17 +25,84 @@ def wine():
     return StandardScaler().fit_transform(X), y
 
 
-def test_scores_are_those_of_cold_fits(wine) -> None:
+def exact_scores(learners, X, y, splits) -> np.ndarray:
+    """Return the share of votes for the right class of cold, accurate fits: a row per learner."""
+    rows = []
+    for learner in learners:
+        row = []
+        for train, test in splits:
+            fitted = clone(learner).fit(X[train], y[train])
+            near = KNeighborsClassifier(5).fit(fitted.transform(X[train]), y[train])
+            share = near.predict_proba(fitted.transform(X[test]))
+            row.append(np.mean([share[k, label] for k, label in enumerate(y[test])]))
+        rows.append(row)
+    return np.array(rows)
+
+
+def test_rough_fits_from_the_last_metric_rank_as_exact_fits_do(wine) -> None:
     X, y = wine
-    search = RPDMLCV(Cs=(100.0, 1.0), pairs=("all",), cv=3, tol=1e-9).fit(X, y)
-    for position, C in enumerate((1.0, 100.0)):
-        for fold, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
-            learner = RPDML(C=C, tol=1e-9).fit(X[train], y[train])
-            knn = KNeighborsClassifier(5).fit(learner.transform(X[train]), y[train])
-            expected = knn.score(learner.transform(X[test]), y[test])
-            assert search.scores_[0, position, fold] == pytest.approx(expected)
+    splits = list(StratifiedKFold(2, shuffle=True, random_state=0).split(X, y))
+    Cs = (0.01, 1.0, 100.0)
+    search = RPDMLCV(Cs=Cs[::-1], pairs=("all",)).fit(X, y)
+    expected = exact_scores([RPDML(C=C, pairs="all", tol=1e-9) for C in Cs], X, y, splits)
+    np.testing.assert_allclose(search.scores_[0], expected, atol=0.01)
+    best = expected.mean(axis=1).argmax()
+    assert (search.C_, search.best_index_) == (Cs[best], (0, best))
     assert search.best_score_ == search.scores_.mean(axis=2).max()
-    np.testing.assert_array_equal(search.components_, RPDML(C=search.C_, tol=1e-9).fit(X, y).components_)
+    np.testing.assert_array_equal(search.components_, RPDML(C=search.C_, pairs="all").fit(X, y).components_)
+
+
+def test_the_default_chooses_the_shrinkage() -> None:
+    """Thirty copies of one noisy feature, which only a covariance within the classes discounts."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 60)
+    signal = 2.0 * y[:, None] + rng.standard_normal((120, 1))
+    noise = rng.standard_normal((120, 1)) + 0.05 * rng.standard_normal((120, 30))
+    X = StandardScaler().fit_transform(np.hstack([signal, noise]))
+    search = RPDMLCV(Cs=(1.0,)).fit(X, y)
+    splits = list(StratifiedKFold(2, shuffle=True, random_state=0).split(X, y))
+    learners = [NeighborRPDML(C=1.0, shrinkage=kind.shrinkage) for kind in search.kinds_]
+    expected = exact_scores(learners, X, y, splits)
+    # The search starts all shrinkages from the same metric, and these fits start from their priors.
+    np.testing.assert_allclose(search.scores_[:, 0], expected, atol=0.05)
+    assert search.shrinkage_ == search.kinds_[expected.mean(axis=1).argmax()].shrinkage < 1.0
+    final = NeighborRPDML(C=1.0, shrinkage=search.shrinkage_).fit(X, y)
+    np.testing.assert_array_equal(search.W_, final.W_)
+    assert search.duality_gap_ <= 1e-6
+
+
+def test_small_differences_of_shares_are_ties(wine) -> None:
+    X, y = wine
+    options = {"Cs": (1.0, 10.0, 100.0), "pairs": ("local", "all"), "cv": 2}
+    searches = [RPDMLCV(scoring=scoring, **options).fit(X, y) for scoring in ("knn", "accuracy")]
+    np.testing.assert_array_equal(searches[0].scores_, searches[1].scores_)
+    chosen = []
+    for search, tie in zip(searches, (0.005, 1e-12), strict=True):
+        means = search.scores_.mean(axis=2)
+        for column, row in product(range(3), range(2)):  # smaller values of C first, then earlier kinds
+            if means[row, column] >= means.max() - tie:
+                chosen.append((row, column))
+                break
+        assert search.best_index_ == chosen[-1]
+        assert search.best_score_ == means[chosen[-1]]
+
+
+def test_kinds_are_tried_as_given(wine) -> None:
+    search = RPDMLCV(Cs=(1.0,), pairs=("all", "neighbors", 50), shrinkages=(0.3, 1.0), cv=2, random_state=0)
+    search.fit(*wine)
+    assert [tuple(kind) for kind in search.kinds_] == [
+        ("all", None),
+        ("neighbors", 0.3),
+        ("neighbors", 1.0),
+        (50, None),
+    ]
+    assert search.scores_.shape == (4, 1, 2)
+    given = RPDMLCV(Cs=(1.0,), prior="identity", cv=2).fit(*wine)
+    assert [tuple(kind) for kind in given.kinds_] == [("neighbors", None)]
+    np.testing.assert_array_equal(given.W_, NeighborRPDML(C=1.0, prior="identity").fit(*wine).W_)
+    ax = search.plot_path()
+    assert [text.get_text() for text in ax.get_xticklabels()][1] == "neighbors\nshrinkage 0.3"
+    matplotlib.pyplot.close(ax.figure)
 
 
 def test_ties_go_to_the_smaller_C() -> None:
@@ -47,18 +117,20 @@ def test_ties_go_to_the_smaller_C() -> None:
 
 def test_auc_scoring_and_processes(wine) -> None:
     X, y = wine
-    one, two = (RPDMLCV(Cs=(1.0, 100.0), scoring="auc", cv=2, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    options = {"Cs": (1.0, 100.0), "pairs": ("all", "neighbors"), "scoring": "auc", "cv": 2}
+    one, two = (RPDMLCV(**options, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     np.testing.assert_array_equal(one.scores_, two.scores_)
     assert one.best_score_ > 0.9
     assert one.transform(X).shape == X.shape
 
 
 def test_plot_path(wine) -> None:
-    ax = RPDMLCV(Cs=(1.0, 100.0), cv=2).fit(*wine).plot_path()
+    ax = RPDMLCV(Cs=(1.0, 100.0), pairs=("all", "local"), cv=2).fit(*wine).plot_path()
     assert ax.get_xscale() == "log"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["all", "local"]
     matplotlib.pyplot.close(ax.figure)
-    search = RPDMLCV(Cs=(1.0,), pairs=(LocalPairs(2, 3), 50), cv=[(range(0, 178, 2), range(1, 178, 2))])
+    split = [(range(0, 178, 2), range(1, 178, 2))]
+    search = RPDMLCV(Cs=(1.0, 10.0), pairs=(LocalPairs(2, 3), 50), cv=split)
     ax = search.set_params(scoring="balanced_accuracy", random_state=0).fit(*wine).plot_path()
     assert ax.get_ylabel() == "balanced_accuracy"
     assert "LocalPairs(n_similar=2, n_dissimilar=3)" in [
@@ -82,8 +154,10 @@ def test_scorers_see_the_neighbours_and_the_labels(wine, scoring: str) -> None:
     by_name = get_scorer("balanced_accuracy" if scoring == "callable" else scoring)
     given = (lambda model, X, y: by_name(model, X, y)) if scoring == "callable" else scoring
     search = RPDMLCV(Cs=(10.0,), pairs=("all",), cv=2, n_neighbors=15, scoring=given).fit(X, y)
-    for fold, (train, test) in enumerate(StratifiedKFold(2).split(X, y)):
-        model = make_pipeline(RPDML(C=10.0), KNeighborsClassifier(15)).fit(X[train], y[train])
+    for fold, (train, test) in enumerate(StratifiedKFold(2, shuffle=True, random_state=0).split(X, y)):
+        # As accurate as fits that are only compared with each other.
+        model = make_pipeline(RPDML(C=10.0, pairs="all", tol=0.1), KNeighborsClassifier(15))
+        model.fit(X[train], y[train])
         assert search.scores_[0, 0, fold] == pytest.approx(by_name(model, X[test], y[test]))
 
 
@@ -101,8 +175,10 @@ def test_groups_stay_together(wine) -> None:
         RPDMLCV(cv=GroupKFold(3)).fit(X, y)
 
 
-@pytest.mark.parametrize("scoring", ["knn", "auc"])
-def test_whole_weights_are_copies_in_fits_and_scores(wine, scoring: str) -> None:
+@pytest.mark.parametrize(
+    ("scoring", "kinds"), [("knn", ("all", "local")), ("auc", ("all",)), ("votes", ("neighbors",))]
+)
+def test_whole_weights_are_copies_in_fits_and_scores(wine, scoring: str, kinds: tuple[str, ...]) -> None:
     X, y = wine[0][::5], wine[1][::5]
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 4, len(X))
@@ -111,7 +187,7 @@ def test_whole_weights_are_copies_in_fits_and_scores(wine, scoring: str) -> None
     def splits(fold):
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in (0, 1)]
 
-    options = {"Cs": (1.0, 1000.0), "scoring": scoring, "n_neighbors": 7, "tol": 1e-9}
+    options = {"Cs": (1.0, 1000.0), "pairs": kinds, "scoring": scoring, "n_neighbors": 7, "tol": 1e-9}
     counted = RPDMLCV(cv=splits(fold), **options).fit(X, y, sample_weight=weight)
     repeated = RPDMLCV(cv=splits(np.repeat(fold, weight)), **options)
     repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
@@ -157,7 +233,7 @@ def test_unknown_labels_are_trained_on_but_not_tested(wine) -> None:
     known = np.arange(len(y)) % 3 > 0
     partly = np.where(known, y, -1)
     with pytest.warns(UserWarning, match="60 of 178 samples have the label −1") as caught:
-        search = RPDMLCV(Cs=(1.0, 100.0), cv=2, prior="covariance").fit(X, partly)
+        search = RPDMLCV(Cs=(1.0, 100.0), pairs=("all", "local"), cv=2, prior="covariance").fit(X, partly)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match="label −1"):
@@ -186,6 +262,11 @@ def test_unknown_labels_are_trained_on_but_not_tested(wine) -> None:
         ({"Cs": ()}, "`Cs` must be a sequence of numbers"),
         ({"Cs": 1.0}, "`Cs` must be a sequence of numbers"),
         ({"Cs": (1.0, -1.0)}, "`C` must be positive"),
+        ({"shrinkages": ()}, "`shrinkages` must be a sequence of numbers"),
+        ({"shrinkages": 0.5}, "`shrinkages` must be a sequence of numbers, got 0.5"),
+        ({"shrinkages": (0.5, 0.0)}, "`shrinkages` must be positive, got 0.0"),
+        ({"shrinkages": (1.5,)}, r"`shrinkages` must lie in \[0, 1\], got 1.5"),
+        ({"pairs": ("nearby",)}, "`pairs` must be .* got 'nearby'"),
     ],
 )
 def test_bad_choices_are_named(wine, options: dict, message: str) -> None:

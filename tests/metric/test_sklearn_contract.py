@@ -13,7 +13,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from geodual.metric import GMML, ITML, LMNN, RPDML, RPDMLCV, EuclideanMetric, MahalanobisMetric
+from geodual.metric import (
+    GMML,
+    ITML,
+    LMNN,
+    RPDML,
+    RPDMLCV,
+    EuclideanMetric,
+    MahalanobisMetric,
+    NeighborRPDML,
+    RPDMLRegressor,
+)
 
 # Every learner that fits to samples and labels; add new ones here.
 LEARNERS = [
@@ -24,17 +34,20 @@ LEARNERS = [
     LMNN(),
     LMNN(n_neighbors=1, n_components=1),
     RPDML(),
-    RPDML(n_components=2),
-    RPDML(pairs="local"),
-    RPDMLCV(Cs=(1.0, 10.0), cv=2),
+    RPDML(n_components=2, pairs="all"),
+    RPDMLCV(Cs=(1.0,), shrinkages=(0.5,), cv=2),
+    RPDMLCV(Cs=(1.0, 10.0), pairs=("all", "local"), cv=2),
+    NeighborRPDML(),
     ITML(),
-    ITML(pairs="local"),
+    ITML(pairs="all"),
 ]
 # These keep the conventions too, but learn little.
 PAPER = [
     RPDML(solver="paper", max_iter=10),
     RPDML(solver="paper", errata="printed", step=1e-3, max_iter=10),
 ]
+# These keep the conventions too, but learn from numbers instead of labels.
+REGRESSORS = [RPDMLRegressor(), RPDMLRegressor(pairs=100, weights="uniform", random_state=0)]
 UNSUPERVISED = (EuclideanMetric, MahalanobisMetric)
 # Runs with SCIPY_ARRAY_API in the environment only, and is for estimators that support other arrays.
 NOT_APPLICABLE = {"check_array_api_input"}
@@ -43,7 +56,7 @@ over_learners = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 
 
 def checks():
-    for learner in LEARNERS + PAPER:
+    for learner in LEARNERS + PAPER + REGRESSORS:
         for estimator, check in estimator_checks_generator(learner):
             name = check.func.__name__
             if name not in NOT_APPLICABLE:
@@ -52,6 +65,7 @@ def checks():
 
 # The data of the checks are not made for metric learning, and the paper's updates do not converge.
 @pytest.mark.filterwarnings("ignore:More than 5 %:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* have a copy in another class:UserWarning")
 @pytest.mark.filterwarnings("ignore:The percentiles of the distances coincide:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("estimator", "check"), list(checks()))

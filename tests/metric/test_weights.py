@@ -41,9 +41,9 @@ def test_equal_weights_up_to_one_are_no_weights(iris, pairs, unit: float) -> Non
 @pytest.mark.parametrize(
     "learner",
     [
-        RPDML(tol=1e-10),
-        RPDML(prior="covariance", tol=1e-10),
-        ITML(tol=1e-10),
+        RPDML(pairs="all", tol=1e-10),
+        RPDML(pairs="all", prior="covariance", tol=1e-10),
+        ITML(pairs="all", tol=1e-10),
         RPDML(pairs="local", tol=1e-10),
         RPDML(pairs=LocalPairs(2, 4), C=1000.0, tol=1e-10),
         ITML(pairs="local", gamma=0.01, tol=1e-10),
@@ -80,7 +80,9 @@ def test_small_changes_of_the_weights_are_small_changes_of_the_metric(iris) -> N
     for low, high in ((1.0 - 1e-9, 1.0 + 1e-9), (0.0, 1e-9)):
         weights = np.ones((2, 150))
         weights[0, 7], weights[1, 7] = low, high
-        first, second = (RPDML(tol=1e-12, bounds=(0.5, 20.0)).fit(X, y, sample_weight=w).W_ for w in weights)
+        first, second = (
+            RPDML(pairs="all", tol=1e-12, bounds=(0.5, 20.0)).fit(X, y, sample_weight=w).W_ for w in weights
+        )
         np.testing.assert_allclose(first, second, atol=1e-5)
 
 
@@ -144,20 +146,20 @@ def test_counted_percentiles() -> None:
 def test_drawn_bounds_respect_the_weights(iris, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = iris
     weight = np.where(y == 0, 5.0, 0.5)
-    exact = RPDML().fit(X, y, sample_weight=weight)
+    exact = RPDML(pairs="all").fit(X, y, sample_weight=weight)
     monkeypatch.setattr(bounds_module, "_EXACT_PAIRS", 0)
-    drawn = RPDML(random_state=0).fit(X, y, sample_weight=weight)
+    drawn = RPDML(pairs="all", random_state=0).fit(X, y, sample_weight=weight)
     assert exact.bounds_are_exact_
     assert not drawn.bounds_are_exact_
     np.testing.assert_allclose(drawn.bounds_, exact.bounds_, rtol=0.02)
-    assert abs(exact.bounds_[1] / RPDML().fit(X, y).bounds_[1] - 1.0) > 0.1
+    assert abs(exact.bounds_[1] / RPDML(pairs="all").fit(X, y).bounds_[1] - 1.0) > 0.1
 
 
 @pytest.mark.parametrize(
     ("options", "weights", "message"),
     [
         ({}, {"sample_weight": np.arange(150) < 50}, "positive for samples of at least two classes"),
-        ({}, {"pair_weight": [1.0]}, "`pair_weight` needs `pairs` to be an array, got 'all'"),
+        ({}, {"pair_weight": [1.0]}, "`pair_weight` needs `pairs` to be an array, got 'local'"),
         ({"pairs": PAIRS}, {"pair_weight": [1.0]}, "weight ≥ 0 for each of the 5 pairs"),
         ({"pairs": PAIRS}, {"pair_weight": [1.0, 1.0, -1.0, 1.0, 1.0]}, "weight ≥ 0 for each of the 5 pairs"),
         ({"pairs": PAIRS}, {"sample_weight": np.arange(150) % 110 > 104}, "have weight zero"),

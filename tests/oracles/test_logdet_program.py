@@ -26,7 +26,7 @@ def test_rpdml_agrees_with_cvxpy(seed: int, C: float, alpha: float) -> None:
     """W, objective and multipliers of eq. (10) with slacks; C₂ enters as a second slack."""
     X, y = random_data(seed)
     prior = SPD(4).random_point(np.random.default_rng(seed + 100))
-    learner = RPDML(C=C, alpha=alpha, prior=prior, tol=1e-12).fit(X, y)
+    learner = RPDML(C=C, alpha=alpha, prior=prior, pairs="all", tol=1e-12).fit(X, y)
     V, s = pair_data(X, y)
     b, C1, inverse = np.where(s > 0, *learner.bounds_), C / len(s), np.linalg.inv(prior)
     W = cp.Variable((4, 4), symmetric=True)
@@ -73,7 +73,7 @@ def cyclic_bregman(V, s, bounds, gamma, W, sweeps=20_000, tol=1e-13):
 @pytest.mark.parametrize("gamma", [0.1, 1.0])
 def test_itml_agrees_with_bregman_projections(seed: int, gamma: float) -> None:
     X, y = random_data(seed, n_samples=9, n_features=3)
-    learner = ITML(gamma=gamma, tol=1e-12).fit(X, y)
+    learner = ITML(gamma=gamma, pairs="all", tol=1e-12).fit(X, y)
     V, s = pair_data(X, y)
     expected = cyclic_bregman(V, s, learner.bounds_, gamma, np.eye(3))
     found = learner.get_mahalanobis_matrix()

@@ -51,7 +51,7 @@ def test_e16_only_squared_distances_keep_the_problem_when_units_change() -> None
 
     def learn(scale: float, power: int):
         bounds = np.percentile(pdist(scale * X) ** power, [5, 95])
-        return RPDML(bounds=bounds, tol=1e-10).fit(scale * X, y).W_
+        return RPDML(pairs="all", bounds=bounds, tol=1e-10).fit(scale * X, y).W_
 
     np.testing.assert_allclose(learn(10.0, 2), learn(1.0, 2), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(RPDML().fit(X, y).bounds_, np.percentile(pdist(X) ** 2, [5, 95]))

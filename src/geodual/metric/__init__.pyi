@@ -3,6 +3,8 @@ from .fixed import MahalanobisMetric as MahalanobisMetric
 from .gmml import GMML as GMML
 from .itml import ITML as ITML
 from .lmnn import LMNN as LMNN
+from .neighbor_rpdml import NeighborRPDML as NeighborRPDML
+from .pair_gmml import PairGMML as PairGMML
 from .pair_itml import PairITML as PairITML
 from .pair_rpdml import PairRPDML as PairRPDML
 from .pairs.local_pairs import LocalPairs as LocalPairs
@@ -12,6 +14,7 @@ from .registry import metric_names as metric_names
 from .registry import register_metric as register_metric
 from .rpdml import RPDML as RPDML
 from .rpdml_cv import RPDMLCV as RPDMLCV
+from .rpdml_regressor import RPDMLRegressor as RPDMLRegressor
 from .triplet_rpdml import TripletRPDML as TripletRPDML
 
 __all__ = [
@@ -23,9 +26,12 @@ __all__ = [
     "EuclideanMetric",
     "LocalPairs",
     "MahalanobisMetric",
+    "NeighborRPDML",
+    "PairGMML",
     "PairITML",
     "PairRPDML",
     "QuadrupletRPDML",
+    "RPDMLRegressor",
     "TripletRPDML",
     "make_metric",
     "metric_names",

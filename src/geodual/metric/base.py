@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from geodual.arrays import Array, Indices
 
+from .importance import feature_shares
+from .looks import LooksMixin
+from .low_rank import LowRankPlusDiagonal, feature_blocks, mapped
+from .pair_array import pair_differences
+
 UNKNOWN = -1  # the class of a sample without label, as in scikit-learn's semi-supervised learners
 
 
-class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class MahalanobisMixin(LooksMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Transform samples and measure distances with a learnt metric d²(x, x′) = (x − x′)ᵀ W (x − x′).
 
     W = LᵀL. Learners call `_set_metric` at the end of `fit`. The method names are those of metric-learn.
@@ -30,12 +36,16 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Share of each feature in the variance of the transformed training data. The shares sum to one.
     """
 
-    components_: Array
+    components_: Array | LowRankPlusDiagonal
     feature_importances_: Array
+    _takes_sparse = False  # whether `fit` takes sparse samples; if so, `transform` does too
 
-    def _set_metric(self, components: Array, X: Array, weight: Array | None = None) -> None:
+    def _set_metric(
+        self, components: Array | LowRankPlusDiagonal, X: Any, weight: Array | None = None
+    ) -> None:
         """Keep L and the feature importances on the training data X, which may be weighted."""
-        self.components_ = np.asarray(components, dtype=float)
+        is_large = isinstance(components, LowRankPlusDiagonal)
+        self.components_ = components if is_large else np.asarray(components, dtype=float)
         self.feature_importances_ = feature_shares(self.components_, X, weight)
 
     @property
@@ -59,18 +69,26 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             X Lᵀ.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=float)
-        return np.asarray(X @ self.components_.T)
+        X = validate_data(self, X, reset=False, dtype=float, accept_sparse=self._sparse_format)
+        return mapped(X, self.components_)
 
-    def get_mahalanobis_matrix(self) -> Array:
+    @property
+    def _sparse_format(self) -> str | bool:
+        """What `validate_data` should turn sparse samples into; False if they are refused."""
+        return "csr" if self._takes_sparse else False
+
+    def get_mahalanobis_matrix(self) -> Array | LowRankPlusDiagonal:
         """Return the matrix W = LᵀL of the metric.
 
         Returns
         -------
         array of shape (n_features, n_features)
-            W. Its rank is at most `n_components`, if that is given.
+            W. Its rank is at most `n_components`, if that is given. If `components_` is not an array, W is
+            a `LowRankPlusDiagonal` too.
         """
         check_is_fitted(self)
+        if isinstance(self.components_, LowRankPlusDiagonal):
+            return self.components_.gram()
         return np.asarray(self.components_.T @ self.components_)
 
     def get_metric(self) -> Callable[..., float]:
@@ -85,7 +103,7 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             (n_features,) or (1, n_features), or the squared distance with ``squared=True``.
         """
         check_is_fitted(self)
-        components = self.components_.copy()
+        components = copy(self.components_)
         n_features = components.shape[1]
 
         def metric(u: Any, v: Any, squared: bool = False) -> float:
@@ -100,8 +118,9 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Parameters
         ----------
-        pairs : array of shape (n_pairs, 2, n_features)
-            Pairs of samples.
+        pairs : array of shape (n_pairs, 2, n_features), or tuple of two sparse arrays
+            Pairs of samples. Sparse samples are given as two sparse arrays of shape (n_pairs, n_features),
+            the first samples of all pairs and the second ones.
 
         Returns
         -------
@@ -109,17 +128,19 @@ class MahalanobisMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Distances (not squared).
         """
         check_is_fitted(self)
-        pairs = check_pair_array(pairs, self.components_.shape[1])
-        difference = (pairs[:, 0] - pairs[:, 1]) @ self.components_.T
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", difference, difference)))
+        difference = pair_differences(pairs, self.components_.shape[1])
+        n_pairs, n_features = difference.shape
+        # In parts, because the mapped differences may have very many features.
+        parts = [mapped(difference[part], self.components_) for part in feature_blocks(n_features, n_pairs)]
+        return np.concatenate([np.sqrt(np.einsum("ij,ij->i", part, part)) for part in parts])
 
     def pair_score(self, pairs: Any) -> Array:
         """Return minus the learnt distance of each pair, so that larger means more similar.
 
         Parameters
         ----------
-        pairs : array of shape (n_pairs, 2, n_features)
-            Pairs of samples.
+        pairs : array of shape (n_pairs, 2, n_features), or tuple of two sparse arrays
+            Pairs of samples, as for `pair_distance`.
 
         Returns
         -------
@@ -135,6 +156,7 @@ class MetricLearner(MahalanobisMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = self._takes_sparse
         return tags
 
     def _validate(self, X: Any, y: Any) -> tuple[Array, Indices]:
@@ -150,7 +172,8 @@ class MetricLearner(MahalanobisMixin, BaseEstimator):
                 f"`X` must have shape (n_samples, n_features), but it has three axes. {type(self).__name__} "
                 "needs samples and their classes; use PairRPDML to learn from pairs."
             )
-        X, y = validate_data(self, X, y, dtype=float, order="C", ensure_min_samples=2)
+        options = {"dtype": float, "order": "C", "accept_sparse": self._sparse_format}
+        X, y = validate_data(self, X, y, ensure_min_samples=2, **options)
         check_classification_targets(y)
         return X, encoded_labels(y, type(self).__name__)
 
@@ -188,24 +211,6 @@ def warn_of_unknown(labels: Indices, stacklevel: int = 3) -> None:
             UserWarning,
             stacklevel=stacklevel,
         )
-
-
-def feature_shares(components: Array, X: Array, weight: Array | None = None) -> Array:
-    """Return the share of each feature in the total variance of X Lᵀ; equal shares if the variance is zero.
-
-    The total variance tr(L Cov(X) Lᵀ) is the sum over features j of (W Cov(X))_jj. A term is negative if
-    other features cancel the effect of feature j; it then counts as zero. Samples may be weighted.
-    """
-    centred = X - np.average(X, axis=0, weights=weight)
-    # The diagonal of W XᵀX, without forming XᵀX. With few samples W is not formed either.
-    few = 2 * len(X) < X.shape[1]
-    product = centred @ components.T @ components if few else centred @ (components.T @ components)
-    weighted = centred if weight is None else centred * weight[:, None]
-    diagonal = np.einsum("ij,ij->j", product, weighted)  # the factor 1/n cancels in the shares
-    positive = np.maximum(diagonal, 0.0)
-    total = positive.sum()
-    n_features = X.shape[1]
-    return positive / total if total > 0.0 else np.full(n_features, 1.0 / n_features)
 
 
 def check_n_components(n_components: Any, n_features: int) -> None:
@@ -266,21 +271,3 @@ def _vector(name: str, values: Any, n_features: int) -> Array:
     if array.shape not in ((n_features,), (1, n_features)):
         raise ValueError(f"`{name}` must be one sample of {n_features} features, got shape {array.shape}.")
     return array.reshape(n_features)
-
-
-def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
-    """Return pairs of samples as an array of shape (n_pairs, 2, n_features); raise if they are invalid."""
-    try:
-        array = np.asarray(pairs, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"`pairs` must be an array of numbers: {error}.") from None
-    if array.ndim != 3 or array.shape[1] != 2 or not len(array):
-        raise ValueError(f"`pairs` must have shape (n_pairs, 2, n_features), got {array.shape}.")
-    if n_features is not None and array.shape[2] != n_features:
-        raise ValueError(
-            f"`pairs` has {array.shape[2]} features, but the metric was learnt on {n_features}; give the "
-            "features of `fit`."
-        )
-    if not np.isfinite(array).all():
-        raise ValueError("`pairs` must be finite, got NaN or infinite entries; drop these pairs.")
-    return array

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import UNKNOWN, MetricLearner, check_not_negative, check_share, warn_of_unknown
-from .logdet.components import leading_components
-from .logdet.prior import prior_matrices
-from .scatter import centred, feature_scales, pair_scatters, raised_spectrum
+from .base import UNKNOWN, MetricLearner, warn_of_unknown
+from .geometric_mean import GeometricMean
+from .scatter import pair_scatters
 
 
 class GMML(MetricLearner):
@@ -29,7 +27,9 @@ class GMML(MetricLearner):
 
     The sums over all pairs are computed from the scatter matrices of the classes, without forming any pair.
     A (nearly) singular S or D is regularised: in units in which all features scatter equally, eigenvalues are
-    raised to at least 1e-8 of the largest.
+    raised to at least 1e-8 of the largest. With fewer samples than features both are zero outside the span of
+    the samples. The mean is then computed in the span, where eigenvalues are raised in the units of the
+    features, and A is a multiple of the identity outside it.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ class GMML(MetricLearner):
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The map L with LᵀL = A, or its best approximation of rank `n_components`.
+        The map L with LᵀL = A, or its best approximation of rank `n_components`. For more than 5,000
+        features and fewer samples, a `LowRankPlusDiagonal`, which is not formed in memory.
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     n_features_in_ : int
@@ -59,6 +60,7 @@ class GMML(MetricLearner):
     See Also
     --------
     RPDML : Bounds the distances of pairs; with ``pairs="local"`` often better for nearest neighbours.
+    PairGMML : Learns from pairs that are known to be similar or not, without class labels.
     LMNN : Optimises the margin around nearest neighbours.
     MahalanobisMetric : Needs no labels.
 
@@ -81,6 +83,8 @@ class GMML(MetricLearner):
     0.99
     """
 
+    _takes_sparse = True
+
     def __init__(
         self, t: float = 0.5, reg: float = 0.0, prior: Any = "identity", n_components: int | None = None
     ) -> None:
@@ -94,7 +98,7 @@ class GMML(MetricLearner):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array or sparse array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
             Class labels of any type. −1 means unknown if there are at least two other labels: such samples
@@ -106,41 +110,16 @@ class GMML(MetricLearner):
         -------
         self
         """
+        mean = GeometricMean(self.t, self.reg, self.prior, self.n_components)
         X, labels = self._validate_all(X, y)
         weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
-        self._check_parameters()
+        mean.check()
         warn_of_unknown(labels)
         known = labels != UNKNOWN
         if len(np.unique(labels[known & (weight > 0.0)])) < 2:
             raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
-        with blas_threads_for(product_operations(X.shape[1], *X.shape)):
-            S, D = pair_scatters(centred(X)[known], labels[known], weight[known])
-            if self.reg > 0.0:
-                A0, inverse = prior_matrices(self.prior, X, weight)
-                S, D = S + self.reg * inverse, D + self.reg * A0
-            components = geometric_mean_factor(S, D, self.t)
-            if self.n_components is not None:
-                components = leading_components(components.T @ components, self.n_components)
-            self._set_metric(components, X, weight)
+        n_samples, n_features = X.shape
+        with blas_threads_for(product_operations(min(X.shape), n_samples, n_features)):
+            L = mean.components(X, lambda Z: pair_scatters(Z[known], labels[known], weight[known]), weight)
+            self._set_metric(L, X, weight)
         return self
-
-    def _check_parameters(self) -> None:
-        check_share("t", self.t)
-        check_not_negative("reg", self.reg)
-
-
-def geometric_mean_factor(S: Array, D: Array, t: float) -> Array:
-    """Return the symmetric L with LᵀL = S⁻¹ #_t D; eigenvalues that are too small are raised, see `GMML`."""
-    # In units in which all features scatter equally, small eigenvalues mean the same for every feature.
-    scales = feature_scales(S + D)
-    units = np.outer(scales, scales)
-    s_spectrum, s_basis = raised_spectrum(S / units, 1.0)
-    d_spectrum, d_basis = raised_spectrum(D / units, 1.0)
-    # With S = RᵀR and D = QᵀQ:  S⁻¹ #_t D = R⁻¹ (R QᵀQ Rᵀ)ᵗ R⁻ᵀ.
-    R = np.sqrt(s_spectrum)[:, None] * s_basis.T * scales
-    Q = np.sqrt(d_spectrum)[:, None] * d_basis.T * scales
-    directions, values, _ = np.linalg.svd(R @ Q.T)
-    factor = (directions * values**t).T / np.sqrt(s_spectrum) @ s_basis.T / scales
-    # `factor` is one root of the mean; its polar factor is the symmetric root, which is unique.
-    _, values, axes = np.linalg.svd(factor)
-    return np.asarray((axes.T * values) @ axes)

@@ -43,10 +43,10 @@ class ITML(LogDetLearner):
     prior : "identity", "covariance" or array of shape (n_features, n_features)
         W₀: the identity, the inverse covariance of the samples (regularised if singular), or a given positive
         definite matrix.
-    pairs : "all", "local", LocalPairs, int or array of shape (n_pairs, 2)
-        The pairs that count. "all": all pairs. "local": each sample with its 5 nearest neighbours in its
-        class and its 15 nearest in other classes, which are found a second time under the learnt metric;
-        equal samples of a class are one neighbour. ``LocalPairs(3, 9)``: with other numbers of neighbours. A
+    pairs : "local", "all", LocalPairs, int or array of shape (n_pairs, 2)
+        The pairs that count. "local": each sample with its 5 nearest neighbours in its class and its 15
+        nearest in other classes, which are found a second time under the learnt metric; equal samples of a
+        class are one neighbour. "all": all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbours. A
         number: this number of random pairs, half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
         u and l are these percentiles of the squared distances between all samples under the prior.
@@ -63,11 +63,15 @@ class ITML(LogDetLearner):
         Seed for random pairs, and for the percentiles if there are more than 4 million pairs.
     verbose : int
         1 prints a line per iteration, 0 nothing.
+    n_jobs : int, optional
+        Number of threads that share the work on all pairs, as in joblib; one by default. The metric does not
+        depend on it.
 
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix. Like `components_`, it takes 200 MB for 5,000 features.
+        The learnt matrix. Like `components_`, it takes 200 MB for 5,000 features. For more features and fewer
+        samples, both are a `LowRankPlusDiagonal`, which is exact but not formed in memory.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -111,7 +115,7 @@ class ITML(LogDetLearner):
     >>> from sklearn.datasets import load_iris
     >>> from geodual.metric import ITML
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = ITML(gamma=0.001).fit(X, y)
+    >>> learner = ITML(gamma=0.001, pairs="all").fit(X, y)
     >>> learner.n_pairs_, learner.duality_gap_ <= 1e-6
     (11175, True)
     >>> similar, dissimilar = learner.pair_distance([[X[0], X[1]], [X[0], X[100]]]).tolist()
@@ -123,7 +127,7 @@ class ITML(LogDetLearner):
         self,
         gamma: float = 1.0,
         prior: Any = "identity",
-        pairs: Any = "all",
+        pairs: Any = "local",
         percentiles: tuple[float, float] = (5, 95),
         bounds: tuple[float, float] | None = None,
         tol: float = 1e-6,
@@ -131,6 +135,7 @@ class ITML(LogDetLearner):
         n_components: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.gamma = gamma
         self.prior = prior
@@ -142,6 +147,7 @@ class ITML(LogDetLearner):
         self.n_components = n_components
         self.random_state = random_state
         self.verbose = verbose
+        self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         check_positive("gamma", self.gamma)

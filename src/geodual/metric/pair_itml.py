@@ -53,7 +53,8 @@ class PairITML(PairLearner):
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
     W_ : array of shape (n_features, n_features)
-        The learnt matrix.
+        The learnt matrix. Like `components_`, it is a `LowRankPlusDiagonal`, which is exact but not formed in
+        memory, for more than 5,000 features and fewer samples.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -76,6 +77,7 @@ class PairITML(PairLearner):
     See Also
     --------
     PairRPDML : The same program with squared violations.
+    PairGMML : Closed form, no iteration.
     ITML : Learns from class labels.
 
     References

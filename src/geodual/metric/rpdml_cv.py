@@ -1,12 +1,14 @@
-"""RPDML with its weight C and the kind of pairs chosen by cross-validation."""
+"""RPDMLCV: a metric for nearest neighbours whose settings are chosen by cross-validation."""
 
 from __future__ import annotations
 
-import numbers
+import warnings
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
@@ -14,10 +16,16 @@ from geodual.arrays import Array
 
 from .base import MetricLearner, check_whole, warn_of_unknown
 from .logdet.folds import Fold, LabelledSamples, choose_folds
+from .logdet.learner import LogDetLearner
 from .logdet.path_plot import plot_scores
 from .logdet.scores import check_scoring
-from .pairs.local_pairs import LocalPairs
+from .neighbor_rpdml import NeighborRPDML
+from .pairs.kinds import Kind, check_kinds, check_weights
 from .rpdml import RPDML
+
+_SCREENING = 0.1  # relative gap of the fits that are only compared with each other
+_SHARE_TIE = 0.005  # shares of votes or of samples that differ by less may do so by chance
+_WARM_UP = 0.3  # weight of the fit from which several kinds start, relative to the smallest C
 
 # Copied from the best estimator.
 _LEARNT = (
@@ -29,56 +37,56 @@ _LEARNT = (
     "duality_gap_",
     "n_iter_",
     "n_pairs_",
-    "bounds_",
-    "bounds_are_exact_",
     "history_",
+    "bounds_",  # only of pairs, like the next
+    "bounds_are_exact_",
 )
 
 
 class RPDMLCV(MetricLearner):
-    r"""`RPDML` with its weight C and its kind of pairs chosen by cross-validation.
+    r"""A metric for nearest neighbours, whose weight C, prior and pairs are chosen by cross-validation.
 
-    Choose it if you do not know a good C: it is faster than a grid search, because each fit on the path of
-    rising C starts from the last one. For each choice it solves the program of `RPDML` over m pairs with
-    squared distances :math:`d_k`, signs :math:`s_k` (+1 similar, −1 dissimilar) and bounds :math:`b_k` (u
-    similar, l dissimilar),
-
-    .. math:: \min_{W \succ 0,\ \xi \ge 0} \tfrac12 D(W, W_0) + \tfrac{C}{2m}\|\xi\|^2
-              \quad\text{s.t.}\quad s_k (d_k(W) - b_k) \le b_k \xi_k,
-
-    on every training fold, scores it on the test fold, and fits the best choice to all samples.
+    Choose it if the metric is for classification and you do not want to tune anything. By default it fits
+    `NeighborRPDML` with several shrinkages of its prior. It can also fit `RPDML` with several kinds of pairs.
+    Each choice is fitted to every training fold and scored on the test fold. These fits are only as accurate
+    as a comparison needs, and start from the metric of a smaller C. At last the best choice is fitted to all
+    samples, with the certificate of `NeighborRPDML` or `RPDML`.
 
     Parameters
     ----------
     Cs : sequence of float
         The values of C to try.
-    pairs : sequence of "all", "local", LocalPairs or int
-        The kinds of pairs to try: all pairs; each sample with its 5 nearest neighbours in its class and its
-        15 nearest in other classes; with other numbers of neighbours; or this number of random pairs, half of
-        them similar.
-    scoring : "knn", "auc", other str or callable
-        "knn" is the accuracy of k nearest neighbours in the learnt metric. "auc" is the area under the ROC
-        curve of its distances as a test of whether two samples have the same class. Also the name of any
+    pairs : sequence of "neighbors", "all", "local", LocalPairs or int
+        What to learn from. "neighbors": the loss of `NeighborRPDML`, in which near samples compete. The
+        others are the pairs of `RPDML`: all pairs; each sample with its 5 nearest neighbours in its class
+        and its 15 nearest in other classes; with other numbers of neighbours; or this number of random
+        pairs, half of them similar.
+    shrinkages : sequence of float
+        The shrinkages of the prior "within" to try with "neighbors", the likeliest first.
+    scoring : "votes", "knn", "auc", other str or callable
+        "votes" is the mean share of the right class among the k nearest neighbours of a sample. It depends
+        less on chance than "knn", the accuracy of the k nearest neighbours. "auc" is the area under the ROC
+        curve of the distances as a test of whether two samples have the same class. Also the name of any
         scikit-learn scorer, such as "balanced_accuracy", or a function ``scorer(classifier, X, y)`` of the
         k-nearest-neighbour classifier and the test samples; if there are weights, ``sample_weight`` is passed
         too.
     n_neighbors : int
         Number k of neighbours.
     cv : int, splitter or iterable
-        Number of stratified folds, a scikit-learn splitter, or pairs of training and test rows. Samples that
-        are alone in their class are never tested, but take part in every training.
+        Number of stratified folds of shuffled samples, a scikit-learn splitter, or pairs of training and test
+        rows. Samples that are alone in their class are never tested, but take part in every training.
     alpha : float
-        C₂ ≥ 0, the weight of −½‖λ‖² in the regularised Lagrangian, eq. (2) of the paper. Positive values
-        weaken the constraints; 0 gives the program above.
-    prior : "identity", "covariance" or array of shape (n_features, n_features)
-        W₀: the identity, the inverse covariance of the samples (regularised if singular), or a given positive
-        definite matrix.
+        For pairs: C₂ ≥ 0, the weight of −½‖λ‖² in the regularised Lagrangian, eq. (2) of the paper.
+    prior : "identity", "covariance" or array of shape (n_features, n_features), optional
+        W₀ of all choices, instead of the shrunk covariance within the classes for "neighbors" and the
+        identity for pairs.
     percentiles : (float, float)
-        u and l are these percentiles of the squared distances between all samples under the prior.
+        For pairs: u and l are these percentiles of the squared distances between all samples.
     bounds : (float, float), optional
-        The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
+        For pairs: the bounds (u, l) on squared distances, 0 < u < l. By default derived from `percentiles`.
     tol : float
-        Stop each fit when its relative duality gap is at most `tol`.
+        Stop the last fit when its relative duality gap is at most `tol`. The fits to be compared stop at 0.1
+        or at `tol`, whichever is larger.
     max_iter : int, optional
         Maximal number of iterations per fit; 500 by default.
     n_components : int, optional
@@ -87,21 +95,26 @@ class RPDMLCV(MetricLearner):
     random_state : int or RandomState, optional
         Seed for random pairs, and for the percentiles if there are more than 4 million pairs.
     n_jobs : int, optional
-        Number of processes over folds and kinds of pairs, as in joblib; one by default.
+        Number of processes over folds and kinds, as in joblib; one by default.
 
     Attributes
     ----------
     C_ : float
-        The best C; ties go to the smallest.
-    pairs_ : "all", "local", LocalPairs or int
-        The best kind of pairs; at the same C, ties go to the earlier kind in `pairs`.
-    Cs_ : array of shape (n_Cs,)
-        `Cs` in increasing order.
+        The best C. Scores "votes", "knn" and "auc" that differ by at most 0.005 are ties. Ties go to the
+        smallest C, because its metric is nearer to the prior, and at the same C to the earlier kind.
+    pairs_ : "neighbors", "all", "local", LocalPairs or int
+        The best kind of pairs.
+    shrinkage_ : float or None
+        The best shrinkage; None if the prior has none.
+    kinds_, Cs_ : tuple and array
+        What was tried, with the fields `pairs` and `shrinkage`, and with which C, in increasing order.
     scores_ : array of shape (n_kinds, n_Cs, n_folds)
-        Scores for each kind of `pairs`, value of `Cs_` and fold.
+        Scores for each of `kinds_`, value of `Cs_` and fold.
+    best_index_ : (int, int)
+        Place of the best choice in the first two axes of `scores_`.
     best_score_ : float
         Mean score of the best choice over the folds.
-    best_estimator_ : RPDML
+    best_estimator_ : NeighborRPDML or RPDML
         The best choice, fitted to all samples.
     W_ : array of shape (n_features, n_features)
         The learnt matrix; like all attributes below, of `best_estimator_`.
@@ -111,15 +124,10 @@ class RPDMLCV(MetricLearner):
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     duality_gap_, objective_, dual_objective_ : float
         The relative duality gap, the objective at W, and its lower bound for any metric.
-    bounds_ : (float, float)
-        u and l.
-    bounds_are_exact_ : bool
-        False if u and l were estimated from a random sample of the pairs.
-    n_iter_, n_pairs_ : int
-        Number of iterations and of pairs.
-    history_ : tuple
-        One record for the start and one per iteration, with the fields `objective`, `primal`, `dual`, `gap`,
-        `passes` and `seconds`.
+    n_iter_, n_pairs_, history_ : int, int and tuple
+        Number of iterations, number of pairs, and a record per iteration.
+    bounds_, bounds_are_exact_ : (float, float) and bool
+        For pairs: u and l, and False if they were estimated from a random sample of the pairs.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -127,12 +135,8 @@ class RPDMLCV(MetricLearner):
 
     See Also
     --------
+    NeighborRPDML : One fit of the default choice, with given C and shrinkage.
     RPDML : One fit with given C and pairs.
-
-    References
-    ----------
-    S. Wang, B. Zhu, L. Ma, Y. Qi, "A Riemannian primal-dual algorithm based on proximal operator and its
-    application in metric learning".
 
     Examples
     --------
@@ -140,22 +144,23 @@ class RPDMLCV(MetricLearner):
     >>> from sklearn.preprocessing import StandardScaler
     >>> from geodual.metric import RPDMLCV
     >>> X, y = load_wine(return_X_y=True)
-    >>> search = RPDMLCV(Cs=(1.0, 100.0), cv=3).fit(StandardScaler().fit_transform(X), y)
-    >>> search.C_, search.pairs_, round(search.best_score_, 2)
-    (100.0, 'local', 0.97)
+    >>> search = RPDMLCV().fit(StandardScaler().fit_transform(X), y)
+    >>> search.C_, search.pairs_, search.duality_gap_ <= 1e-6
+    (3000.0, 'neighbors', True)
     >>> search.scores_.shape
-    (2, 2, 3)
+    (3, 1, 2)
     """
 
     def __init__(
         self,
-        Cs: Any = (1.0, 10.0, 100.0, 1000.0, 10000.0),
-        pairs: Any = ("all", "local"),
-        scoring: str = "knn",
+        Cs: Any = (3000.0,),
+        pairs: Any = ("neighbors",),
+        shrinkages: Any = (0.5, 1.0, 0.2),
+        scoring: Any = "votes",
         n_neighbors: int = 5,
-        cv: Any = 5,
+        cv: Any = 2,
         alpha: float = 0.0,
-        prior: Any = "identity",
+        prior: Any = None,
         percentiles: tuple[float, float] = (5, 95),
         bounds: tuple[float, float] | None = None,
         tol: float = 1e-6,
@@ -166,6 +171,7 @@ class RPDMLCV(MetricLearner):
     ) -> None:
         self.Cs = Cs
         self.pairs = pairs
+        self.shrinkages = shrinkages
         self.scoring = scoring
         self.n_neighbors = n_neighbors
         self.cv = cv
@@ -180,7 +186,7 @@ class RPDMLCV(MetricLearner):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> RPDMLCV:
-        """Choose C and the pairs, then learn a metric from all samples.
+        """Choose C and the kind, then learn a metric from all samples.
 
         Parameters
         ----------
@@ -188,7 +194,7 @@ class RPDMLCV(MetricLearner):
             Samples.
         y : array of shape (n_samples,)
             Class labels of any type. −1 means unknown if there are at least two other labels: such samples
-            make no pairs and are never tested, but count for the covariance and the percentiles.
+            are never tested and make no pairs, but with pairs they count for covariance and percentiles.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts, in fits and in scores; once by default.
         groups : array of shape (n_samples,), optional
@@ -199,77 +205,84 @@ class RPDMLCV(MetricLearner):
         self
         """
         X, labels = self._validate_all(X, y)
-        Cs = self._check_choices()
+        Cs, kinds = self._check_choices()
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         warn_of_unknown(labels)
         folds = choose_folds(self.cv, LabelledSamples(X, labels, column_or_1d(y), weight), groups)
-        rows = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._score_path)(fold, Cs, kind) for kind in self.pairs for fold in folds
+        # Kinds of the same pairs share a path.
+        paths = [list(path) for _, path in groupby(kinds, key=lambda kind: kind.pairs)]
+        tables = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._score_path)(fold, Cs, path) for fold in folds for path in paths
         )
-        scores = np.array(rows).reshape(len(self.pairs), len(folds), len(Cs))
-        self.scores_ = scores.transpose(0, 2, 1)
-        means = self.scores_.mean(axis=2)
+        scores = np.vstack(tables).reshape(len(folds), len(kinds), len(Cs)).transpose(1, 2, 0)
+        means = scores.mean(axis=2)
         if not np.isfinite(means).all():
             raise ValueError("`scoring` gave NaN or infinite scores; choose another score or other folds.")
-        # Equal up to rounding is a tie; the smaller C wins, because its metric is nearer to the prior.
-        best = np.argwhere(means >= means.max() - 1e-12)
+        best = np.argwhere(means >= means.max() - self._tie)
         kind, position = best[np.lexsort((best[:, 0], best[:, 1]))[0]]
-        self.Cs_, self.C_, self.pairs_ = Cs, float(Cs[position]), self.pairs[kind]
-        self.best_score_ = float(means[kind, position])
-        self.best_estimator_ = self._learner(self.C_, self.pairs_).fit_from(None, X, labels, weight)
-        for name in _LEARNT:
+        self.Cs_, self.kinds_, self.scores_ = Cs, kinds, scores
+        self.C_, self.pairs_, self.shrinkage_ = float(Cs[position]), kinds[kind].pairs, kinds[kind].shrinkage
+        self.best_index_, self.best_score_ = (int(kind), int(position)), float(means[kind, position])
+        learner = self._learner(self.C_, kinds[kind], self.tol)
+        self.best_estimator_ = learner.fit_from(None, X, labels, weight)
+        for name in filter(vars(self.best_estimator_).__contains__, _LEARNT):
             setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
-    def _check_choices(self) -> Array:
-        """Return the values of C in increasing order; raise if the choices are invalid."""
+    def _check_choices(self) -> tuple[Array, tuple[Kind, ...]]:
+        """Return the values of C in increasing order and the kinds; raise if the choices are invalid."""
         check_scoring(self.scoring)
         check_whole("n_neighbors", self.n_neighbors, 1)
-        try:
-            Cs = np.asarray(self.Cs, dtype=float)
-        except (TypeError, ValueError):
-            Cs = np.zeros(0)
-        if Cs.ndim != 1 or not Cs.size:
-            raise ValueError(f"`Cs` must be a sequence of numbers, got {self.Cs!r}.")
-        # No arrays of pairs: their row numbers refer to all samples, not to those of a fold.
-        kinds = (str, LocalPairs, numbers.Integral)
-        if (
-            isinstance(self.pairs, kinds)
-            or not np.size(self.pairs)
-            or not all(isinstance(kind, kinds) for kind in self.pairs)
-        ):
-            raise ValueError(
-                f'`pairs` must be a sequence of "all", "local", LocalPairs or numbers, got {self.pairs!r}.'
-            )
-        return np.sort(Cs)
+        return check_weights(self.Cs), check_kinds(self.pairs, self.shrinkages, shrunk=self.prior is None)
 
-    def _learner(self, C: float, pairs: Any) -> RPDML:
+    @property
+    def _tie(self) -> float:
+        """Difference of scores up to which they count as equal: more for shares, which vary by chance."""
+        shares = isinstance(self.scoring, str) and self.scoring in ("votes", "knn", "auc")
+        return _SHARE_TIE if shares else 1e-12
+
+    def _learner(self, C: float, kind: Kind, tol: float) -> LogDetLearner:
+        shared: dict[str, Any] = {"C": C, "tol": tol}
+        shared |= {"max_iter": self.max_iter, "n_components": self.n_components}
+        if kind.is_neighbors:
+            if kind.shrinkage is None:
+                return NeighborRPDML(prior=self.prior, **shared)
+            return NeighborRPDML(shrinkage=kind.shrinkage, **shared)
         return RPDML(
-            C=C,
             alpha=self.alpha,
-            prior=self.prior,
-            pairs=pairs,
+            prior="identity" if self.prior is None else self.prior,
+            pairs=kind.pairs,
             percentiles=self.percentiles,
             bounds=self.bounds,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_components=self.n_components,
             random_state=self.random_state,
+            **shared,
         )
 
-    def _score_path(self, fold: Fold, Cs: Array, pairs: Any) -> list[float]:
-        """Fit to the training samples for rising C, each time from the last metric; score on the others."""
-        scores, start = [], None
-        for C in Cs:
-            learner = fold.fit(self._learner(C, pairs), start)
-            start = learner.W_
-            scores.append(fold.score(learner, self.scoring, self.n_neighbors))
+    def _score_path(self, fold: Fold, Cs: Array, kinds: list[Kind]) -> Array:
+        """Fit to the training samples for rising C and score on the others.
+
+        All kinds start from the same metric, that of the first kind for the last C. So none of them gains
+        from neighbours that were found more often.
+        """
+        tol, start = max(self.tol, _SCREENING), None
+        scores = np.empty((len(kinds), len(Cs)))
+        with warnings.catch_warnings():
+            # Of these fits only the order matters; the last fit warns if it is not accurate.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            if len(kinds) > 1:
+                start = fold.fit(self._learner(_WARM_UP * Cs[0], kinds[0], tol), None).W_
+            for column, C in enumerate(Cs):
+                learners = [fold.fit(self._learner(C, kind, tol), start) for kind in kinds]
+                scores[:, column] = [
+                    fold.score(learner, self.scoring, self.n_neighbors) for learner in learners
+                ]
+                start = learners[0].W_
         return scores
 
     def plot_path(self, ax: Any = None) -> Any:
-        """Plot the mean score against C for each kind of pairs, with standard errors over the folds.
+        """Plot the mean scores with standard errors over the folds: against C, or against the kind.
 
         Parameters
         ----------
@@ -279,8 +292,9 @@ class RPDMLCV(MetricLearner):
         Returns
         -------
         matplotlib Axes
-            The axes with the plot; a dashed line marks `C_`.
+            The axes with the plot. A dashed line marks the choice.
         """
-        names = {"knn": "accuracy", "auc": "AUC of pairs"}
+        names = {"knn": "accuracy", "auc": "AUC of pairs", "votes": "share of votes"}
         what = names.get(self.scoring, self.scoring) if isinstance(self.scoring, str) else "score"
-        return plot_scores(ax, self.Cs_, self.scores_, self.pairs, self.C_, what)
+        labels = [kind.label for kind in self.kinds_]
+        return plot_scores(ax, self.Cs_, self.scores_, labels, self.best_index_, what)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from geodual.arrays import Array, Indices
 
@@ -23,13 +27,29 @@ def centred(X: Array) -> Array:
     return np.asarray(result)
 
 
-def distinct_rows(X: Array) -> tuple[Indices, Indices]:
-    """Return the numbers of the first of all equal rows, and for each row the position of its equal there."""
+def distinct_rows(X: Any) -> tuple[Indices, Indices]:
+    """Return the numbers of the first of all equal rows, and for each row the position of its equal there.
+
+    X is an array, or a sparse array by rows.
+    """
+    if issparse(X):
+        return _distinct_sparse_rows(X)
     rows = np.ascontiguousarray(X) + 0.0  # turns −0.0 into 0.0, which has other bytes
     # Rows as strings of bytes are sorted much faster than rows of numbers.
     strings = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
     _, first, place = np.unique(strings, return_index=True, return_inverse=True)
     return first, place.ravel()
+
+
+def _distinct_sparse_rows(X: Any) -> tuple[Indices, Indices]:
+    X = X.copy()
+    X.sum_duplicates()  # also sorts the entries of each row
+    X.eliminate_zeros()
+    places: dict[bytes, int] = {}
+    rows = [slice(start, stop) for start, stop in pairwise(X.indptr.tolist())]
+    keys = [X.indices[row].tobytes() + X.data[row].tobytes() for row in rows]
+    place = np.array([places.setdefault(key, len(places)) for key in keys], dtype=np.intp)
+    return np.unique(place, return_index=True)[1], place
 
 
 def feature_scales(scatter: Array) -> Array:
@@ -49,8 +69,13 @@ def raised_spectrum(scatter: Array, largest: float | None = None) -> tuple[Array
         Stands in for the largest eigenvalue if the matrix is zero.
     """
     spectrum, basis = np.linalg.eigh(scatter)
-    top = spectrum[-1] if spectrum[-1] > 0.0 or largest is None else largest
-    return np.maximum(spectrum, _FLOOR * top), basis
+    return np.maximum(spectrum, raised_floor(spectrum, largest)), basis
+
+
+def raised_floor(spectrum: Array, largest: float | None = None) -> float:
+    """Return the number to which eigenvalues are raised: 1e-8 of the largest, or of `largest` if it is 0."""
+    top = float(spectrum.max())
+    return _FLOOR * (top if top > 0.0 or largest is None else largest)
 
 
 def inverse_root(scatter: Array) -> Array:

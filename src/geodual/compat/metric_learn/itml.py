@@ -8,10 +8,11 @@ from geodual import metric
 from geodual.metric.pairs.pair_classifier import PairClassifier
 
 from .constraints import n_per_kind
+from .old_names import OldNamesMixin
 from .preprocessed import PreprocessedLearner, random_or_given, take_over
 
 
-class ITML(PairClassifier):
+class ITML(OldNamesMixin, PairClassifier):
     """Information-theoretic metric learning from pairs; stands for `geodual.metric.PairITML`.
 
     It solves the same program as metric-learn's, to a certified optimum. By default the bounds are

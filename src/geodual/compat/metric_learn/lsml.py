@@ -11,10 +11,11 @@ from geodual.metric import QuadrupletRPDML
 from geodual.metric.pairs.comparison_classifier import ComparisonClassifier
 
 from .constraints import drawn_pairs
+from .old_names import OldNamesMixin
 from .preprocessed import LabelledLearner, random_or_given, take_over
 
 
-class LSML(ComparisonClassifier):
+class LSML(OldNamesMixin, ComparisonClassifier):
     """Metric learning from quadruplets; stands for `geodual.metric.QuadrupletRPDML`.
 
     Both stay near a prior in the LogDet divergence, and penalise squared violations of comparisons. Ours

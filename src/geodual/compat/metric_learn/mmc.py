@@ -9,12 +9,13 @@ from geodual.arrays import Array, Indices
 from geodual.metric.pairs.pair_classifier import PairClassifier
 
 from .constraints import n_per_kind
+from .old_names import OldNamesMixin
 from .preprocessed import LabelledLearner, check_unsupported, random_or_given, take_over
 
 _INSTEAD = "scale the features instead, or learn a full matrix"
 
 
-class MMC(PairClassifier):
+class MMC(OldNamesMixin, PairClassifier):
     """Metric learning from similar and dissimilar pairs; stands for `geodual.metric.PairRPDML`.
 
     metric-learn's MMC maximises the sum of the distances of dissimilar pairs while the squared distances of

@@ -10,13 +10,16 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import make_spd_matrix
 
 from geodual.arrays import Array, Indices
-from geodual.metric.base import MetricLearner, check_pair_array, n_axes
+from geodual.metric.base import MetricLearner, n_axes
 from geodual.metric.logdet.certificate import Convergence
 from geodual.metric.logdet.solution import iteration_printer
+from geodual.metric.pair_array import check_pair_array
 from geodual.metric.pairs.preprocessor import look_up
 
+from .old_names import OldNamesMixin
 
-class PreprocessedLearner(MetricLearner):
+
+class PreprocessedLearner(OldNamesMixin, MetricLearner):
     """Base of the learners that take samples, or indices of samples if there is a preprocessor."""
 
     preprocessor: Any

@@ -9,12 +9,13 @@ from geodual.metric import TripletRPDML
 from geodual.metric.pairs.comparison_classifier import ComparisonClassifier
 
 from .constraints import neighbour_triplets
+from .old_names import OldNamesMixin
 from .preprocessed import LabelledLearner, check_unsupported, take_over
 
 _INSTEAD = "use `C` of geodual.metric.TripletRPDML to set the strength of the triplets"
 
 
-class SCML(ComparisonClassifier):
+class SCML(OldNamesMixin, ComparisonClassifier):
     """Metric learning from triplets; stands for `geodual.metric.TripletRPDML`.
 
     metric-learn's SCML weighs rank-one metrics of a basis by stochastic descent on a hinge loss. Ours needs

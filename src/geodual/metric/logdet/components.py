@@ -21,6 +21,12 @@ def leading_components(W: Array, n_components: int | None) -> Array:
     return _scaled_rows(*np.linalg.eigh(W), n_components)
 
 
+def symmetric_root(A: Array) -> Array:
+    """Return the symmetric root of a positive definite matrix."""
+    spectrum, vectors = np.linalg.eigh(A)
+    return np.asarray((vectors * np.sqrt(np.maximum(spectrum, 0.0))) @ vectors.T)
+
+
 def leading_components_in_span(A: Array, Q: Array, n_components: int) -> Array:
     """Return the leading scaled eigenvectors of W = I + Q (A − I) Qᵀ, without forming W.
 
@@ -39,11 +45,15 @@ def leading_components_in_span(A: Array, Q: Array, n_components: int) -> Array:
     n_features, n_span = Q.shape
     check_n_components(n_components, n_features)
     spectrum, basis = np.linalg.eigh(A)
-    n_outside = min(n_components, n_features - n_span)
-    # The columns of a QR factor after those of Q are orthogonal to the span.
-    outside = np.linalg.qr(np.hstack([Q, np.eye(n_features, n_outside)]))[0][:, n_span:]
-    values = np.concatenate([np.ones(n_outside), spectrum])
-    return _scaled_rows(values, np.hstack([outside, Q @ basis]), n_components)
+    used = spectrum.argsort()[-n_components:]
+    directions, values = Q @ basis[:, used], spectrum[used]
+    # As many directions outside as may be among the leading ones.
+    n_outside = min(n_components - int((values >= 1.0).sum()), n_features - n_span)
+    if n_outside > 0:
+        # The columns of a QR factor after those of Q are orthogonal to the span.
+        outside = np.linalg.qr(np.hstack([Q, np.eye(n_features, n_outside)]))[0][:, n_span:]
+        directions, values = np.hstack([outside, directions]), np.concatenate([np.ones(n_outside), values])
+    return _scaled_rows(values, directions, n_components)
 
 
 def _scaled_rows(spectrum: Array, basis: Array, n_components: int) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedKFold, check_cv
 
 from geodual.arrays import Array, Indices
 
@@ -80,7 +80,8 @@ def choose_folds(cv: Any, samples: LabelledSamples, groups: Any = None) -> list[
     Parameters
     ----------
     cv : int, splitter or iterable
-        Number of stratified folds, a scikit-learn splitter, or pairs of training and test rows.
+        Number of stratified folds of shuffled samples, a scikit-learn splitter, or pairs of training and test
+        rows.
     samples : LabelledSamples
         The samples.
     groups : array of shape (n_samples,), optional
@@ -116,6 +117,9 @@ def _splits(
     X, labels = samples.X[rows], samples.labels[rows]
     if groups is not None and np.shape(groups) != (len(samples.X),):
         raise ValueError(f"`groups` must hold one group for each of the {len(samples.X)} samples.")
+    if isinstance(cv, numbers.Integral) and int(cv) > 1:
+        # Files are often sorted, and then neighbouring samples are more alike than new ones will be.
+        cv = StratifiedKFold(int(cv), shuffle=True, random_state=0)
     try:
         splits = list(
             check_cv(cv, labels, classifier=True).split(

@@ -7,14 +7,16 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from geodual.arrays import Array, Indices
-from geodual.threads import blas_threads_for, product_operations
+from geodual.threads import blas_threads_for, one_thread, product_operations
 
 from ..base import UNKNOWN, MetricLearner, check_iteration, warn_of_unknown
-from ..pairs.all_pairs import AllPairs, tile_operations
+from ..pairs.all_pairs import AllPairs
+from ..pairs.links import check_links
 from ..pairs.local_pairs import LocalPairs
 from ..pairs.pair_list import PairList
 from ..pairs.pair_loss import PairLoss
@@ -26,6 +28,8 @@ from .program import MAX_ITER, LogDetProgram
 from .samples import LabelledRows, Samples
 from .solution import iteration_printer, keep_solution, warn_unless_converged
 from .space import choose_space
+
+_ROUGH = 0.01  # relative gap at which the first of the two fits to local pairs ends
 
 
 class LogDetLearner(MetricLearner):
@@ -45,6 +49,8 @@ class LogDetLearner(MetricLearner):
     n_components: int | None
     random_state: Any
     verbose: int
+    n_jobs: int | None = None
+    _takes_sparse = True
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -62,13 +68,22 @@ class LogDetLearner(MetricLearner):
         """Maximal number of iterations."""
         return MAX_ITER if self.max_iter is None else self.max_iter
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, pair_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        pair_weight: Any = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
+    ) -> Self:
         """Learn a metric from labelled samples.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples.
+        X : array or sparse array of shape (n_samples, n_features)
+            Samples. Sparse ones save memory if there are fewer samples than features, more than 5,000
+            features, and the prior is the identity.
         y : array of shape (n_samples,)
             Class labels of any type. −1 means unknown if there are at least two other labels: such samples
             make no pairs, but count for the covariance and the percentiles.
@@ -79,12 +94,15 @@ class LogDetLearner(MetricLearner):
         pair_weight : array of shape (n_pairs,), optional
             How often each pair counts, multiplied by the weights of its samples; only if `pairs` is an array.
             Once by default.
+        must_link, cannot_link : array of shape (n_links, 2), optional
+            Further pairs of row numbers that are known to belong together, or apart, also of samples without
+            label. Each counts as one more similar or dissimilar pair.
 
         Returns
         -------
         self
         """
-        samples = self._check(X, y, sample_weight, pair_weight)
+        samples = self._check(X, y, sample_weight, pair_weight, must_link, cannot_link)
         warn_of_unknown(samples.labels)
         return self._learn(samples)
 
@@ -106,9 +124,17 @@ class LogDetLearner(MetricLearner):
         -------
         self
         """
-        return self._learn(self._check(X, y, sample_weight, None), start)
+        return self._learn(self._check(X, y, sample_weight), start)
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, pair_weight: Any) -> Samples:
+    def _check(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        pair_weight: Any = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
+    ) -> Samples:
         """Return the samples to learn from; raise if they or the parameters are invalid."""
         X, labels = self._validate_all(X, y)
         check_iteration(self.tol, self._budget)
@@ -118,12 +144,13 @@ class LogDetLearner(MetricLearner):
             weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         # Before samples without weight are dropped, because given pairs are numbers of all rows.
         given = self._check_pairs(labels, weight, pair_weight)
+        links = check_links(must_link, cannot_link, len(labels), weight)
         if weight is not None:
             X, labels, weight = X[weight > 0.0], labels[weight > 0.0], weight[weight > 0.0]
             if len(np.unique(labels[labels != UNKNOWN])) < 2:
                 raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
         self._check_samples(X[labels != UNKNOWN], labels[labels != UNKNOWN])
-        return Samples(X, labels, weight, given)
+        return Samples(X, labels, weight, given, links)
 
     def _check_pairs(
         self, labels: Indices, weight: Array | None, pair_weight: Any
@@ -156,46 +183,54 @@ class LogDetLearner(MetricLearner):
         n_samples, n_features = X.shape
         with blas_threads_for(product_operations(n_samples, n_features, min(X.shape))):
             space = choose_space(self.prior, X, samples.weight, reduce=self._may_reduce)
-        with blas_threads_for(tile_operations(*space.X.shape)):
+        with one_thread():
             rng = check_random_state(self.random_state)
             distances, counts, self.bounds_are_exact_ = (
                 squared_distances(space.Z, samples.weight, rng) if self.bounds is None else (None, None, True)
             )
             self.bounds_ = choose_bounds(self.bounds, self.percentiles, distances, counts)
             used = samples.by_class() if self._local is None else samples.distinct_by_class()
-            Y, first = space.X[used.rows], space.prior if start is None else space.lower(start)
+            Y, first = used.with_links(space.X), space.prior if start is None else space.lower(start)
             pairs = self._choose_pairs(space.Z[used.rows], used, samples, rng)
-            found = self._solve(Y, pairs, space.prior_inverse, first, self._budget)
-            warn_unless_converged(self, found)
-            n_iter = found.n_iter
+            n_iter = 0
             if self._local is not None:
-                # A second fit, to the neighbours under the learnt metric.
-                pairs = self._choose_pairs(Y @ np.linalg.cholesky(found.W), used, samples, rng)
-                found = self._solve(Y, pairs, space.prior_inverse, found.W, self._budget - n_iter)
-                warn_unless_converged(self, found)
-                n_iter += found.n_iter
+                # A first fit, only to find the neighbours under a learnt metric; it need not be accurate.
+                rough = max(self.tol, _ROUGH)
+                found = self._solve(Y, pairs, space.prior_inverse, first, self._budget, rough)
+                first, n_iter = found.W, found.n_iter
+                near = Y[: len(used.rows)] @ np.linalg.cholesky(first)
+                pairs = self._choose_pairs(near, used, samples, rng)
+            found = self._solve(Y, pairs, space.prior_inverse, first, self._budget - n_iter, self.tol)
+            warn_unless_converged(self, found, n_iter)
+            n_iter += found.n_iter
         keep_solution(self, space, found, X, samples.weight)
         self.n_iter_, self.n_pairs_ = max(n_iter, 1), pairs.n_pairs
         return self
 
     def _solve(
-        self, X: Array, pairs: Pairs, prior_inverse: Array, start: Array, max_iter: int
+        self, X: Array, pairs: Pairs, prior_inverse: Array, start: Array, max_iter: int, tol: float
     ) -> CertifiedMetric:
         loss = self._pair_loss(*self.bounds_, pairs.total_weight)
         program = LogDetProgram(X, pairs, loss, prior_inverse)
-        return program.solve(start, self.tol, max_iter, iteration_printer(self, self.verbose))
+        return program.solve(start, tol, max_iter, iteration_printer(self, self.verbose))
 
     def _choose_pairs(
         self, Z: Array, used: LabelledRows, samples: Samples, rng: np.random.RandomState
     ) -> Pairs:
         """Return the pairs of the samples `used`, which are Z in the metric that decides who is near."""
+        pairs = self._labelled_pairs(Z, used, samples, rng)
+        return pairs if used.links is None else used.links.beside(pairs, len(used.rows))
+
+    def _labelled_pairs(
+        self, Z: Array, used: LabelledRows, samples: Samples, rng: np.random.RandomState
+    ) -> Pairs:
         labels, weight = used.labels, used.weight
         if isinstance(self.pairs, str) and self.pairs == "all":
-            return AllPairs(labels, weight)
+            return AllPairs(labels, weight, effective_n_jobs(self.n_jobs))
         pair_weight: Array | None
         if samples.given is not None:
             indices, pair_weight = samples.given
-            places = np.empty(len(samples.X), dtype=np.intp)
+            places = np.empty(len(samples.labels), dtype=np.intp)
             places[used.rows] = np.arange(len(used.rows))
             indices = places[indices]
         else:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from ..base import check_iteration, check_pair_array
+from ..base import check_iteration
+from ..pair_array import check_pair_array
 from ..pairs.pair_classifier import PairClassifier, check_calibration_params
 from ..pairs.pair_list import PairList, chunk_operations
 from ..pairs.pair_loss import PairLoss

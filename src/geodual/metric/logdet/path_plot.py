@@ -1,4 +1,4 @@
-"""The plot of cross-validated scores against C."""
+"""The plot of cross-validated scores against C, or against what was tried with one C."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from geodual.arrays import Array
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 
 
-def plot_scores(ax: Any, Cs: Array, scores: Array, kinds: Sequence[Any], best: float, what: str) -> Any:
-    """Plot mean scores over the folds against C, with standard errors, and mark the best C.
+def plot_scores(
+    ax: Any, Cs: Array, scores: Array, kinds: Sequence[str], best: tuple[int, int], what: str
+) -> Any:
+    """Plot mean scores over the folds with standard errors, and mark the best.
+
+    With several values of C they are plotted against C, with a line per kind; with one C, against the kind.
 
     Parameters
     ----------
@@ -23,10 +27,10 @@ def plot_scores(ax: Any, Cs: Array, scores: Array, kinds: Sequence[Any], best: f
         Values of C.
     scores : array of shape (n_kinds, n_Cs, n_folds)
         The scores.
-    kinds : sequence
-        The kinds of pairs, for the legend.
-    best : float
-        The C to mark.
+    kinds : sequence of str
+        Names of the kinds.
+    best : (int, int)
+        Place of the best kind and of the best C.
     what : str
         What is scored, for the axis.
 
@@ -39,13 +43,20 @@ def plot_scores(ax: Any, Cs: Array, scores: Array, kinds: Sequence[Any], best: f
         import matplotlib.pyplot as plt
 
         ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
-    for position, (kind, values) in enumerate(zip(kinds, scores, strict=True)):
-        n_folds = values.shape[1]
-        error = values.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else None
-        colour = _COLOURS[position % len(_COLOURS)]
-        ax.errorbar(Cs, values.mean(axis=1), error, fmt="o-", capsize=3, label=str(kind), color=colour)
-    ax.axvline(best, color="0.5", linestyle="--", linewidth=1)
-    ax.set(xscale="log", xlabel="C", ylabel=what)
-    ax.legend(frameon=False, title="pairs")
+    means, n_folds = scores.mean(axis=2), scores.shape[2]
+    errors = scores.std(axis=2, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros_like(means)
+    style: dict[str, Any] = {"fmt": "o-", "capsize": 3}
+    if len(Cs) == 1 and len(kinds) > 1:
+        ax.errorbar(range(len(kinds)), means[:, 0], errors[:, 0], color=_COLOURS[0], **style)
+        ax.axvline(best[0], color="0.5", linestyle="--", linewidth=1)
+        ax.set_xticks(range(len(kinds)), [kind.replace(", ", "\n") for kind in kinds])
+    else:
+        for position, kind in enumerate(kinds):
+            colour = _COLOURS[position % len(_COLOURS)]
+            ax.errorbar(Cs, means[position], errors[position], label=kind, color=colour, **style)
+        ax.axvline(Cs[best[1]], color="0.5", linestyle="--", linewidth=1)
+        ax.set(xscale="log", xlabel="C")
+        ax.legend(frameon=False, title="pairs")
+    ax.set_ylabel(what)
     ax.grid(alpha=0.3)
     return ax

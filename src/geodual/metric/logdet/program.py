@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf
-from scipy.optimize import minimize_scalar
 
 from geodual.arrays import Array
 from geodual.manifolds import SPD
-from geodual.manifolds.spd import CholeskyFrame, symmetrised
+from geodual.manifolds.spd import symmetrised
 from geodual.optimize.newton_cg import newton_cg
 
 from ..pairs.pair_loss import PairLoss
-from ..pairs.pair_set import LossPass, Pairs
+from ..pairs.pair_set import Pairs
 from .certificate import Certificate, CertifiedIteration, CertifiedMetric
+from .coordinates import GaussianPreconditioner, StraightFrame
 
 MAX_ITER = 500
 
@@ -30,6 +30,10 @@ _EPS = float(np.finfo(float).eps)
 _GROWTH = 4.0  # factor of the weight of the loss from one stage to the next
 _LOOSE = 0.1  # absolute gap per feature at which a stage ends
 _LEAST_RADIUS = 1.0  # of the trust region
+_ROUGH = 1e-3  # relative gap of the optimum of a part of the pairs, where the iteration starts
+_FAR = 0.3  # relative gap there from which the part is not used any further
+_LEAST_PROGRESS = 0.05  # of the gap in two steps, or else Hessian products are taken from all pairs
+_SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, nearly up to the largest allowed
 
 
 class LogDetProgram:
@@ -52,6 +56,12 @@ class LogDetProgram:
         self.prior_inverse = prior_inverse
         self.log_det_prior = -float(np.linalg.slogdet(prior_inverse)[1])
         self.passes = 0
+        self._thin: Pairs | None = None
+
+    @property
+    def hessian_pairs(self) -> Pairs:
+        """The pairs from which Hessian products are taken: a part of them that stands for all, or all."""
+        return self.pairs if self._thin is None else self._thin
 
     def __call__(self, W: Array, weight: float = 1.0) -> LocalProgram:
         """Evaluate at W, with the loss multiplied by `weight`; this takes one pass over the pairs."""
@@ -82,9 +92,10 @@ class LogDetProgram:
         report : callable, optional
             Is called with each iteration.
         """
-        model, left = self(W), max_iter
+        model, left = self._first_model(W, tol, max_iter), max_iter
         certificate = Certificate(model, tol, report)
-        weight = model.balancing_weight()
+        # Near the optimum of a part of the pairs, the full loss is there from the beginning.
+        weight = model.balancing_weight() if self._thin is None else 1.0
         while True:
             minimum = newton_cg(
                 partial(self, weight=weight),
@@ -101,36 +112,39 @@ class LogDetProgram:
                 return certificate.metric(minimum.status)
             weight = min(_GROWTH * weight, 1.0)
 
+    def _first_model(self, W: Array, tol: float, max_iter: int) -> LocalProgram:
+        """Evaluate where the iteration starts: at the optimum of a part of the pairs, if there is one."""
+        self._thin = self.pairs.thinned(len(W))
+        if self._thin is None:
+            return self(W)
+        rough = LogDetProgram(self.X, self._thin, self.loss, self.prior_inverse)
+        model = self(rough.solve(W, max(tol, _ROUGH), max_iter).W)
+        if model.primal - model.dual <= _FAR * model.primal:
+            return model
+        self._thin = None  # its optimum is far from that of all, so it does not stand for all
+        return self(W)
+
     def _watch(self, certificate: Certificate, model: LocalProgram) -> bool:
         """Record an iterate, and return whether the stage ends: sooner in all stages but the last."""
         certificate.record(model, self.passes)
+        if not _serves([row.gap for row in certificate.rows]):
+            self._thin = None
         near = model.value - certificate.dual <= _LOOSE * len(model.W)
-        return certificate.proved or (model.weight < 1.0 and near)
+        if certificate.proved or (model.weight < 1.0 and near):
+            return True
+        model.turn()  # a Newton step follows
+        return False
 
 
-class StraightFrame(CholeskyFrame):
-    """The coordinates S of V = L S Lᵀ at W = LLᵀ, with steps along straight lines L (I + S) Lᵀ.
-
-    Distances are linear along them, so the loss stays convex. Eigenvalues of S below −½ shrink W
-    exponentially instead, so that W stays positive definite.
-    """
-
-    def move(self, c: Array) -> Array:
-        shifted = c + 0.5 * np.eye(len(c))
-        # A Cholesky factorisation succeeds if no eigenvalue is below −½, and is far cheaper than eigenvalues.
-        if not dpotrf(shifted)[1]:
-            return symmetrised(self.factor @ (shifted + 0.5 * np.eye(len(c))) @ self.factor.T)
-        spectrum, basis = np.linalg.eigh(c)
-        # The exponential joins the straight line at −½ with the same value and slope.
-        factors = np.where(spectrum >= -0.5, 1.0 + spectrum, 0.5 * np.exp(2.0 * spectrum + 1.0))
-        half = (self.factor @ basis) * np.sqrt(factors)
-        return np.asarray(half @ half.T)
+def _serves(gaps: list[float]) -> bool:
+    """Tell whether the last two steps reduced the gap as fast as good Hessian products do."""
+    return len(gaps) < 3 or gaps[-1] <= _LEAST_PROGRESS * gaps[-3]
 
 
 class LocalProgram:
     """The program at W = LLᵀ: value, bounds and derivatives in the coordinates S of V = L S Lᵀ.
 
-    The samples in these coordinates are Z = X L.
+    The samples in these coordinates are Z = X L. At first L is a Cholesky factor; `turn` turns it.
 
     Parameters
     ----------
@@ -140,26 +154,22 @@ class LocalProgram:
         The frame at W.
     weight : float
         t ≤ 1 of the objective p(t) = ½ D(W, W₀) + t Σ φ.
-    losses : LossPass, optional
-        Sums over the pairs, if they are already known.
     """
 
-    def __init__(
-        self, program: LogDetProgram, frame: StraightFrame, weight: float, losses: LossPass | None = None
-    ) -> None:
-        self.program, self.frame, self.weight = program, frame, weight
+    def __init__(self, program: LogDetProgram, frame: StraightFrame, weight: float) -> None:
+        self.program, self.frame = program, frame
         self._Z = program.X @ frame.factor
-        if losses is None:
-            losses = program.pairs.evaluate(self._Z, program.loss)
-            program.passes += 1
-        self._pass = losses
+        self._straight = (frame, self._Z)  # before they are turned
+        self._pass = losses = program.pairs.evaluate(self._Z, program.loss)
+        self._bent = program.pairs, losses  # what Hessian products are taken from
+        program.passes += 1
         self._prior = symmetrised(frame.factor.T @ program.prior_inverse @ frame.factor)
         log_det = 2.0 * float(np.log(np.diagonal(frame.factor)).sum())
         self._log_ratio = log_det - program.log_det_prior
         # ½ D in two terms, because rounding errors grow with each term and not with their sum.
         self._terms = (0.5 * (float(np.trace(self._prior)) - len(self._prior)), -0.5 * self._log_ratio)
-        self.value = sum(self._terms) + weight * losses.value
         self.primal = sum(self._terms) + losses.value
+        self._set_weight(weight)
         if losses.value < -self.noise:
             raise ValueError(
                 f"A pair loss must not be negative, but its sum is {losses.value:.3g}; add a constant to it."
@@ -167,7 +177,16 @@ class LocalProgram:
 
     def weighted(self, weight: float) -> LocalProgram:
         """Return the same program with another weight, without a pass over the pairs."""
-        return LocalProgram(self.program, self.frame, weight, self._pass)
+        other = copy(self)
+        other.frame, other._Z = self._straight
+        for name in ("gradient", "dual"):
+            vars(other).pop(name, None)
+        other._set_weight(weight)
+        return other
+
+    def _set_weight(self, weight: float) -> None:
+        self.weight = weight
+        self.value = sum(self._terms) + weight * self._pass.value
 
     def balancing_weight(self) -> float:
         """Return the weight t ≤ 1 of the loss for which W is nearest to optimal: the first stage.
@@ -220,46 +239,37 @@ class LocalProgram:
         return 0.5 * (log_det - self._log_ratio) - self.weight * self._pass.conjugate
 
     def _shrunk_dual(self) -> float:
-        """Return the best bound at λ = s φ′ over those 0 < s < t for which P(λ) is positive definite.
+        """Return the best bound at λ = s φ′ over some 0 < s < t for which P(λ) is positive definite.
 
         No pass over the pairs is needed: φ* is convex, and φ*(0) ≤ 0 because φ ≥ 0, so φ*(s a) ≤ s φ*(a).
         """
         spectrum = eigh(2.0 * symmetrised(self._pass.slope_sum), self._prior, eigvals_only=True)
         log_det_prior = float(np.linalg.slogdet(self._prior)[1])
-
-        def negative(s: float) -> float:
-            log_det = log_det_prior + float(np.log1p(s * spectrum).sum())
-            return s * self._pass.conjugate - 0.5 * (log_det - self._log_ratio)
-
         # 1 + s σ > 0 for the smallest generalised eigenvalue σ < 0, with a margin for rounding errors.
         limit = min(self.weight, -(1.0 - 1e-9) / float(spectrum[0]))
-        return -float(minimize_scalar(negative, bounds=(0.0, limit), method="bounded").fun)
+        s = limit * _SHRINKAGES
+        log_det = log_det_prior + np.log1p(s[:, None] * spectrum).sum(axis=1)
+        return float((0.5 * (log_det - self._log_ratio) - s * self._pass.conjugate).max())
 
     def hessian_product(self, S: Array) -> Array:
         """Return ½ S + t Zᵀ Lap(φ″ q(S)) Z, where q(S) = zᵀ S z for the difference z of each pair."""
-        program = self.program
-        program.passes += 1
-        bend = program.pairs.curvature_product(self._Z, S, program.loss, self._pass.curvatures)
+        pairs, losses = self._bent
+        self.program.passes += pairs is self.program.pairs
+        bend = pairs.curvature_product(self._Z, S, self.program.loss, losses.curvatures)
         return symmetrised(0.5 * S + self.weight * bend)
 
-    @cached_property
-    def _moments(self) -> tuple[Array, Array]:
-        """Eigenvalues, scaled by the root of the total curvature, and eigenvectors of the second moment."""
-        spectrum, basis = np.linalg.eigh(self.program.pairs.second_moment(self._Z))
-        return np.sqrt(self.weight * self._pass.curvature_total) * np.maximum(spectrum, 0.0), basis
+    def turn(self) -> None:
+        """Turn the coordinates, so that `precondition` needs no matrix products; values stay the same."""
+        pairs, loss = self.program.hessian_pairs, self.program.loss
+        losses = self._pass if pairs is self.program.pairs else pairs.evaluate(self._Z, loss)
+        self._bent = pairs, losses
+        moment = pairs.curvature_moment(self._Z, loss, losses)
+        spectrum, basis = np.linalg.eigh(moment)
+        scale = np.sqrt(self.weight / max(losses.curvature_total, 1e-300))
+        self._preconditioner = GaussianPreconditioner(scale * np.maximum(spectrum, 0.0))
+        self.gradient = symmetrised(basis.T @ self.gradient @ basis)
+        self.frame, self._Z = self.frame.turned(basis), self._Z @ basis
 
     def precondition(self, S: Array) -> Array:
-        """Apply the inverse of S ↦ ½ S + κ (2 Σ S Σ + tr(ΣS) Σ), an approximation of the Hessian.
-
-        It would be exact for normal differences z of pairs with covariance Σ, as E[(zᵀSz) zzᵀ] = 2 Σ S Σ +
-        tr(ΣS) Σ. κ is the total curvature.
-        """
-        sigma, basis = self._moments
-        rotated = basis.T @ S @ basis
-        diagonal = 0.5 + 2.0 * np.outer(sigma, sigma)
-        solved = rotated / diagonal
-        # The trace term only couples diagonal entries, with rank one: the Sherman-Morrison formula.
-        inverse = 1.0 / np.diagonal(diagonal)
-        coupling = float(sigma @ np.diagonal(solved)) / (1.0 + float(sigma**2 @ inverse))
-        solved.flat[:: len(sigma) + 1] -= coupling * sigma * inverse
-        return symmetrised(basis @ solved @ basis.T)
+        """Apply an approximate inverse of the Hessian, after `turn`."""
+        return self._preconditioner(S)

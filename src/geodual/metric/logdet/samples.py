@@ -10,6 +10,7 @@ import numpy as np
 from geodual.arrays import Array, Indices
 
 from ..base import UNKNOWN
+from ..pairs.links import Links
 from ..scatter import distinct_rows
 
 
@@ -24,11 +25,19 @@ class LabelledRows(NamedTuple):
         Their classes 0, 1, … in increasing order.
     weight : array of shape (n_labelled,), or None
         How often each counts; None means once.
+    links : Links, optional
+        Pairs of row numbers that count beside those of the labels.
     """
 
     rows: Indices
     labels: Indices
     weight: Array | None
+    links: Links | None = None
+
+    def with_links(self, X: Array) -> Array:
+        """Return these of all samples X, followed by the two samples of each link."""
+        rows = self.rows if self.links is None else np.concatenate([self.rows, self.links.indices.ravel()])
+        return np.asarray(X[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +55,15 @@ class Samples:
         How often each sample counts; None means once.
     given : tuple of two arrays, or None
         Pairs of row numbers and their weights, if the user gave pairs.
+    links : Links, optional
+        Pairs that count beside those of the labels.
     """
 
     X: Array
     labels: Indices
     weight: Array | None
     given: tuple[Indices, Array] | None
+    links: Links | None = None
 
     def by_class(self) -> LabelledRows:
         """Return the labelled samples, sorted by class."""
@@ -68,10 +80,10 @@ class Samples:
         _, first, group = np.unique(key, return_index=True, return_inverse=True)
         if len(first) == len(known):
             return self.by_class()
-        weight = np.zeros(len(self.X))
+        weight = np.zeros(len(self.labels))
         weight[known[first]] = np.bincount(group, None if self.weight is None else self.weight[known])
         return self._sorted(np.sort(known[first]), weight)
 
     def _sorted(self, rows: Indices, weight: Array | None) -> LabelledRows:
         rows = rows[np.argsort(self.labels[rows], kind="stable")]
-        return LabelledRows(rows, self.labels[rows], None if weight is None else weight[rows])
+        return LabelledRows(rows, self.labels[rows], None if weight is None else weight[rows], self.links)

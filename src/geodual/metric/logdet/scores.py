@@ -24,11 +24,14 @@ def check_scoring(scoring: Any) -> Callable[..., float] | None:
         return scoring  # type: ignore[no-any-return]
     if isinstance(scoring, str) and scoring == "auc":
         return None
+    if isinstance(scoring, str) and scoring == "votes":
+        return vote_score
     try:
         scorer: Callable[..., float] = get_scorer("accuracy" if scoring == "knn" else scoring)
     except (TypeError, ValueError):
         raise ValueError(
-            f'`scoring` must be "knn", "auc", a scorer of scikit-learn or a function, got {scoring!r}.'
+            '`scoring` must be "votes", "knn", "auc", a scorer of scikit-learn or a function, got '
+            f"{scoring!r}."
         ) from None
     return scorer
 
@@ -84,6 +87,27 @@ class MetricNeighbors(ClassifierMixin, BaseEstimator):
     def predict(self, X: Array) -> NDArray[Any]:
         """Return the class with most votes; the first of equal ones."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def vote_score(neighbours: MetricNeighbors, X: Array, y: Any, sample_weight: Array | None = None) -> float:
+    """Return the mean share of the votes for the right class.
+
+    Unlike accuracy, it also tells how clear a vote is, so that it depends less on chance.
+
+    Parameters
+    ----------
+    neighbours : MetricNeighbors
+        The classifier, fitted.
+    X : array of shape (n_samples, n_features)
+        Test samples.
+    y : array of shape (n_samples,)
+        Their classes. A class that the classifier does not know has no votes.
+    sample_weight : array of shape (n_samples,), optional
+        How often each sample counts; once by default.
+    """
+    is_right = neighbours.classes_ == np.asarray(y)[:, None]
+    share = (neighbours.predict_proba(X) * is_right).sum(axis=1)
+    return float(np.average(share, weights=sample_weight))
 
 
 def pair_auc(Z: Array, labels: Indices, weight: Array | None = None) -> float:

@@ -21,7 +21,7 @@ _ADVICE = {
 }
 
 
-def keep_solution(learner: Any, space: Space, found: CertifiedMetric, X: Array, weight: Array | None) -> None:
+def keep_solution(learner: Any, space: Space, found: CertifiedMetric, X: Any, weight: Array | None) -> None:
     """Set the fitted attributes of a learner that hold the matrix and its certificate.
 
     Parameters
@@ -32,7 +32,7 @@ def keep_solution(learner: Any, space: Space, found: CertifiedMetric, X: Array, 
         The space in which the program was solved.
     found : CertifiedMetric
         The solution in that space.
-    X : array of shape (n_samples, n_features)
+    X : array or sparse array of shape (n_samples, n_features)
         The samples, for the importances of features.
     weight : array of shape (n_samples,), optional
         Their weights.
@@ -40,7 +40,7 @@ def keep_solution(learner: Any, space: Space, found: CertifiedMetric, X: Array, 
     n_features = X.shape[1]
     with blas_threads_for(product_operations(n_features, min(X.shape), n_features)):
         learner.W_ = space.lift(found.W)
-        learner._set_metric(space.components(found.W, learner.W_, learner.n_components), X, weight)
+        learner._set_metric(space.components(found.W, learner.n_components), X, weight)
     learner.objective_, learner.dual_objective_ = found.primal, found.dual
     learner.duality_gap_ = found.gap
     learner.history_ = Convergence(found.history)
@@ -61,13 +61,13 @@ def iteration_printer(learner: Any, verbose: int) -> Callable[[CertifiedIteratio
     return report
 
 
-def warn_unless_converged(learner: Any, found: CertifiedMetric) -> None:
-    """Warn if the gap is above the tolerance, and say what to do."""
+def warn_unless_converged(learner: Any, found: CertifiedMetric, n_earlier: int = 0) -> None:
+    """Warn if the gap is above the tolerance, and say what to do; earlier iterations are counted too."""
     if not found.converged:
         advice = _ADVICE.get(found.status, _ADVICE["stalled"])
         warnings.warn(
             f"{type(learner).__name__} stopped at a relative duality gap of {found.gap:.2g} after "
-            f"{found.n_iter} iterations; {advice}.",
+            f"{n_earlier + found.n_iter} iterations; {advice}.",
             ConvergenceWarning,
             stacklevel=4,  # the caller of `fit`
         )

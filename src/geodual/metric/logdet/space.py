@@ -12,17 +12,21 @@ samples, and the same objective and duality gap.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.sparse import issparse
 
 from geodual.arrays import Array, Indices
 from geodual.manifolds.spd import symmetrised
 
+from ..low_rank import MANY_FEATURES, LowRankPlusDiagonal
 from ..scatter import distinct_rows, raised_factors
-from .components import leading_components, leading_components_in_span
+from .components import leading_components, leading_components_in_span, symmetric_root
 from .prior import check_prior, prior_matrices, weighted_deviations
+from .sparse_span import SparseSpan, sparse_span
 
 _COPIES = 16  # with this many samples per feature, there are hardly fewer distinct samples than features
 _BLOCK = 128  # rows that are symmetrised at once
@@ -44,7 +48,7 @@ class FeatureSpace:
     prior: Array
     prior_inverse: Array
 
-    @property
+    @cached_property
     def Z(self) -> Array:
         """The samples in coordinates in which the prior is the Euclidean metric."""
         return np.asarray(self.X @ np.linalg.cholesky(self.prior))
@@ -57,9 +61,9 @@ class FeatureSpace:
         """Return the metric of the coordinates, given that of the features."""
         return W
 
-    def components(self, A: Array, W: Array, n_components: int | None) -> Array:
-        """Return the map L of the metric A of the coordinates, whose metric of the features is W."""
-        return leading_components(W, n_components)
+    def components(self, A: Array, n_components: int | None) -> Array:
+        """Return the map L of the metric A of the coordinates."""
+        return leading_components(A, n_components)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,28 +108,40 @@ class SampleSpan:
         """W₀⁻¹ in the coordinates."""
         return self.prior
 
-    def lift(self, A: Array) -> Array:
+    @property
+    def _is_large(self) -> bool:
+        return self.outside.ndim == 1 and len(self.outside) > MANY_FEATURES
+
+    def lift(self, A: Array) -> Array | LowRankPlusDiagonal:
         """Return the metric of the features, given that of the coordinates."""
-        W = self.basis @ (A - np.diag(self.inside)) @ self.basis.T
+        core = A - np.diag(self.inside)
+        if self._is_large:
+            return LowRankPlusDiagonal(self.outside, self.basis, core, self.basis)
+        W = self.basis @ core @ self.basis.T
         _symmetrise(W)
         return _added(W, self.outside)
 
-    def lower(self, W: Array) -> Array:
+    def lower(self, W: Any) -> Array:
         """Return the metric of the coordinates, given that of the features."""
-        return symmetrised(self.dual_basis.T @ W @ self.dual_basis)
+        return symmetrised(self.dual_basis.T @ (W @ self.dual_basis))
 
-    def components(self, A: Array, W: Array, n_components: int | None) -> Array:
-        """Return the map L of the metric A of the coordinates, whose metric of the features is W."""
+    def components(self, A: Array, n_components: int | None) -> Array | LowRankPlusDiagonal:
+        """Return the map L of the metric A of the coordinates."""
         # With the identity as prior, the basis is orthonormal and leads to the eigenvectors of W.
         if n_components is not None and self.basis is self.axes:
             return leading_components_in_span(A, self.axes, n_components)
+        if n_components is not None and self._is_large:
+            raise ValueError(
+                f'`n_components` needs `prior="identity"` with fewer samples than features and more than '
+                f"{MANY_FEATURES:,} features, got {n_components}; leave one of them out."
+            )
         if n_components is not None or self.outside.ndim == 2:
-            return leading_components(W, n_components)
+            return leading_components(np.asarray(self.lift(A)), n_components)
         # O^½ + Q (A^½ − K^½) Bᵀ, which for the identity is the symmetric root of W: faster than Cholesky.
-        spectrum, vectors = np.linalg.eigh(A)
-        root = (vectors * np.sqrt(np.maximum(spectrum, 0.0))) @ vectors.T
-        L = self.axes @ (root - np.diag(np.sqrt(self.inside))) @ self.basis.T
-        return _added(L, np.sqrt(self.outside))
+        core = symmetric_root(A) - np.diag(np.sqrt(self.inside))
+        if self._is_large:
+            return LowRankPlusDiagonal(np.sqrt(self.outside), self.axes, core, self.basis)
+        return _added(self.axes @ core @ self.basis.T, np.sqrt(self.outside))
 
 
 def _symmetrise(matrix: Array) -> None:
@@ -146,10 +162,10 @@ def _added(matrix: Array, other: Array) -> Array:
     return matrix
 
 
-Space = FeatureSpace | SampleSpan
+Space = FeatureSpace | SampleSpan | SparseSpan
 
 
-def choose_space(prior: Any, X: Array, weight: Array | None = None, *, reduce: bool = True) -> Space:
+def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: bool = True) -> Space:
     """Return the span of the samples if there are fewer distinct samples than features, else the features.
 
     In both spaces the samples are centred, because distances are computed from products of samples, and a
@@ -159,14 +175,23 @@ def choose_space(prior: Any, X: Array, weight: Array | None = None, *, reduce: b
     ----------
     prior : "identity", "covariance" or array of shape (n_features, n_features)
         W₀, as in `prior_matrices`.
-    X : array of shape (n_samples, n_features)
-        Samples.
+    X : array or sparse array of shape (n_samples, n_features)
+        Samples. A sparse array stays so in the span of many features, if the prior is the identity.
     weight : array of shape (n_samples,), optional
         How often each sample counts; once by default.
     reduce : bool
         False always returns the features.
     """
     n_samples, n_features = X.shape
+    if isinstance(prior, LowRankPlusDiagonal):
+        raise ValueError(
+            f"`prior` must be a matrix in memory, got a {type(prior).__name__}; give `prior.to_dense()`, "
+            "or select features."
+        )
+    if issparse(X):
+        if reduce and isinstance(prior, str) and prior == "identity" and stays_sparse(X):
+            return sparse_span(X)
+        X = X.toarray()
     if not reduce or n_samples >= _COPIES * n_features:
         return _feature_space(prior, X, weight)
     # The span of the distinct samples, so that repeated samples change nothing, not even the last bit.
@@ -184,6 +209,11 @@ def choose_space(prior: Any, X: Array, weight: Array | None = None, *, reduce: b
     Q, R = np.linalg.qr((distinct @ L).T)
     dual_basis = solve_triangular(L, Q, lower=True, trans="T", check_finite=False)
     return SampleSpan(R.T[place], Q, L @ Q, dual_basis, W0, np.ones(len(first)))
+
+
+def stays_sparse(X: Any) -> bool:
+    """Return whether samples are sparse and should stay so: few samples of very many features."""
+    return bool(issparse(X)) and X.shape[0] < X.shape[1] and X.shape[1] > MANY_FEATURES
 
 
 def _feature_space(prior: Any, X: Array, weight: Array | None) -> FeatureSpace:

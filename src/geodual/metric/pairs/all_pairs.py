@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from geodual.arrays import Array
-from geodual.threads import product_operations
+from geodual.arrays import Array, Indices
 
-from .gram import gram_factors
 from .pair_loss import PairLoss
 from .pair_set import LossPass, Pairs, PairTable
+from .thinned_pairs import ThinnedPairs, thinned_rows
+from .tiles import Block, Kept, LaplacianSum, chunks_of, class_tiles, curvature_sums, loss_sums, moment_sums
 from .weights import copy_weight
 
 _EPS = float(np.finfo(float).eps)
-_ROWS = 256  # of a tile: enough for fast matrix products, and its distances stay in the cache
-_COLUMNS = 8192
-_CURVATURE_BUDGET = 32_000_000  # curvatures are kept up to this number of pairs (256 MB), then recomputed
+_MANY = 30_000_000  # pairs times features from which Hessian products are computed in single precision
+_SINGLE_RANGE = (1e-12, 1e12)  # of coordinates whose squares neither under- nor overflow in single precision
 
-
-def tile_operations(n_samples: int, n_features: int) -> float:
-    """Return the operation count of the largest matrix product in a pass over all pairs."""
-    return product_operations(min(n_samples, _ROWS), n_features, min(n_samples, _COLUMNS))
-
-
-class _Tile(NamedTuple):
-    rows: slice
-    columns: slice
-    similar: bool
-    halved: bool  # a square on the diagonal, which contains every pair twice
+Task = TypeVar("Task")
+Sums = TypeVar("Sums")
 
 
 class AllPairs(Pairs):
@@ -48,67 +37,100 @@ class AllPairs(Pairs):
         Classes in increasing order. Samples must be sorted by class, so that a tile has one kind of pairs.
     sample_weight : array of shape (n_samples,), optional
         How often each sample counts; once by default. A pair gets the product of the weights of its samples.
+    n_threads : int
+        Number of threads over tiles; the sums do not depend on it.
     """
 
-    def __init__(self, labels: NDArray[np.intp], sample_weight: Array | None = None) -> None:
+    def __init__(self, labels: Indices, sample_weight: Array | None = None, n_threads: int = 1) -> None:
         if (np.diff(labels) < 0).any():
             raise ValueError("`labels` must be sorted; sort the samples by class.")
         n = len(labels)
         self.n_pairs = n * (n - 1) // 2
         self._labels = labels
-        self._is_weighted = sample_weight is not None
+        self._given_weight, self._n_threads = sample_weight, n_threads
         self._weight = np.ones(n) if sample_weight is None else sample_weight
-        self._tiles = list(_class_tiles(labels))
+        self._chunks = chunks_of(list(class_tiles(labels)))
         # A sample of weight 2 stands for two equal samples, which also make a pair.
         mass, copy = float(self._weight.sum()), copy_weight(self._weight)
         self.total_weight = 0.5 * mass * (mass - copy)
         self._surplus = 0.5 * mass * copy
 
-    def _pair_weight(self, tile: _Tile) -> Array | None:
-        if not self._is_weighted:
+    def _block(self, Z: Array) -> Block:
+        # Differences do not depend on the centre, but rounding errors of products do.
+        return Block.of(Z - Z.mean(axis=0), self._given_weight)
+
+    def _map(self, function: Callable[[Task], Sums], tasks: Sequence[Task]) -> Iterator[Sums]:
+        """Yield the sums of all tasks in their order, so that totals have the same bits with any threads."""
+        if self._n_threads == 1 or len(tasks) == 1:
+            yield from map(function, tasks)
+            return
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            yield from pool.map(function, tasks)
+
+    def thinned(self, n_features: int) -> ThinnedPairs | None:
+        rows = thinned_rows(self._labels, n_features)
+        if rows is None:
             return None
-        return np.outer(self._weight[tile.rows], self._weight[tile.columns])
+        weight = None if self._given_weight is None else self._given_weight[rows]
+        return ThinnedPairs(AllPairs(self._labels[rows], weight, self._n_threads), rows, self.total_weight)
 
     def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
-        left, right = gram_factors(Z, Z)
-        sums = _LaplacianSum(Z)
+        block = self._block(Z)
+        slopes = LaplacianSum(block)
         value = conjugate = curvature_total = 0.0
-        curvatures: list[Array] | None = [] if self.n_pairs <= _CURVATURE_BUDGET else None
-        for tile in self._tiles:
-            share = 0.5 if tile.halved else 1.0
-            terms = loss.terms(_distances(left, right, tile), tile.similar, self._pair_weight(tile))
-            value += share * terms.value
-            conjugate += share * terms.conjugate
-            curvature_total += share * float(terms.curvature.sum())
-            sums.add(tile, terms.slope, share)
-            if curvatures is not None:
-                curvatures.append(terms.curvature)
+        curvatures: list[Kept] = []
+        for sums in self._map(lambda tiles: loss_sums(block, tiles, loss, self.n_pairs), self._chunks):
+            value += sums.value
+            conjugate += sums.conjugate
+            curvature_total += sums.curvature_total
+            slopes.join(sums.slopes)
+            curvatures.append(sums.curvatures)
         own = loss.terms(np.zeros(1), similar=True, weight=np.array([self._surplus]))
         return LossPass(
             value - own.value,
             conjugate - own.conjugate,
-            sums.total(),
+            slopes.total(block.Z),
             curvature_total - float(own.curvature.sum()),
             curvatures,
-            _EPS * (sums.size + abs(own.value)),
+            _EPS * (slopes.size + abs(own.value)),
         )
 
-    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
-        # One product gives all forms (zᵢ − zⱼ)ᵀ S (zᵢ − zⱼ) of a tile.
-        form_left, form_right = gram_factors(Z, Z @ S)
-        left, right = gram_factors(Z, Z) if curvatures is None else (Z, Z)
-        sums = _LaplacianSum(Z)
-        for k, tile in enumerate(self._tiles):
-            forms = form_left[tile.rows] @ form_right[tile.columns].T
-            if curvatures is None:
-                distances = _distances(left, right, tile)
-                forms *= loss.terms(distances, tile.similar, self._pair_weight(tile)).curvature
-            else:
-                forms *= curvatures[k]
-            sums.add(tile, forms, 0.5 if tile.halved else 1.0)
-        return sums.total()
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Any] | None) -> Array:
+        assert curvatures is not None
+        Z, size = Z - Z.mean(axis=0), float(np.linalg.norm(S)) or 1.0
+        kind = np.float32 if self._allows_single(Z) else np.float64
+        forms = Block.of(Z.astype(kind, copy=False), self._given_weight, (S / size).astype(kind, copy=False))
+        distances = None if _are_kept(curvatures) else Block.of(Z, self._given_weight)
+        sums = LaplacianSum(forms)
+        tasks = list(zip(self._chunks, curvatures, strict=True))
+        for part in self._map(lambda task: curvature_sums(forms, distances, task[0], loss, task[1]), tasks):
+            sums.join(part)
+        return size * sums.total(Z)
 
-    def second_moment(self, Z: Array) -> Array:
+    def _allows_single(self, Z: Array) -> bool:
+        """Tell whether products with Z may be in single precision: it takes half the time.
+
+        A Newton step needs no more; values, gradients and the duality gap are always in double precision.
+        """
+        return (
+            self.n_pairs * Z.shape[1] >= _MANY
+            and _SINGLE_RANGE[0] < float(np.abs(Z).max()) < _SINGLE_RANGE[1]
+        )
+
+    def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
+        assert losses.curvatures is not None
+        if not _are_kept(losses.curvatures):
+            # To compute them again would take a pass; as if φ″ were the same for all pairs is near enough.
+            return losses.curvature_total * self._second_moment(Z)
+        block = self._block(Z)
+        sums = LaplacianSum(block)
+        tasks = list(zip(self._chunks, losses.curvatures, strict=True))
+        for part in self._map(lambda task: moment_sums(block, *task), tasks):
+            sums.join(part)
+        return sums.total(block.Z)
+
+    def _second_moment(self, Z: Array) -> Array:
+        """Return the weighted mean of z zᵀ over the differences z of all pairs."""
         # Σ over pairs of wᵢwⱼ (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = (Σw) Σ w (z − z̄)(z − z̄)ᵀ.
         weight, mass = self._weight, float(self._weight.sum())
         centred = Z - (weight @ Z) / mass
@@ -120,49 +142,5 @@ class AllPairs(Pairs):
         return PairTable(i, j, self._labels[i] == self._labels[j], self._weight[i] * self._weight[j])
 
 
-class _LaplacianSum:
-    """Sum up Zᵀ Lap(a) Z from tiles of the edge weights a.
-
-    Zᵀ Lap(a) Z = Zᵀ diag(degrees) Z − C − Cᵀ, where C is the sum of a zᵢ zⱼᵀ and each pair counts once.
-    """
-
-    def __init__(self, Z: Array) -> None:
-        self._Z = Z
-        self._with_ones = np.hstack([Z, np.ones((len(Z), 1))])
-        self._squares = np.einsum("ij,ij->i", Z, Z)
-        self._degrees = np.zeros(len(Z))
-        self._cross = np.zeros((Z.shape[1], Z.shape[1]))
-        # Σ |a| (‖zᵢ‖² + ‖zⱼ‖²), which scales the rounding error; a has one sign within a tile.
-        self.size = 0.0
-
-    def add(self, tile: _Tile, a: Array, share: float) -> None:
-        weighted = a @ self._with_ones[tile.columns]  # the column of ones gives the degrees of the rows
-        for part, degrees in ((tile.rows, weighted[:, -1]), (tile.columns, a.sum(axis=0))):
-            self._degrees[part] += share * degrees
-            self.size += share * abs(float(degrees @ self._squares[part]))
-        self._cross += share * (self._Z[tile.rows].T @ weighted[:, :-1])
-
-    def total(self) -> Array:
-        return np.asarray((self._Z.T * self._degrees) @ self._Z - self._cross - self._cross.T)
-
-
-def _distances(left: Array, right: Array, tile: _Tile) -> Array:
-    d = left[tile.rows] @ right[tile.columns].T
-    np.maximum(d, 0.0, out=d)  # rounding may make small distances negative
-    # A sample has distance zero from itself, without rounding errors.
-    if tile.halved:
-        np.fill_diagonal(d, 0.0)
-    return np.asarray(d)
-
-
-def _class_tiles(labels: NDArray[np.intp]) -> Iterator[_Tile]:
-    """Cut the upper triangle of the distance matrix into tiles of one kind of pair."""
-    n = len(labels)
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [n]])
-    for start, stop in pairwise(edges.tolist()):
-        for row in range(start, stop, _ROWS):
-            rows = slice(row, min(row + _ROWS, stop))
-            yield _Tile(rows, rows, similar=True, halved=True)
-            for first, last, similar in ((rows.stop, stop, True), (stop, n, False)):
-                for column in range(first, last, _COLUMNS):
-                    yield _Tile(rows, slice(column, min(column + _COLUMNS, last)), similar, halved=False)
+def _are_kept(curvatures: list[Kept]) -> bool:
+    return all(kept is not None for part in curvatures for kept in part)

@@ -65,13 +65,14 @@ class Comparisons(Pairs):
             total += _signed_sum(V, curvatures[0][part] * (near - far))
         return total
 
-    def second_moment(self, Z: Array) -> Array:
+    def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
         # For independent normal v and w of covariance Σ, the mean of ⟨S, vvᵀ − wwᵀ⟩ (vvᵀ − wwᵀ) is 4 ΣSΣ: as
-        # if there were one difference of covariance √2 Σ.
+        # if there were one difference of covariance √2 Σ, and Σ is the mean of (vvᵀ + wwᵀ)/2.
+        assert losses.curvatures is not None  # `evaluate` always keeps them
         total = np.zeros((Z.shape[1], Z.shape[1]))
         for part, V in self._differences(Z):
-            total += (V.T * np.tile(self._weight[part], 2)) @ V
-        return np.asarray(np.sqrt(2.0) * total / max(self.total_weight, 1e-300))
+            total += (V.T * np.tile(losses.curvatures[0][part], 2)) @ V
+        return np.asarray(np.sqrt(0.5) * total)
 
     def index_list(self, limit: int) -> PairTable:
         """Return the pairs of all comparisons: the near ones, as similar pairs, and then the far ones."""

@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
 
 from geodual.arrays import Array, Indices
 
 from ..base import check_whole
-
-_SMALL_CLASS = 64  # up to this size, computing all distances is faster than a search structure per class
-_ROWS = 256  # number of samples whose distances to all others are computed at once
+from .neighbours import neighbour_pairs
 
 
 @dataclass(frozen=True)
@@ -68,34 +64,7 @@ class LocalPairs:
         array of shape (n_pairs, 2)
             Sorted pairs, the smaller number first.
         """
-        sizes = np.bincount(labels)
-        pairs = self._of_small_classes(Z, labels, np.flatnonzero(sizes[labels] <= _SMALL_CLASS))
-        for label in np.flatnonzero(sizes > _SMALL_CLASS):
-            inside, outside = np.flatnonzero(labels == label), np.flatnonzero(labels != label)
-            search = NearestNeighbors(n_neighbors=min(self.n_similar, len(inside) - 1)).fit(Z[inside])
-            pairs.append(_joined(inside, inside[search.kneighbors(return_distance=False)]))
-            search = NearestNeighbors(n_neighbors=min(self.n_dissimilar, len(outside))).fit(Z[outside])
-            pairs.append(_joined(inside, outside[search.kneighbors(Z[inside], return_distance=False)]))
+        pairs = neighbour_pairs(Z, labels, self.n_similar, self.n_dissimilar)
         # Numbers that stand for sorted pairs are compared much faster than the pairs.
-        first, second = np.sort(np.vstack(pairs), axis=1).T
+        first, second = np.sort(pairs, axis=1).T
         return np.column_stack(np.divmod(np.unique(first * len(Z) + second), len(Z)))
-
-    def _of_small_classes(self, Z: Array, labels: Indices, samples: Indices) -> list[Indices]:
-        """Return the local pairs of some samples, from their distances to all samples."""
-        pairs = []
-        for start in range(0, len(samples), _ROWS):
-            rows = samples[start : start + _ROWS]
-            distance = cdist(Z[rows], Z, "sqeuclidean")
-            distance[np.arange(len(rows)), rows] = np.inf
-            same = labels[rows, None] == labels
-            for kind, count in ((same, self.n_similar), (~same, self.n_dissimilar)):
-                apart = np.where(kind, distance, np.inf)
-                # Where a kind has fewer than `count` samples, infinite distances fill the rest.
-                near = np.argpartition(apart, min(count, len(Z)) - 1, axis=1)[:, :count]
-                found = np.isfinite(np.take_along_axis(apart, near, axis=1))
-                pairs.append(_joined(rows, near)[found.ravel()])
-        return pairs
-
-
-def _joined(samples: Indices, neighbours: Indices) -> Indices:
-    return np.column_stack([np.repeat(samples, neighbours.shape[1]), neighbours.ravel()])

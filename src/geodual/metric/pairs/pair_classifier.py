@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from geodual.arrays import Array
 
-from ..base import MahalanobisMixin, check_not_negative, check_pair_array, n_axes
+from ..base import MahalanobisMixin, check_not_negative, n_axes
+from ..low_rank import mapped
+from ..pair_array import check_pair_array
 from .preprocessor import look_up
 from .threshold import best_threshold, check_calibration
 
@@ -76,7 +78,8 @@ class PairClassifier(ClassifierMixin, MahalanobisMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if n_axes(X) == 3:
-            return np.asarray(check_pair_array(X, self.n_features_in_) @ self.components_.T)
+            X = check_pair_array(X, self.n_features_in_)
+            return mapped(X.reshape(-1, X.shape[2]), self.components_).reshape(*X.shape[:2], -1)
         if n_axes(X) == 1 and self.preprocessor is not None:
             X = look_up(self.preprocessor, X)
         return super().transform(X)

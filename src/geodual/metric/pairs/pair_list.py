@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geodual.arrays import Array, Indices
+from geodual.arrays import Array
 from geodual.threads import product_operations
 
+from .pair_differences import PairDifferences
 from .pair_graph import PairGraph
-from .pair_loss import PairLoss
+from .pair_loss import LossTerms, PairLoss
 from .pair_set import LossPass, Pairs, PairTable
 
 _EPS = float(np.finfo(float).eps)
-_CHUNK = 2048  # number of differences formed at once: they stay in the cache
+_ROWS = 2048  # number of pairs in a typical matrix product
 # With at least this number of features, and of pairs per sample, products over samples are faster.
 _MANY_FEATURES = 16
 _MANY_PAIRS = 3.0
@@ -26,33 +25,7 @@ _LOST_DIGITS = 1e4  # largest loss of relative accuracy in sums from products ov
 
 def chunk_operations(n_features: int) -> float:
     """Return the operation count of the largest matrix product in a pass over a list of pairs."""
-    return product_operations(n_features, _CHUNK, n_features)
-
-
-@dataclass(frozen=True)
-class _Group:
-    """The similar or the dissimilar pairs of a list."""
-
-    i: NDArray[np.intp]
-    j: NDArray[np.intp]
-    similar: bool
-    weight: Array | None
-
-    @property
-    def weights(self) -> Array:
-        return np.ones(len(self.i)) if self.weight is None else self.weight
-
-    def differences(self, Z: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield the differences zᵢ − zⱼ of some pairs at a time, with their positions in the list."""
-        # One buffer for all parts, because new memory costs time.
-        first, second = np.empty((2, min(_CHUNK, len(self.i)), Z.shape[1]))
-        for start in range(0, len(self.i), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            i, j = self.i[part], self.j[part]
-            # Without a check of the row numbers ("clip"), `take` writes to the buffer directly.
-            V = Z.take(i, axis=0, out=first[: len(i)], mode="clip")
-            V -= Z.take(j, axis=0, out=second[: len(i)], mode="clip")
-            yield part, V
+    return product_operations(n_features, _ROWS, n_features)
 
 
 class PairList(Pairs):
@@ -74,96 +47,70 @@ class PairList(Pairs):
     def __init__(
         self, indices: NDArray[np.intp], similar: NDArray[np.bool_], weight: Array | None = None
     ) -> None:
+        order = np.argsort(~similar, kind="stable")  # similar pairs first
+        self._i, self._j = indices[order].T.copy()
+        self._weight = None if weight is None else weight[order]
+        self._n_similar = int(similar.sum())
         self.n_pairs = len(indices)
         self.total_weight = float(len(indices) if weight is None else weight.sum())
-        self._groups = [
-            _Group(indices[kind, 0], indices[kind, 1], is_similar, None if weight is None else weight[kind])
-            for kind, is_similar in ((similar, True), (~similar, False))
-        ]
-        self._n_used = len(np.unique(indices))
+        self._n_used = int((np.bincount(indices.ravel()) > 0).sum())
+        self._differences = PairDifferences(self._i, self._j)
 
     @cached_property
     def _graph(self) -> PairGraph:
-        i, j, _ = self._joined()
-        return PairGraph(i, j)
-
-    def _joined(self) -> tuple[Indices, Indices, Array]:
-        """Return both samples and the weight of all pairs, similar ones first."""
-        i, j, weight = (
-            np.concatenate([getattr(group, name) for group in self._groups]) for name in ("i", "j", "weights")
-        )
-        return i, j, weight
+        return PairGraph(self._i, self._j)
 
     def _prefers_samples(self, Z: Array) -> bool:
         return Z.shape[1] >= _MANY_FEATURES and self.n_pairs >= _MANY_PAIRS * self._n_used
 
     def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
-        if self._prefers_samples(Z) and (found := self._evaluate_by_samples(Z, loss)) is not None:
-            return found
-        total = np.zeros((Z.shape[1], Z.shape[1]))
-        value = conjugate = 0.0
-        curvatures: list[Array] = []
-        for group in self._groups:
-            curvature = np.empty(len(group.i))
-            for part, V in group.differences(Z):
-                weight = None if group.weight is None else group.weight[part]
-                terms = loss.terms(np.einsum("kf,kf->k", V, V), group.similar, weight)
-                value += terms.value
-                conjugate += terms.conjugate
-                total += (V.T * terms.slope) @ V
-                curvature[part] = terms.curvature
-            curvatures.append(curvature)
-        return LossPass(value, conjugate, total, float(sum(map(np.sum, curvatures))), curvatures, 0.0)
+        if self._prefers_samples(Z):
+            Y = self._graph.centred(Z)
+            d = self._graph.distances(Y)
+            terms = self._terms(d, loss)
+            size = self._graph.size(Y, terms.slope)
+            if size <= _LOST_DIGITS * float(np.abs(terms.slope) @ d):
+                total = self._graph.laplacian_form(Y, terms.slope)
+                return _loss_pass(terms, total, [terms.curvature], _EPS * size)
+        terms = self._terms(self._differences.distances(Z), loss)
+        total = self._differences.weighted_sum(Z, terms.slope)
+        return _loss_pass(terms, total, np.split(terms.curvature, [self._n_similar]), 0.0)
 
-    def _evaluate_by_samples(self, Z: Array, loss: PairLoss) -> LossPass | None:
-        """Return the sums from products over samples; None if these would lose too many digits."""
-        Z = self._graph.centred(Z)
-        d = self._graph.distances(Z)
-        similar, dissimilar = (
-            loss.terms(part.copy(), group.similar, group.weight)
-            for group, part in zip(self._groups, np.split(d, [len(self._groups[0].i)]), strict=True)
-        )
-        slope = np.concatenate([similar.slope, dissimilar.slope])
-        size = self._graph.size(Z, slope)
-        if size > _LOST_DIGITS * float(np.abs(slope) @ d):
-            return None
-        curvature = np.concatenate([similar.curvature, dissimilar.curvature])
-        return LossPass(
-            similar.value + dissimilar.value,
-            similar.conjugate + dissimilar.conjugate,
-            self._graph.laplacian_form(Z, slope),
-            float(curvature.sum()),
-            [curvature],
-            _EPS * size,
+    def _terms(self, d: Array, loss: PairLoss) -> LossTerms:
+        """Return the loss at the squared distances of all pairs; the values are sums over the pairs."""
+        kinds = []
+        for part, similar in ((slice(self._n_similar), True), (slice(self._n_similar, None), False)):
+            weight = None if self._weight is None else self._weight[part]
+            # A copy, because a loss may overwrite the distances.
+            kinds.append(loss.terms(d[part].copy(), similar, weight))
+        near, far = kinds
+        return LossTerms(
+            near.value + far.value,
+            np.concatenate([near.slope, far.slope]),
+            np.concatenate([near.curvature, far.curvature]),
+            near.conjugate + far.conjugate,
         )
 
     def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
         assert curvatures is not None  # `evaluate` always keeps them
         if len(curvatures) == 1:  # of all pairs together: `evaluate` used products over samples
-            Z = self._graph.centred(Z)
-            return self._graph.laplacian_form(Z, curvatures[0] * self._graph.forms(Z, Z @ S))
-        total = np.zeros_like(S)
-        for group, curvature in zip(self._groups, curvatures, strict=True):
-            for part, V in group.differences(Z):
-                total += (V.T * (curvature[part] * np.einsum("kf,kf->k", V @ S, V))) @ V
-        return total
+            Y = self._graph.centred(Z)
+            return self._graph.laplacian_form(Y, curvatures[0] * self._graph.forms(Y, Y @ S))
+        return self._differences.form_sum(Z, S, np.concatenate(curvatures))
 
-    def second_moment(self, Z: Array) -> Array:
-        total_weight = max(self.total_weight, 1e-300)
-        if self._prefers_samples(Z):
-            weights, used = self._joined()[2], self._graph.centred(Z)
-            total = self._graph.laplacian_form(used, weights)
-            # The trace is the sum of all squared distances.
-            if self._graph.size(used, weights) <= _LOST_DIGITS * float(np.trace(total)):
-                return total / total_weight
-        total = np.zeros((Z.shape[1], Z.shape[1]))
-        for group in self._groups:
-            weights = group.weights
-            for part, V in group.differences(Z):
-                total += (V.T * weights[part]) @ V
-        return total / total_weight
+    def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
+        curvatures = losses.curvatures
+        assert curvatures is not None
+        if len(curvatures) == 1:
+            return self._graph.laplacian_form(self._graph.centred(Z), curvatures[0])
+        return self._differences.weighted_sum(Z, np.concatenate(curvatures))
 
     def index_list(self, limit: int) -> PairTable:
         self._check_limit(limit)
-        i, j, weight = self._joined()
-        return PairTable(i, j, np.repeat([True, False], [len(group.i) for group in self._groups]), weight)
+        weight = np.ones(self.n_pairs) if self._weight is None else self._weight
+        return PairTable(self._i, self._j, np.arange(self.n_pairs) < self._n_similar, weight)
+
+
+def _loss_pass(terms: LossTerms, total: Array, curvatures: list[Array], noise: float) -> LossPass:
+    curvature = float(terms.curvature.sum())
+    return LossPass(terms.value, terms.conjugate, total, curvature, curvatures, noise)

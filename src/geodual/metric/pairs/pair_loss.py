@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
@@ -14,12 +15,23 @@ _BURG_END = 1e-9  # below this d/b, the loss of dissimilar pairs is a straight l
 
 
 class LossTerms(NamedTuple):
-    """The loss of some pairs: sum of the values, slopes, curvatures, and sum of the conjugates."""
+    """The loss of some pairs.
+
+    Attributes
+    ----------
+    value, conjugate : float
+        Σ φ and Σ φ*.
+    slope, curvature : array
+        φ′ and φ″ of each pair, divided by `unit`; the curvature is boolean if it can only be 0 or `unit`.
+    unit : float
+        A factor that is faster to apply to sums than to each pair; 1 except in `tile_terms`.
+    """
 
     value: float
     slope: Array
-    curvature: Array
+    curvature: NDArray[Any]
     conjugate: float
+    unit: float = 1.0
 
 
 class PairLoss(ABC):
@@ -62,6 +74,13 @@ class PairLoss(ABC):
             weight * curvature,
             float(np.vdot(weight, conjugate)),
         )
+
+    def tile_terms(self, d: Array, similar: bool) -> LossTerms:
+        """Evaluate many pairs that count once each.
+
+        Rounding may have made small distances negative. `d` may be overwritten, and `unit` need not be 1.
+        """
+        return self.terms(np.maximum(d, 0.0, out=d), similar)
 
 
 @dataclass(frozen=True)
@@ -107,16 +126,21 @@ class SquaredHinge(PairLoss):
         return np.asarray(a * bound + 0.5 * self._scale(similar) * a**2)
 
     def terms(self, d: Array, similar: bool, weight: Array | None = None) -> LossTerms:
+        found = self.tile_terms(d, similar)
+        excess, slope, curvature = found.slope, found.slope * found.unit, found.curvature * found.unit
+        if weight is None:
+            return LossTerms(found.value, slope, curvature, found.conjugate)
+        slope *= weight
+        value, bound = 0.5 * float(np.vdot(slope, excess)), self.upper if similar else self.lower
+        return LossTerms(value, slope, weight * curvature, bound * float(slope.sum()) + value)
+
+    def tile_terms(self, d: Array, similar: bool) -> LossTerms:
         # In place and without the four methods: apart from matrix products, this takes most of a pass.
-        bound, inverse = (self.upper if similar else self.lower), 1.0 / self._scale(similar)
+        bound, unit = (self.upper if similar else self.lower), 1.0 / self._scale(similar)
         d -= bound
         (np.maximum if similar else np.minimum)(d, 0.0, out=d)  # now s [s (d − b)]₊ = ρ φ′
-        curvature = (d != 0.0) * inverse
-        slope = d * inverse if weight is None else weight * d * inverse
-        square = 0.5 * float(np.vdot(slope, d))
-        if weight is not None:
-            curvature *= weight
-        return LossTerms(square, slope, curvature, bound * float(slope.sum()) + square)
+        value = 0.5 * unit * float(np.vdot(d, d))
+        return LossTerms(value, d, d != 0.0, bound * unit * float(d.sum()) + value, unit)
 
 
 @dataclass(frozen=True)
@@ -164,3 +188,20 @@ class OneSidedBurg(PairLoss):
     def conjugate(self, a: Array, similar: bool) -> Array:
         bound = self.upper if similar else self.lower
         return np.asarray(-self.gamma * np.log1p(-a * bound / self.gamma))
+
+
+@dataclass(frozen=True)
+class NoPairLoss(PairLoss):
+    """No loss of single pairs: for programs whose pairs have a loss together, such as `Neighbourhoods`."""
+
+    def value(self, d: Array, similar: bool) -> Array:
+        return np.zeros_like(d)
+
+    def slope(self, d: Array, similar: bool) -> Array:
+        return np.zeros_like(d)
+
+    def curvature(self, d: Array, similar: bool) -> Array:
+        return np.zeros_like(d)
+
+    def conjugate(self, a: Array, similar: bool) -> Array:
+        return np.zeros_like(a)

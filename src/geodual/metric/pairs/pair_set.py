@@ -8,7 +8,7 @@ Laplacian of the graph with the edge weights a.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ class LossPass(NamedTuple):
         Σ φ′ z zᵀ.
     curvature_total : float
         Σ φ″.
-    curvatures : list of array, or None
-        φ″ of all pairs; None if they take too much memory.
+    curvatures : list, or None
+        φ″ of all pairs, in a form that only their set of pairs reads.
     noise : float
         Upper estimate of the error of Σ φ from rounded distances.
     """
@@ -39,7 +39,7 @@ class LossPass(NamedTuple):
     conjugate: float
     slope_sum: Array
     curvature_total: float
-    curvatures: list[Array] | None
+    curvatures: list[Any] | None
     noise: float
 
 
@@ -71,12 +71,22 @@ class Pairs(ABC):
         """Return the sums of the loss, in one pass over the pairs."""
 
     @abstractmethod
-    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Any] | None) -> Array:
         """Return Σ φ″(d) (zᵀ S z) z zᵀ over the differences z, in one pass over the pairs."""
 
+    def thinned(self, n_features: int) -> Pairs | None:
+        """Return a part of the pairs that stands for all of them; None if no part would serve.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features: the more there are, the more samples are needed.
+        """
+        return None
+
     @abstractmethod
-    def second_moment(self, Z: Array) -> Array:
-        """Return the weighted mean of z zᵀ over the differences z of all pairs."""
+    def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
+        """Return Σ φ″ z zᵀ over the differences z, given the sums of the loss; it need not be accurate."""
 
     @abstractmethod
     def index_list(self, limit: int) -> PairTable:

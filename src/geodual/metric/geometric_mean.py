@@ -1,0 +1,137 @@
+"""The geometric mean of GMML: from the sums over similar and dissimilar pairs to a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geodual.arrays import Array
+
+from .base import check_not_negative, check_share
+from .logdet.components import leading_components
+from .logdet.prior import prior_matrices
+from .logdet.space import FeatureSpace, choose_space, stays_sparse
+from .low_rank import LowRankPlusDiagonal
+from .scatter import centred, feature_scales, raised_floor, raised_spectrum
+
+Sums = Callable[[Array], tuple[Array, Array]]
+"""A function from samples in any coordinates to S and D, the sums of v vᵀ over similar and other pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class GeometricMean:
+    """The weighted geometric mean S⁻¹ #_t D of regularised sums over pairs.
+
+    Attributes
+    ----------
+    t : float
+        The weight of D.
+    reg : float
+        λ of S + λ A₀⁻¹ and D + λ A₀.
+    prior : "identity", "covariance" or array of shape (n_features, n_features)
+        A₀.
+    n_components : int, optional
+        Number of rows of the map; all by default.
+    """
+
+    t: float
+    reg: float
+    prior: Any
+    n_components: int | None
+
+    def check(self) -> None:
+        """Raise if a parameter is wrong."""
+        check_share("t", self.t)
+        check_not_negative("reg", self.reg)
+
+    def components(self, X: Any, sums: Sums, weight: Array) -> Array | LowRankPlusDiagonal:
+        """Return the map L with LᵀL = A.
+
+        With fewer distinct samples than features, S and D are zero outside the span of the samples. If A₀ is
+        the identity, or has no effect, A is a multiple of the identity there, so the mean is computed in the
+        span.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Samples.
+        sums : callable
+            Returns S and D of samples.
+        weight : array of shape (n_samples,)
+            Weights of the samples, for the covariance of the prior.
+        """
+        is_identity = isinstance(self.prior, str) and self.prior == "identity"
+        reduce = is_identity or self.reg == 0.0
+        if not stays_sparse(X):
+            X = centred(X.toarray() if hasattr(X, "toarray") else X)
+        space = choose_space("identity", X, reduce=reduce)
+        S, D = sums(centred(space.X))
+        if not isinstance(space, FeatureSpace):
+            A, outside = mean_in_span(S, D, self.t, self.reg)
+            L = space.components(A / outside, self.n_components)
+            root = float(np.sqrt(outside))
+            return L.scaled(root) if isinstance(L, LowRankPlusDiagonal) else np.asarray(root * L)
+        if self.reg > 0.0:
+            A0, inverse = prior_matrices(self.prior, X, weight)
+            S, D = S + self.reg * inverse, D + self.reg * A0
+        L = mean_factor(S, D, self.t)
+        return L if self.n_components is None else leading_components(L.T @ L, self.n_components)
+
+
+def mean_factor(S: Array, D: Array, t: float) -> Array:
+    """Return the symmetric L with LᵀL = S⁻¹ #_t D; eigenvalues that are too small are raised, see `GMML`."""
+    # In units in which all features scatter equally, small eigenvalues mean the same for every feature.
+    scales = feature_scales(S + D)
+    units = np.outer(scales, scales)
+    s_spectrum, s_basis = raised_spectrum(S / units, 1.0)
+    d_spectrum, d_basis = raised_spectrum(D / units, 1.0)
+    R = np.sqrt(s_spectrum)[:, None] * s_basis.T * scales
+    Q = np.sqrt(d_spectrum)[:, None] * d_basis.T * scales
+    factor = _one_root(R, (s_basis / np.sqrt(s_spectrum)).T / scales, Q, t)
+    # The polar factor of this root of the mean is the symmetric root, which is unique.
+    _, values, axes = np.linalg.svd(factor)
+    return np.asarray((axes.T * values) @ axes)
+
+
+def mean_in_span(S: Array, D: Array, t: float, reg: float) -> tuple[Array, float]:
+    """Return S⁻¹ #_t D of S + λ I and D + λ I in the span of the samples, and its eigenvalue outside.
+
+    Outside the span, S and D are λ I, or the floor to which their eigenvalues are raised.
+
+    Parameters
+    ----------
+    S, D : array of shape (n_coordinates, n_coordinates)
+        Sums over pairs in orthonormal coordinates of the span.
+    t : float
+        The weight of D.
+    reg : float
+        λ.
+
+    Returns
+    -------
+    A : array of shape (n_coordinates, n_coordinates)
+        The mean in the span.
+    outside : float
+        Its only eigenvalue outside.
+    """
+    shift, largest = reg * np.eye(len(S)), float(np.linalg.eigvalsh(S + D)[-1])
+    s_spectrum, s_basis = raised_spectrum(S + shift, largest)
+    d_spectrum, d_basis = raised_spectrum(D + shift, largest)
+    # Zero, the eigenvalue outside, is shifted and raised like those inside.
+    s_outside, d_outside = (
+        max(reg, raised_floor(spectrum, largest)) for spectrum in (s_spectrum, d_spectrum)
+    )
+    R = np.sqrt(s_spectrum)[:, None] * s_basis.T
+    Q = np.sqrt(d_spectrum)[:, None] * d_basis.T
+    factor = _one_root(R, (s_basis / np.sqrt(s_spectrum)).T, Q, t)
+    return factor.T @ factor, s_outside ** (t - 1.0) * d_outside**t
+
+
+def _one_root(R: Array, R_inverse: Array, Q: Array, t: float) -> Array:
+    """Return F with FᵀF = S⁻¹ #_t D for S = RᵀR and D = QᵀQ, given R⁻ᵀ too."""
+    # S⁻¹ #_t D = R⁻¹ (R QᵀQ Rᵀ)ᵗ R⁻ᵀ.
+    directions, values, _ = np.linalg.svd(R @ Q.T)
+    return np.asarray((directions * values**t).T @ R_inverse)

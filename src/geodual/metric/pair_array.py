@@ -1,0 +1,42 @@
+"""Pairs of samples as arrays: their checks and their differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from geodual.arrays import Array
+
+
+def pair_differences(pairs: Any, n_features: int) -> Any:
+    """Return the differences of the samples of pairs: an array, or a sparse array for two sparse arrays."""
+    if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(issparse, pairs)):
+        first, second = pairs
+        if first.shape != second.shape or first.shape[1] != n_features or not first.shape[0]:
+            raise ValueError(
+                f"`pairs` must be two sparse arrays of shape (n_pairs, {n_features}), got {first.shape} and "
+                f"{second.shape}."
+            )
+        return csr_array(first - second, dtype=float)
+    array = check_pair_array(pairs, n_features)
+    return array[:, 0] - array[:, 1]
+
+
+def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
+    """Return pairs of samples as an array of shape (n_pairs, 2, n_features); raise if they are invalid."""
+    try:
+        array = np.asarray(pairs, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`pairs` must be an array of numbers: {error}.") from None
+    if array.ndim != 3 or array.shape[1] != 2 or not len(array):
+        raise ValueError(f"`pairs` must have shape (n_pairs, 2, n_features), got {array.shape}.")
+    if n_features is not None and array.shape[2] != n_features:
+        raise ValueError(
+            f"`pairs` has {array.shape[2]} features, but the metric was learnt on {n_features}; give the "
+            "features of `fit`."
+        )
+    if not np.isfinite(array).all():
+        raise ValueError("`pairs` must be finite, got NaN or infinite entries; drop these pairs.")
+    return array

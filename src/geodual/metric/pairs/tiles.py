@@ -1,0 +1,292 @@
+"""Sums over the pairs of two blocks of samples, tile by tile: what a loop and threads share.
+
+The distances of a tile are computed, used and forgotten while they are in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geodual.arrays import Array, Indices
+from geodual.manifolds.spd import symmetrised
+
+from .gram import gram_factors
+from .pair_loss import LossTerms, PairLoss
+
+# The distances of a tile fit into the cache of a core, and its matrix products are large enough to be fast.
+_ROWS = 256
+_COLUMNS = 1024
+_CHUNK = 2_000_000  # pairs: one task of a thread
+_KEPT_PLAIN = 500_000  # curvatures of up to this number of pairs are kept as they are,
+_KEPT_BITS = 1_000_000_000  # as one bit per pair up to this number (125 MB)
+_KEPT_FLOATS = 32_000_000  # or as four bytes up to this one
+
+
+class Tile(NamedTuple):
+    """A rectangle of the distance matrix with one kind of pairs.
+
+    Attributes
+    ----------
+    rows, columns : slice
+        The samples.
+    similar : bool
+        Whether the pairs are similar.
+    halved : bool
+        Whether it is a square on the diagonal, which contains every pair twice.
+    """
+
+    rows: slice
+    columns: slice
+    similar: bool
+    halved: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def share(self) -> float:
+        """How much an entry counts."""
+        return 0.5 if self.halved else 1.0
+
+
+def class_tiles(labels: Indices) -> Iterator[Tile]:
+    """Cut the upper triangle of the distance matrix of samples, sorted by class, into tiles."""
+    n = len(labels)
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [n]])
+    for start, stop in pairwise(edges.tolist()):
+        for row in range(start, stop, _ROWS):
+            rows = slice(row, min(row + _ROWS, stop))
+            yield Tile(rows, rows, similar=True, halved=True)
+            for first, last, similar in ((rows.stop, stop, True), (stop, n, False)):
+                for column in range(first, last, _COLUMNS):
+                    yield Tile(rows, slice(column, min(column + _COLUMNS, last)), similar, halved=False)
+
+
+def chunks_of(tiles: Sequence[Tile]) -> list[list[Tile]]:
+    """Split tiles into tasks of about two million pairs, whatever the number of threads."""
+    numbers = np.cumsum([tile.size for tile in tiles]) // _CHUNK
+    edges = np.flatnonzero(np.diff(numbers, prepend=-1, append=-1)).tolist()
+    return [list(tiles[start:stop]) for start, stop in pairwise(edges)]
+
+
+class Block(NamedTuple):
+    """Samples with what every tile needs of them.
+
+    Attributes
+    ----------
+    Z : array of shape (n_samples, n_features)
+        The samples in the coordinates of a frame.
+    left, right : array of shape (n_samples, n_features + 2)
+        Their products are the squared distances, or the forms of a direction.
+    with_ones : array of shape (n_samples, n_features + 1)
+        The samples and a column of ones.
+    squares : array of shape (n_samples,)
+        ‖z‖².
+    weight : array of shape (n_samples,), or None
+        How often each sample counts; None means once.
+    """
+
+    Z: Array
+    left: Array
+    right: Array
+    with_ones: Array
+    squares: Array
+    weight: Array | None
+
+    @classmethod
+    def of(cls, Z: Array, weight: Array | None, S: Array | None = None) -> Block:
+        """Prepare the distances of samples, or their forms (zᵢ − zⱼ)ᵀ S (zᵢ − zⱼ)."""
+        left, right = gram_factors(Z, Z if S is None else Z @ S)
+        with_ones = np.hstack([Z, np.ones((len(Z), 1), dtype=Z.dtype)])
+        return cls(Z, left, right, with_ones, np.einsum("ij,ij->i", Z, Z), weight)
+
+
+class KeptCurvature(NamedTuple):
+    """φ″/unit of the pairs of a tile; if there are many, as bits or in single precision."""
+
+    values: NDArray[Any]
+    unit: float
+
+    @classmethod
+    def of(cls, terms: LossTerms, n_pairs: int) -> KeptCurvature | None:
+        """Keep the curvatures of a tile, unless those of all `n_pairs` pairs would take too much memory."""
+        if n_pairs <= _KEPT_PLAIN:
+            return cls(terms.curvature.astype(float), terms.unit)
+        if terms.curvature.dtype == np.bool_:
+            return cls(np.packbits(terms.curvature), terms.unit) if n_pairs <= _KEPT_BITS else None
+        return cls(terms.curvature.astype(np.float32), terms.unit) if n_pairs <= _KEPT_FLOATS else None
+
+    def multiply(self, forms: Array) -> None:
+        """Multiply the forms of a tile by φ″/unit, in place."""
+        if self.values.dtype == np.uint8:
+            forms *= np.unpackbits(self.values, count=forms.size).reshape(forms.shape)
+        else:
+            forms *= self.values
+
+
+Kept = list[KeptCurvature | None]
+
+
+class LossSums(NamedTuple):
+    """Sums of φ, φ* and φ″ over some tiles, Σ φ′ zzᵀ as a `LaplacianSum`, and φ″ of each tile."""
+
+    value: float
+    conjugate: float
+    curvature_total: float
+    slopes: LaplacianSum
+    curvatures: Kept
+
+
+def loss_sums(block: Block, tiles: Sequence[Tile], loss: PairLoss, n_pairs: int) -> LossSums:
+    """Sum the loss and its derivatives over tiles.
+
+    Parameters
+    ----------
+    block : Block
+        The samples, prepared for distances.
+    tiles : sequence of Tile
+        The tiles.
+    loss : PairLoss
+        The loss φ.
+    n_pairs : int
+        Number of pairs in all tiles of a pass; it decides whether curvatures are kept.
+    """
+    product, slopes = _TileProduct(block, tiles), LaplacianSum(block)
+    value = conjugate = curvature_total = 0.0
+    curvatures: Kept = []
+    for tile in tiles:
+        terms = _loss_terms(block, tile, product(tile), loss)
+        value += tile.share * terms.value
+        conjugate += tile.share * terms.conjugate
+        curvature_total += tile.share * terms.unit * _total(terms.curvature)
+        slopes.add(tile, terms.slope, tile.share * terms.unit)
+        curvatures.append(KeptCurvature.of(terms, n_pairs))
+    return LossSums(value, conjugate, curvature_total, slopes, curvatures)
+
+
+def curvature_sums(
+    block: Block, distances: Block | None, tiles: Sequence[Tile], loss: PairLoss, curvatures: Kept
+) -> LaplacianSum:
+    """Sum φ″ (zᵀSz) zzᵀ over tiles.
+
+    Parameters
+    ----------
+    block : Block
+        The samples, prepared for the forms of S.
+    distances : Block, optional
+        The samples, prepared for distances; needed where curvatures were not kept.
+    tiles : sequence of Tile
+        The tiles.
+    loss : PairLoss
+        The loss φ.
+    curvatures : list of KeptCurvature or None
+        φ″ of each tile, as far as it was kept.
+    """
+    product, sums = _TileProduct(block, tiles), LaplacianSum(block)
+    again = None if distances is None else _TileProduct(distances, tiles)
+    for tile, kept in zip(tiles, curvatures, strict=True):
+        forms = product(tile)
+        if kept is None:
+            assert distances is not None
+            assert again is not None
+            terms = _loss_terms(distances, tile, again(tile), loss)
+            kept = KeptCurvature(terms.curvature, terms.unit)
+        kept.multiply(forms)
+        sums.add(tile, forms, tile.share * kept.unit)
+    return sums
+
+
+def moment_sums(block: Block, tiles: Sequence[Tile], curvatures: Kept) -> LaplacianSum:
+    """Sum φ″ zzᵀ over tiles whose curvatures were all kept."""
+    sums = LaplacianSum(block)
+    for tile, kept in zip(tiles, curvatures, strict=True):
+        assert kept is not None
+        ones = np.ones(tile.shape, dtype=block.Z.dtype)
+        kept.multiply(ones)
+        sums.add(tile, ones, tile.share * kept.unit)
+    return sums
+
+
+def _loss_terms(block: Block, tile: Tile, d: Array, loss: PairLoss) -> LossTerms:
+    # A sample has distance zero from itself, without rounding errors.
+    if tile.halved:
+        np.fill_diagonal(d, 0.0)
+    if block.weight is None:
+        return loss.tile_terms(d, tile.similar)
+    np.maximum(d, 0.0, out=d)
+    return loss.terms(d, tile.similar, np.outer(block.weight[tile.rows], block.weight[tile.columns]))
+
+
+def _total(curvature: NDArray[Any]) -> float:
+    # Counting bits is much faster than adding them.
+    return float(np.count_nonzero(curvature) if curvature.dtype == np.bool_ else curvature.sum())
+
+
+class _TileProduct:
+    """Compute the distances or forms of one tile after the other, always in the same memory."""
+
+    def __init__(self, block: Block, tiles: Sequence[Tile]) -> None:
+        self._left, self._right = block.left, block.right
+        self._memory = np.empty(max(tile.size for tile in tiles), dtype=block.Z.dtype)
+
+    def __call__(self, tile: Tile) -> Array:
+        out = self._memory[: tile.size].reshape(tile.shape)
+        return np.asarray(np.matmul(self._left[tile.rows], self._right[tile.columns].T, out=out))
+
+
+class LaplacianSum:
+    """Sum up Zᵀ Lap(a) Z from tiles of the edge weights a.
+
+    Zᵀ Lap(a) Z is the symmetric part of Zᵀ (diag(degrees) Z − 2 A Z), where row i of A Z is the sum of a zⱼ
+    over the pairs (i, j), and each pair counts once.
+
+    Parameters
+    ----------
+    block : Block
+        The samples.
+
+    Attributes
+    ----------
+    size : float
+        Σ |a| (‖zᵢ‖² + ‖zⱼ‖²), which scales the rounding error; a has one sign within a tile.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._sums = np.zeros((len(block.Z), block.Z.shape[1] + 1))  # A Z, and the degrees of the rows
+        self._degrees = np.zeros(len(block.Z))  # of the columns
+        self._ones = np.ones(_ROWS, dtype=block.Z.dtype)
+        self.size = 0.0
+
+    def add(self, tile: Tile, a: NDArray[Any], share: float) -> None:
+        """Add a tile of edge weights, times `share`."""
+        sums = a @ self._block.with_ones[tile.columns]  # the column of ones gives the degrees of the rows
+        degrees = self._ones[: len(a)] @ a  # faster than a sum over the first axis
+        self._sums[tile.rows] += share * sums
+        self._degrees[tile.columns] += share * degrees
+        squares = self._block.squares
+        size = abs(float(sums[:, -1] @ squares[tile.rows])) + abs(float(degrees @ squares[tile.columns]))
+        self.size += abs(share) * size
+
+    def join(self, other: LaplacianSum) -> None:
+        """Add the tiles of another sum over the same samples."""
+        self._sums += other._sums
+        self._degrees += other._degrees
+        self.size += other.size
+
+    def total(self, Z: Array) -> Array:
+        """Return Zᵀ Lap(a) Z for the samples Z in double precision."""
+        degrees = self._degrees + self._sums[:, -1]
+        return symmetrised(Z.T @ (degrees[:, None] * Z - 2.0 * self._sums[:, :-1]))

@@ -1,0 +1,141 @@
+"""Pictures of a learnt metric: nearest neighbours before and after, and the importances of features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from geodual.arrays import Array, Indices
+
+_COLOURS = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
+    *("#8C613C", "#7F3C8D", "#999933", "#000000", "#882255"),
+)
+_MARKERS = "o^sDvPX*p"  # one less than colours, so that no two of 90 classes look the same
+_WRONG = "#D55E00"
+_MOST_CLASSES = 20  # that a legend names
+_MANY_SAMPLES = 300  # with more, markers are smaller
+
+
+def draw_neighbours(axes: Any, spaces: Sequence[Array], y: Any, n_neighbors: int) -> Any:
+    """Draw samples of several spaces in two principal axes each, joined to their nearest neighbours.
+
+    Parameters
+    ----------
+    axes : sequence of matplotlib Axes, or None
+        One per space; None makes a new figure.
+    spaces : sequence of array of shape (n_samples, n_dimensions)
+        The samples before and after the transformation.
+    y : array of shape (n_samples,)
+        Their classes.
+    n_neighbors : int
+        Number of neighbours of each sample.
+
+    Returns
+    -------
+    array of matplotlib Axes
+        The panels.
+    """
+    if axes is None:
+        import matplotlib.pyplot as plt
+
+        axes = plt.subplots(1, len(spaces), figsize=(11.0, 4.8), layout="constrained")[1]
+    classes, labels = np.unique(y, return_inverse=True)
+    for ax, Z, title in zip(axes, spaces, ("Before", "After"), strict=True):
+        _draw_panel(ax, Z, classes, labels, n_neighbors)
+        wrong = _wrong_share(Z, labels, n_neighbors)
+        ax.set_title(f"{title}: {wrong:.1%} of the nearest neighbours are wrong", fontsize="medium")
+    axes[-1].legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return axes
+
+
+def _draw_panel(ax: Any, Z: Array, classes: Any, labels: Indices, n_neighbors: int) -> None:
+    from matplotlib.collections import LineCollection
+
+    plane = principal_plane(Z)
+    near = nearest(Z, n_neighbors)
+    pairs = np.column_stack([np.repeat(np.arange(len(Z)), n_neighbors), near.ravel()])
+    right = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    # Wrong neighbours are also thicker and dashed, so that they stand out without colours.
+    kinds = (
+        (right, {"colors": "0.6", "linewidths": 0.6, "label": "same class"}),
+        (~right, {"colors": _WRONG, "linewidths": 1.6, "linestyles": "--", "label": "other class"}),
+    )
+    for kind, style in kinds:
+        ax.add_collection(LineCollection(list(plane[pairs[kind]]), zorder=1, **style))
+    for k, name in enumerate(classes):
+        ax.scatter(
+            *plane[labels == k].T,
+            s=18 if len(Z) <= _MANY_SAMPLES else 10,
+            marker=_MARKERS[k % len(_MARKERS)],
+            color=_COLOURS[k % len(_COLOURS)],
+            edgecolors="white",
+            linewidths=0.2,
+            label=str(name) if len(classes) <= _MOST_CLASSES else None,
+            zorder=2,
+        )
+    ax.set(xlabel="first principal axis", ylabel="second principal axis")
+
+
+def nearest(Z: Array, n_neighbors: int) -> Indices:
+    """Return the row numbers of the nearest neighbours of each sample, in all dimensions."""
+    distance = cdist(Z, Z)
+    np.fill_diagonal(distance, np.inf)
+    return np.argsort(distance, axis=1, kind="stable")[:, :n_neighbors]
+
+
+def _wrong_share(Z: Array, labels: Indices, n_neighbors: int) -> float:
+    return float((labels[nearest(Z, n_neighbors)] != labels[:, None]).mean())
+
+
+def principal_plane(Z: Array) -> Array:
+    """Return the samples in their two principal axes; the second is zero if there is only one dimension."""
+    centred = Z - Z.mean(axis=0)
+    U, spread, axes = np.linalg.svd(centred, full_matrices=False)
+    signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])  # the same on every machine
+    plane = np.zeros((len(Z), 2))
+    kept = min(2, len(spread))
+    plane[:, :kept] = (U * spread * signs)[:, :kept]
+    return plane
+
+
+def draw_importances(ax: Any, importances: Array, names: Sequence[str], n_features: int) -> Any:
+    """Draw the largest importances as bars, with a line at the share that all features would have if equal.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+        Where to draw; None makes a new figure.
+    importances : array of shape (n_features,)
+        Shares that sum to one.
+    names : sequence of str
+        Names of the features.
+    n_features : int
+        Number of bars.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes with the plot.
+    """
+    shown = np.argsort(-importances, kind="stable")[:n_features]
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(6.4, 1.2 + 0.25 * len(shown)), layout="constrained")[1]
+    places = np.arange(len(shown))
+    ax.barh(places, importances[shown], color=_COLOURS[0])
+    ax.set_yticks(places, [names[k] for k in shown])
+    ax.invert_yaxis()
+    ax.axvline(1.0 / len(importances), color="0.4", linestyle="--", linewidth=1, label="all features equal")
+    rest = len(importances) - len(shown)
+    others = f"; {rest} other features have {1.0 - importances[shown].sum():.0%}" if rest else ""
+    ax.set_xlabel(f"share of the variance after the transformation{others}")
+    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+    ax.xaxis.set_major_formatter("{x:.1%}")
+    ax.locator_params(axis="x", nbins=6)
+    ax.grid(axis="x", alpha=0.3)
+    return ax
