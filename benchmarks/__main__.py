@@ -8,14 +8,17 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from .accuracy import CACHE, HALVES, accuracy_table
 from .factor_speed import factor_table
 from .family_runs import families_table
+from .forecasts import forecasts_table
 from .geometry import geometry_table
-from .metric_accuracy import accuracy_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
+from .metric_shapes import local_pairs_table, many_features_table
 from .null_universes import null_table
 from .random_problems import random_table
+from .regression_accuracy import regression_table
 from .solvers import held_out_table, scaling_table, solver_table
 from .study_time import study_table
 from .timing import describe_machine
@@ -31,9 +34,13 @@ SECTIONS: dict[str, Callable[..., str]] = {
     "itml": itml_table,
     "lmnn": lmnn_table,
     "metric-scaling": metric_scaling_table,
+    "local-pairs": local_pairs_table,
+    "many-features": many_features_table,
     "accuracy": accuracy_table,
+    "regression": regression_table,
     "factors": factor_table,
     "study": study_table,
+    "forecasts": forecasts_table,
     "null": null_table,
 }
 
@@ -47,8 +54,21 @@ def main() -> None:
     random.add_argument("--n", type=int, default=1000, help="number of problems")
     random.add_argument("--tol", type=float, default=1e-8, help="KKT residual to reach")
     random.add_argument("--method", default="proximal-lagrangian", help="method of minimize")
+    accuracy = parser.add_argument_group("accuracy", "options of the section accuracy")
+    accuracy.add_argument("--half", choices=list(HALVES), help="one half of the data sets; both by default")
+    accuracy.add_argument("--seeds", type=int, default=3, help="number of times that folds are drawn")
+    accuracy.add_argument("--cache", type=Path, default=CACHE, help="folder of results, to resume from")
+    accuracy.add_argument("--figure", type=Path, help="where to save the critical-difference diagram")
     arguments = parser.parse_args()
-    options = {"random": {"n": arguments.n, "tol": arguments.tol, "method": arguments.method}}
+    options = {
+        "random": {"n": arguments.n, "tol": arguments.tol, "method": arguments.method},
+        "accuracy": {
+            "halves": (arguments.half,) if arguments.half else tuple(HALVES),
+            "n_seeds": arguments.seeds,
+            "cache": arguments.cache,
+            "figure": arguments.figure,
+        },
+    }
     unknown = set(arguments.sections) - set(SECTIONS)
     if unknown:
         parser.error(f"unknown section {', '.join(sorted(unknown))}; choose from {', '.join(SECTIONS)}")

@@ -335,6 +335,51 @@ def test_the_settings_of_a_study_serve_select_and_the_leakage_check(geodual, nav
     assert {check["metric"] for check in checks} == {"gmml"}
 
 
+FORECASTERS = """
+test_start = "2015-07-01"
+[forecasters.pooled]
+metric = "euclidean"
+target = "rank"
+window = "all"
+[forecasters.calm]
+factor = "stddev_90"
+sign = -1
+"""
+
+
+def test_a_configuration_file_describes_forecasters(geodual, nav_file, tmp_path) -> None:
+    (tmp_path / "study.toml").write_text(FORECASTERS, "utf-8")
+    code, out, _ = geodual("backtest", nav_file, "--config", "study.toml", "--jobs", 1, "--out", "one", "-q")
+    assert code == 0
+    assert "Baselines, test period" in out
+    assert "return_12m" in out
+    geodual("backtest", nav_file, "--config", "one/config.toml", "--jobs", 1, "--out", "two", "-q")
+    for name in ("predictions.csv", "baselines.csv", "config.toml"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    chosen = ("--forecasters", "calm,ridge", "--baselines", "")
+    code, out, _ = geodual("backtest", nav_file, "--config", "study.toml", *chosen, "--jobs", 1, "-o", "some")
+    assert code == 0
+    assert "Baselines" not in out
+    ic = pd.read_csv(tmp_path / "some" / "ic.csv")
+    assert list(ic.columns) == ["date", "calm", "ridge"]
+    one = pd.read_csv(tmp_path / "one" / "ic.csv")
+    assert ic["calm"].equals(one["calm"]), "a name of the file keeps its settings"
+
+
+def test_select_takes_a_forecaster_by_name_or_chooses_one(geodual, nav_file, tmp_path) -> None:
+    (tmp_path / "study.toml").write_text(FORECASTERS, "utf-8")
+    file = ("--config", "study.toml", "--jobs", 1, "--top", 3)
+    record = json.loads(geodual("select", nav_file, *file, "--forecaster", "calm", "--json")[1])
+    assert (record["metric"], record["unit"], record["candidates"]) == ("calm", "rank", [])
+    record = json.loads(geodual("select", nav_file, *file, "--json")[1])
+    assert {each["forecaster"] for each in record["candidates"]} == {"pooled", "calm"}
+    code, out, _ = geodual("select", nav_file, *file)
+    assert code == 0
+    assert "is used" in out
+    code, _, err = geodual("select", nav_file, "--metric", "gmml", "--forecaster", "ridge")
+    assert (code, "exclude each other" in err) == (2, True)
+
+
 def test_it_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "geodual", "--version"], capture_output=True, text=True, check=True

@@ -126,7 +126,7 @@ def test_a_file_may_name_some_settings_only(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("K = 5\n", "unknown setting `K`; known are metrics, factors, types, include"),
+        ("K = 5\n", "unknown setting `K`; known are metrics, forecasters, baselines, factors"),
         ("[study]\nk = 5\n", "Check the spelling."),
         ("k : 5\n", "not a TOML file"),
         ("k = 5\nk = 6\n", "not a TOML file"),

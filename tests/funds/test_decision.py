@@ -13,13 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import SparseRandomProjection
 
-from geodual.funds import DataError, StudyConfig
-from geodual.funds.decisions.chosen_metrics import resolve_metrics
-from geodual.funds.decisions.cross_section import CrossSection
+from geodual.funds import DataError, NeighbourForecaster, StudyConfig, Today, Training
 from geodual.funds.decisions.decision import decide
-from geodual.funds.decisions.observations import Training
 from geodual.funds.decisions.picks import explain
 from geodual.funds.evaluation.result_tables import reasons_table
+from geodual.funds.forecasters.chosen import resolve_metrics
 from geodual.metric import GMML, RPDML, EuclideanMetric, MahalanobisMetric
 
 DAY = pd.Timestamp("2016-12-30")
@@ -32,14 +30,12 @@ def names(count, prefix="F"):
 def training_set(features, returns, funds=None):
     returns = np.array(returns, dtype=float)
     funds = names(len(returns), "T") if funds is None else pd.Index(funds, name="fund", dtype=str)
-    classes, latest = (returns > 0.0).astype(int), np.ones(len(returns), dtype=bool)
-    return Training(np.array(features, dtype=float), returns, classes, "sign", funds, latest)
+    return Training(np.array(features, dtype=float), returns, np.zeros(len(returns), dtype=int), funds)
 
 
 def today_of(features, funds=None):
     funds = names(len(features)) if funds is None else pd.Index(funds, name="fund", dtype=str)
-    known = np.ones(len(funds))
-    return CrossSection(DAY, funds, np.array(features, dtype=float), known, pd.Series(dtype=object))
+    return Today(DAY, funds, np.array(features, dtype=float), np.ones(len(funds)))
 
 
 class Made:
@@ -53,10 +49,11 @@ class Made:
 
 
 def make(training, today, estimator=None, **settings):
-    config = StudyConfig(("m",), **settings)
-    decision = decide("m", estimator or EuclideanMetric(), training, today, config)
-    rows = decision.ranking[: config.top]
-    return Made(decision, explain(decision, rows, training, today, config), rows)
+    top = settings.pop("top", 10)
+    forecaster = NeighbourForecaster(estimator or EuclideanMetric(), **settings)
+    decision = decide("m", forecaster, training, today)
+    rows = decision.ranking[:top]
+    return Made(decision, explain(decision, rows, forecaster, training, today), rows)
 
 
 def random_case(seed=0, n=40, d=6):
@@ -120,7 +117,7 @@ def test_more_picks_and_neighbours_than_funds():
 
 def slow_shares(metric, training, today, made):
     """Shares of the squared distance, with W taken from what the transformer does to unit vectors."""
-    fitted = metric.fit(training.features, training.classes)
+    fitted = metric.fit(training.features, (training.returns > 0.0).astype(int))
     d = today.features.shape[1]
     A = fitted.transform(np.eye(d)) - fitted.transform(np.zeros((1, d)))
     W = A @ A.T
@@ -231,14 +228,15 @@ def test_a_metric_that_cannot_be_fitted_is_named():
     training, today = random_case()
     alike = training_set(training.features, np.ones(40))
     with pytest.raises(
-        DataError, match=r"The metric 'm' could not be fitted on 2016-12-30: GMML needs .*[^.]\. Leave it out"
+        DataError,
+        match=r"The forecaster 'm' could not be fitted on 2016-12-30: GMML needs .*[^.]\. Leave it out",
     ):
         make(alike, today, GMML())
 
 
 def test_an_estimator_that_does_not_transform_is_refused():
     with pytest.raises(DataError, match="'m'"):
-        resolve_metrics({"m": LogisticRegression()}, 0)
+        resolve_metrics({"m": LogisticRegression()}, StudyConfig())
 
 
 def test_the_estimator_and_the_inputs_are_left_alone():

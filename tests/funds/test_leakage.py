@@ -5,7 +5,15 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from geodual.funds import DataError, Panel, backtest, check_leakage, compute_factors, synthetic_universe
+from geodual.funds import (
+    DataError,
+    NeighbourForecaster,
+    Panel,
+    backtest,
+    check_leakage,
+    compute_factors,
+    synthetic_universe,
+)
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.config import StudyConfig
 from geodual.funds.decisions.cross_section import standardised
@@ -26,7 +34,7 @@ def panel() -> Panel:
 
 def forecasts(observations: Observations, days: pd.DatetimeIndex, training_of) -> pd.DataFrame:
     decisions = [
-        decide("euclidean", EuclideanMetric(), training_of(t), observations.sections[t], CONFIG)
+        decide("euclidean", NeighbourForecaster(EuclideanMetric()), training_of(t), observations.today(t))
         for t, day in enumerate(observations.days)
         if day in days
     ]
@@ -41,7 +49,7 @@ def with_labels_too_late(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
     """Train on the quarter that is to be forecast."""
     observations = Observations(panel, rebalance_days(panel.nav.index), choose_factors())
     last = len(observations.days) - 1
-    return forecasts(observations, days, lambda t: observations.training(min(t + 1, last), "sign"))
+    return forecasts(observations, days, lambda t: observations.training(min(t + 1, last)))
 
 
 def with_scores_over_all_days(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
@@ -53,11 +61,12 @@ def with_scores_over_all_days(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFr
         replace(section, features=scores.xs(section.day).loc[section.funds].to_numpy())
         for section in observations.sections
     ]
-    return forecasts(observations, days, lambda t: observations.training(t, "sign"))
+    return forecasts(observations, days, lambda t: observations.training(t))
 
 
 def as_the_study_does(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
-    return forecast_days(panel, days, {"euclidean": EuclideanMetric()}, CONFIG, choose_factors(), no_facts())
+    forecasters = {"euclidean": NeighbourForecaster(EuclideanMetric())}
+    return forecast_days(panel, days, forecasters, CONFIG, choose_factors(), no_facts())
 
 
 def test_the_study_does_not_look_ahead(panel: Panel) -> None:

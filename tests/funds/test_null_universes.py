@@ -1,12 +1,15 @@
 """The simulation without skill reads what a study claims, and goes on where it stopped."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 from benchmarks import null_universes
-from benchmarks.null_universes import NEVER, Claims, draw_universe, null_table, read_claims
+from benchmarks.null_universes import NEVER, Claims, draw_universe, null_table, read_claims, split_headline
 from geodual.funds import select
 from geodual.funds.evaluation.track_record import measure_record
+from geodual.funds.report.headline import write_headline
 from geodual.metric.registry import FEATURED
 
 
@@ -43,9 +46,12 @@ def test_a_wording_that_is_not_known_is_no_denial(study, monkeypatch):
 def test_what_is_finished_is_not_studied_again(tmp_path, monkeypatch, capsys):
     studied = []
 
-    def study(seed: int) -> Claims:
+    def study(seed: int, forecasters: tuple[str, ...]) -> Claims:
         studied.append(seed)
-        return Claims(seed, "test" if seed % 2 else "both", seed == 3, False, True, seed > 1)
+        never = [False] * 4
+        return Claims(
+            seed, "test" if seed % 2 else "both", seed == 3, *never, rest=True, uncorrected=seed > 1
+        )
 
     monkeypatch.setattr(null_universes, "study_universe", study)
     null_table(4, seed=2, jobs=1, kept=tmp_path / "new" / "kept.csv")
@@ -56,3 +62,42 @@ def test_what_is_finished_is_not_studied_again(tmp_path, monkeypatch, capsys):
     assert "83.3 % (35.9 … 99.6), 5 of 6" in table
     assert "0.0 % (0.0 … 45.9), 0 of 6" in table
     assert "100.0 % (29.2 … 100.0), 3 of 3" in table
+
+
+def test_a_file_of_an_earlier_version_is_refused(tmp_path):
+    kept = tmp_path / "kept.csv"
+    kept.write_text("seed,period,skill\n1,test,False\n")
+    with pytest.raises(ValueError, match="earlier version; delete it"):
+        null_table(1, jobs=1, kept=kept)
+
+
+def test_the_lead_and_the_best_baseline_are_read_apart(study):
+    """Whoever is ahead, each part of the headline has its own verdict."""
+    ahead = study.ic + 2.0
+    behind = study.ic - 2.0
+    for ic, found in (
+        (ahead, "above the best baseline, "),
+        (behind, "a baseline that learns nothing did best"),
+    ):
+        sentence = write_headline(replace(study, ic=ic)).sentence
+        on_lead, on_baseline = split_headline(sentence)
+        assert found in on_baseline
+        assert "next best" in on_lead
+        assert "baseline" not in on_lead
+        assert len(on_lead) + len(on_baseline) > len(sentence) - 30
+    with pytest.raises(ValueError, match="LAST_WORDS"):
+        split_headline("GMML did best. Nobody knows how it compares.")
+
+
+def test_claims_of_the_skill_map_and_of_several_forecasters(study):
+    changed = replace(
+        study, config=replace(study.config, metrics=("euclidean",), forecasters=("gmml", "rpdml"))
+    )
+    claims = read_claims(changed, 0)
+    assert not claims.record
+    assert not claims.rest
+    assert not claims.factor
+    loud = replace(study)
+    loud.__dict__["skill_map"] = study.skill_map.assign(p=0.01, rest_p=0.01)
+    assert read_claims(loud, 0).factor
+    assert read_claims(loud, 0).rest

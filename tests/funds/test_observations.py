@@ -8,6 +8,7 @@ from geodual.funds import DataError, Panel, backtest
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.factors.registry import choose_factors
+from geodual.funds.forecasters.targets import make_classes
 
 
 def make_nav(growth, n_funds=20, start="2019-01-01", seed=0):
@@ -48,7 +49,7 @@ def test_a_fund_that_closes_within_a_quarter_earned_what_its_last_value_says(nav
     observations = observe(nav)
     expected = nav.at[last, "F05"] / nav.at[ends[3], "F05"] - 1.0
     assert observations.returns(4)["F05"] == expected
-    training = observations.training(4, "sign")
+    training = observations.training(4)
     assert training.returns[training.funds == "F05"] == expected
     assert "F05" not in observations.sections[4].funds
     assert "F05" not in observations.returns(5).index
@@ -65,8 +66,8 @@ def test_a_fund_that_closes_on_a_quarter_end_teaches_nothing_of_the_next(nav):
     assert "F05" in observations.sections[3].funds
     assert observations.returns(4)["F05"] == 0.0, "whoever held it got its last value"
     assert not observations.seen(4)["F05"]
-    assert "F05" not in observations.training(4, "sign").funds
-    assert "F05" in observations.training(3, "sign").funds
+    assert "F05" not in observations.training(4).funds
+    assert "F05" in observations.training(3).funds
 
 
 def test_a_hole_on_a_quarter_end(nav):
@@ -88,43 +89,47 @@ def test_a_late_fund_teaches_from_the_first_quarter_that_it_can_be_bought_in(nav
     nav.iloc[born - 1, 7] = 1.0
     observations = observe(nav)
     assert "F07" in observations.sections[3].funds
-    assert "F07" not in observations.training(3, "sign").funds
-    assert "F07" in observations.training(4, "sign").funds
+    assert "F07" not in observations.training(3).funds
+    assert "F07" in observations.training(4).funds
 
 
 def test_training_sets_of_several_quarters_stand_one_below_the_other(nav):
     observations = observe(nav)
-    three = observations.training(5, "sign", 3)
-    singles = [observations.training(t, "sign") for t in (3, 4, 5)]
+    three = observations.training(5, 3)
+    singles = [observations.training(t) for t in (3, 4, 5)]
     assert np.array_equal(three.features, np.vstack([single.features for single in singles]))
     assert np.array_equal(three.returns, np.concatenate([single.returns for single in singles]))
     assert three.funds.tolist() == [fund for single in singles for fund in single.funds]
     for t, single in zip((3, 4, 5), singles, strict=True):
         assert np.array_equal(single.features, observations.sections[t - 1].features)
-    everything = observations.training(5, "sign", 100)
+    everything = observations.training(5, 100)
     assert len(everything.returns) == 20 * 4, "the first quarter end has no fund with 120 values"
 
 
 def test_classes_are_signs_or_sides_of_the_median(nav):
     observations = observe(nav)
-    by_sign, by_median = (observations.training(4, label) for label in ("sign", "median"))
-    assert (by_sign.label, by_median.label) == ("sign", "median")
-    assert by_sign.classes.tolist() == [0] * 9 + [1] * 11
-    assert by_median.classes.tolist() == [0] * 10 + [1] * 10
+    training = observations.training(4)
+    (used, by_sign), (also, by_median) = (
+        make_classes(training, training.returns, label) for label in ("sign", "median")
+    )
+    assert (used, also) == ("sign", "median")
+    assert by_sign.tolist() == [0] * 9 + [1] * 11
+    assert by_median.tolist() == [0] * 10 + [1] * 10
 
 
 def test_the_median_is_that_of_each_quarter():
     nav = make_nav([np.linspace(-0.09, 0.1, 20) + 0.5 * (q % 2) for q in range(6)])
-    training = observe(nav).training(5, "median", 2)
-    assert training.classes.tolist() == ([0] * 10 + [1] * 10) * 2
+    training = observe(nav).training(5, 2)
+    assert make_classes(training, training.returns, "median")[1].tolist() == ([0] * 10 + [1] * 10) * 2
 
 
 @pytest.mark.parametrize(("n_losers", "label"), [(0, "median"), (1, "sign"), (19, "sign"), (20, "median")])
 def test_a_class_of_less_than_five_per_cent_is_too_small(n_losers, label):
     rise = np.where(np.arange(20) < n_losers, -0.05, 0.05) + 0.001 * np.arange(20)
-    training = observe(make_nav([rise] * 5)).training(4, "sign")
-    assert training.label == label
-    assert 0 < training.classes.sum() < 20
+    training = observe(make_nav([rise] * 5)).training(4)
+    used, classes = make_classes(training, training.returns, "sign")
+    assert used == label
+    assert 0 < classes.sum() < 20
 
 
 def test_the_study_says_when_the_median_was_used():

@@ -25,7 +25,9 @@ def page(study):
     return Page(render_report(study))
 
 
-@pytest.mark.parametrize("name", ["table1", "ic", "equity", "annual_returns", "holdings", "universe"])
+@pytest.mark.parametrize(
+    "name", ["table1", "ic", "equity", "annual_returns", "holdings", "universe", "skill_map"]
+)
 def test_embedded_tables_are_the_files_of_the_run_folder(study, page, tmp_path_factory, name):
     folder = tmp_path_factory.getbasetemp() / "run"
     if not folder.exists():

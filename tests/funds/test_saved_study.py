@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -89,7 +90,7 @@ def test_another_summary_is_refused(folder, text):
         read_study(folder)
 
 
-@pytest.mark.parametrize("name", ["source", "sha256", "index", "chosen", "notes", "seconds"])
+@pytest.mark.parametrize("name", ["source", "sha256", "index", "chosen", "units", "notes", "seconds"])
 def test_a_summary_without_a_part_is_refused(folder, name):
     summary = json.loads((folder / "summary.json").read_text("utf-8"))
     del summary[name]
@@ -115,6 +116,25 @@ def test_columns_in_another_order_and_more_of_them_do_no_harm(folder, saved):
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
     table[table.columns[::-1]].assign(mine="note").to_csv(path, index=False)
     pd.testing.assert_frame_equal(read_study(folder).holdings, saved[0].holdings, check_dtype=False)
+
+
+def test_a_run_of_the_version_before_baselines_is_read_without_them(folder, saved, tmp_path):
+    """As that version wrote it: no files of baselines or factors, nothing of them in summary and settings."""
+    for path in (*folder.glob("baseline*.csv"), folder / "factor_ic.csv", folder / "skill_map.csv"):
+        path.unlink()
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    del summary["baselines"], summary["units"]
+    (folder / "summary.json").write_text(json.dumps(summary))
+    config = (folder / "config.toml").read_text("utf-8").splitlines()
+    newer = ("baselines", "forecasters")
+    (folder / "config.toml").write_text("\n".join(line for line in config if not line.startswith(newer)))
+    found = read_study(folder)
+    assert found.config == replace(saved[0].config, baselines=())
+    assert found.baselines.empty
+    assert found.units == saved[0].units
+    pd.testing.assert_frame_equal(found.table(), saved[0].table())
+    again = read_study(found.save(tmp_path / "again"))
+    assert again.skill_map.index.unique("kind").tolist() == ["forecaster"]
 
 
 def test_a_missing_file_is_named(folder):

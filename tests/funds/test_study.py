@@ -156,8 +156,8 @@ def test_slow_tables_are_computed_once(study, bootstraps, tmp_path):
     fresh = replace(study)  # without what the study has computed already
     fresh.save(tmp_path / "run")
     pairs = len(METRICS) * (len(METRICS) - 1) // 2
-    # ICs and spreads of each metric, and each pair of metrics.
-    expected = (2 * len(METRICS) + pairs) * len(PERIODS)
+    # ICs and spreads of each metric, each pair of metrics; ICs of two baselines.
+    expected = (2 * len(METRICS) + pairs + 2) * len(PERIODS)
     assert len(bootstraps) == expected
     fresh.table()
     fresh.summary()

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from geodual.funds import Panel, StudyConfig, backtest, synthetic_universe
 from geodual.funds.calendar import rebalance_days
-from geodual.funds.decisions.chosen_metrics import resolve_metrics
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.decisions.walk_forward import walk_forward
 from geodual.funds.factors.registry import choose_factors
+from geodual.funds.forecasters.chosen import resolve_metrics
 
 METRICS = ("euclidean", "gmml", "rpdml")
 NAV = synthetic_universe(30, "2012-01-04", "2014-06-30", seed=5).panel.nav
@@ -75,7 +75,7 @@ def test_a_decision_works_with_no_later_row(case):
         )
         assert observations.days[-1] == day
         rows = [len(observations.days) - 1]
-        for decision in walk_forward(observations, resolve_metrics(METRICS, 0), config, rows):
+        for decision in walk_forward(observations, resolve_metrics(METRICS, config), rows):
             stored = whole_study(case).predictions
             stored = stored[(stored["date"] == day) & (stored["metric"] == decision.metric)]
             assert stored["fund"].tolist() == decision.funds.tolist()
@@ -103,7 +103,7 @@ def test_the_laws_would_catch_a_label_that_comes_too_late():
     garbage = NAV.copy()
     garbage.iloc[NAV.index.get_loc(days[t]) + 1 :] *= np.linspace(0.5, 2.0, NAV.shape[1])
     one, other = (Observations(Panel(nav), days, choose_factors()) for nav in (NAV, garbage))
-    right = [o.training(t, "sign").returns for o in (one, other)]
-    late = [o.training(t + 1, "sign").returns for o in (one, other)]
+    right = [o.training(t).returns for o in (one, other)]
+    late = [o.training(t + 1).returns for o in (one, other)]
     assert np.array_equal(*right)
     assert not np.array_equal(*late)

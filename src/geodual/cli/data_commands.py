@@ -49,7 +49,7 @@ def run_check(
 
 
 @takes_settings(
-    *("metrics", "factors", "types", "include", "exclude", "share_classes"),
+    *("metrics", "forecasters", "factors", "types", "include", "exclude", "share_classes"),
     *(
         "k",
         "label",

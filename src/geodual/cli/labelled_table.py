@@ -30,7 +30,8 @@ def learn_from_table(
     learner = make_metric(metric)
     scaler = StandardScaler().fit(X)
     fitted = _fit(learner, scaler.transform(X), y)
-    components = fitted.components_ / scaler.scale_  # so that it applies to features in their own units
+    # So that it applies to features in their own units.
+    components = np.asarray(fitted.components_) / scaler.scale_
     classes = np.unique(y)
     saved = {
         "W": components.T @ components,

@@ -40,6 +40,14 @@ Facts = Annotated[
     ),
 ]
 Metric = Annotated[str, typer.Option(help=f"{', '.join(metric_names())}, or your own: package.module:Class.")]
+ForecasterName = Annotated[
+    str | None,
+    typer.Option(
+        "--forecaster",
+        help="Forecast with momentum, ridge, factor:sharpe_90, a metric, or one of the configuration file. "
+        "(default: the forecaster with the best past decisions)",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of worker processes; -1 for one per core.")]
@@ -104,6 +112,7 @@ def _option(setting: Setting) -> inspect.Parameter:
 def _merge(config: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a configuration file, overridden by the options given."""
     settings = read_config(config) if config else {}
+    tables = settings.get("forecasters")
     settings |= {name: value for name, value in given.items() if value is not None}
     # An option gives a list as one text, a configuration file as a tuple.
     for name in (setting.name for setting in list_settings() if isinstance(setting.default, tuple)):
@@ -111,4 +120,7 @@ def _merge(config: Path | None, given: dict[str, Any]) -> dict[str, Any]:
             settings[name] = split_names(settings[name])
         if isinstance(settings.get(name), tuple):
             find_own_modules(settings[name])
+    if isinstance(tables, dict) and isinstance(settings["forecasters"], tuple):
+        # The option names some of the forecasters that the file describes, or others.
+        settings["forecasters"] = {name: tables.get(name, {}) for name in settings["forecasters"]}
     return settings

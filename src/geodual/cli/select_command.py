@@ -10,17 +10,16 @@ import typer
 
 from geodual import funds
 from geodual.funds.atomic_file import write_atomically
-from geodual.metric.registry import FEATURED
 
-from .console import format_percent, plain_records, print_json, print_table, progress_of, say
+from .console import format_percent, format_signed, plain_records, print_json, print_table, progress_of, say
 from .options import (
     ConfigFile,
     Facts,
+    ForecasterName,
     Index,
     IndexColumn,
     Jobs,
     Json,
-    Metric,
     Nav,
     Quiet,
     find_own_modules,
@@ -34,7 +33,7 @@ _KNOWN = 0.9  # tell of picks of which a smaller share of the factors is known
 
 
 @takes_settings(
-    *("factors", "types", "include", "exclude", "share_classes"),
+    *("forecasters", "factors", "types", "include", "exclude", "share_classes"),
     *("k", "top", "label", "relative_to", "neighbours", "train_quarters"),
     *("weights", "max_weight", "max_type", "max_company", "keep_rank", "min_holding"),
     *("frequency", "start", "test_start", "tune", "random_state"),
@@ -43,7 +42,10 @@ def run_select(
     nav: Nav,
     settings: dict[str, Any],
     as_of: Annotated[str | None, typer.Option(help="Day of the decision. (default: the last row)")] = None,
-    metric: Metric = FEATURED,
+    metric: Annotated[
+        str | None, typer.Option(help="Forecast with nearest neighbours in this metric, as the paper does.")
+    ] = None,
+    forecaster: ForecasterName = None,
     index: Index = None,
     index_column: IndexColumn = None,
     facts: Facts = None,
@@ -69,16 +71,21 @@ def run_select(
 
     geodual select nav.csv --as-of 2016-12-30 --top 5 --json
 
+    geodual select nav.csv --metric rpdml
+
     geodual select nav.csv --metric mymodule:MyMetric
+
+    geodual select nav.csv --forecaster momentum
     """
-    # A configuration file of a study also has metrics, of which only one applies here.
-    settings.pop("metrics", None)
-    find_own_modules([metric])
+    settings.pop("baselines", None)  # a configuration file of a study may have them
+    _add_metrics(settings)
+    find_own_modules(filter(None, [metric, forecaster]))
     keep_input(nav, csv, html, excel)
     panel = funds.read_nav(nav)
     given: dict[str, Any] = {
         "index": None if index is None else funds.read_index(index, index_column),
         "facts": None if facts is None else funds.read_facts(facts),
+        "forecaster": forecaster,
     }
     with progress_of("past decisions", quiet or as_json) as progress:
         selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
@@ -94,6 +101,13 @@ def run_select(
         _print_selection(selection, quiet)
 
 
+def _add_metrics(settings: dict[str, Any]) -> None:
+    """Let the metrics of a configuration file be among the forecasters to choose from."""
+    metrics, given = settings.pop("metrics", ()), settings.get("forecasters", ())
+    tables = given if isinstance(given, dict) else {}
+    settings["forecasters"] = {name: tables.get(name, {}) for name in (*metrics, *given)}
+
+
 def _as_record(selection: funds.Selection) -> dict[str, object]:
     return {
         "as_of": str(selection.as_of.date()),
@@ -101,6 +115,8 @@ def _as_record(selection: funds.Selection) -> dict[str, object]:
         "track_record": {
             name: None if value != value else value for name, value in asdict(selection.record).items()
         },
+        "candidates": plain_records(selection.candidates.reset_index(names="forecaster")),
+        "unit": selection.unit,
         "picks": plain_records(selection.picks),
         "neighbours": plain_records(selection.neighbours.drop(columns=["date", "metric"])),
         "reasons": plain_records(selection.reasons.drop(columns=["date", "metric"])),
@@ -111,12 +127,13 @@ def _as_record(selection: funds.Selection) -> dict[str, object]:
 
 def _print_selection(selection: funds.Selection, quiet: bool) -> None:
     say(selection.record_text)
+    show = format_signed if selection.unit == "rank" else format_percent
     rows = [
         {
             "rank": pick["rank"],
             "fund": " ".join(filter(None, (pick["fund"], pick["name"]))),
             "weight": format_percent(pick["weight"]),
-            "forecast": format_percent(pick["forecast"]),
+            "forecast": show(pick["forecast"]),
             "80 % of past picks": _interval(pick["past_low"], pick["past_high"]),
             "main factors": pick["factors"],
             "neighbours": pick["neighbours"],

@@ -64,6 +64,8 @@ def run_backtest(
 
     geodual backtest nav.csv --metrics euclidean,mymodule:MyMetric
 
+    geodual backtest nav.csv --forecasters rpdml,momentum,ridge,factor:rsi_63
+
     geodual backtest nav.xlsx --excel study.xlsx
     """
     keep_input(nav, excel)
@@ -150,9 +152,11 @@ def _run(
         print_json(study.summary())
         return
     _print_table1(study)
+    _print_baselines(study)
     for name, parameters in study.chosen.items():
         say(f"Chosen on the validation period: {name}, {_assignments(parameters)}")
     if not quiet:
+        say(study.headline)
         for note in study.notes:
             say(f"Note: {note}")
         say(f"Report: {out / REPORT} (tables and figures are in the same folder)")
@@ -185,8 +189,27 @@ def _print_table1(study: funds.Study) -> None:
         say(f"There is no {'test' if periods == ['validation'] else 'validation'} period in these data.")
 
 
+def _print_baselines(study: funds.Study) -> None:
+    """Print the baselines of the period that the headline is about."""
+    known = study.known_periods
+    if study.baselines.empty or not known:
+        return
+    period = "test" if "test" in known else "both"
+    names = (_FORECASTS + _PORTFOLIOS,) if page_width() >= _TABLE_WIDTH else (_FORECASTS, _PORTFOLIOS)
+    rows = _format_rows(study, study.baselines, period)
+    title = _TITLES["validation" if known == ("validation", "both") else period]
+    for part in names:
+        shown = [{"baseline": row["metric"], **{name: row[name] for name in part}} for row in rows]
+        print_table(shown, f"Baselines, {title}", _FORECASTS + _PORTFOLIOS)
+        say("")
+
+
 def _table1(study: funds.Study, period: str) -> list[dict[str, str]]:
     """Return the rows of Table 1 of a period, formatted."""
+    return _format_rows(study, study.table(), period)
+
+
+def _format_rows(study: funds.Study, table: pd.DataFrame, period: str) -> list[dict[str, str]]:
     return [
         {
             "metric": study.index_name if name == "index" else str(name),
@@ -201,7 +224,7 @@ def _table1(study: funds.Study, period: str) -> list[dict[str, str]]:
             "drawdown": format_percent(row["max_drawdown"]),
             "turnover": format_percent(row["turnover"]),
         }
-        for name, row in study.table().loc[period].iterrows()
+        for name, row in table.loc[period].iterrows()
     ]
 
 

@@ -6,6 +6,18 @@ from .decisions.leakage import check_leakage as check_leakage
 from .factors.compute import compute_factors as compute_factors
 from .factors.factor import RecursiveFactor as RecursiveFactor
 from .factors.factor import WindowedFactor as WindowedFactor
+from .forecasters.ensemble import EnsembleForecaster as EnsembleForecaster
+from .forecasters.factor_ic import FactorICRegressor as FactorICRegressor
+from .forecasters.factor_rank import FactorForecaster as FactorForecaster
+from .forecasters.forecast import Forecast as Forecast
+from .forecasters.neighbours import NeighbourForecaster as NeighbourForecaster
+from .forecasters.registry import forecaster_names as forecaster_names
+from .forecasters.registry import register_forecaster as register_forecaster
+from .forecasters.regression import RegressorForecaster as RegressorForecaster
+from .forecasters.training import Today as Today
+from .forecasters.training import Training as Training
+from .forecasters.trend import TrendForecaster as TrendForecaster
+from .forecasters.trend_blend import TrendBlendForecaster as TrendBlendForecaster
 from .panel import Finding as Finding
 from .panel import Panel as Panel
 from .sources.fetching.fetch import FetchSummary as FetchSummary
@@ -21,28 +33,39 @@ from .sources.synthetic import Universe as Universe
 from .sources.synthetic import synthetic_universe as synthetic_universe
 from .study.backtest import backtest as backtest
 from .study.saved_study import read_study as read_study
+from .study.select_funds import select as select
 from .study.selection import Selection as Selection
-from .study.selection import select as select
 from .study.study import Study as Study
 
 __all__ = [
     "DataError",
+    "EnsembleForecaster",
+    "FactorForecaster",
+    "FactorICRegressor",
     "FetchSummary",
     "Finding",
+    "Forecast",
     "FundFacts",
     "LeakageCheck",
+    "NeighbourForecaster",
     "Panel",
     "RecursiveFactor",
+    "RegressorForecaster",
     "Selection",
     "Study",
     "StudyConfig",
     "Survivorship",
+    "Today",
+    "Training",
+    "TrendBlendForecaster",
+    "TrendForecaster",
     "Universe",
     "WindowedFactor",
     "backtest",
     "check_leakage",
     "compute_factors",
     "fetch_universe",
+    "forecaster_names",
     "inspect_quality",
     "measure_survivorship",
     "read_config",
@@ -50,6 +73,7 @@ __all__ = [
     "read_index",
     "read_nav",
     "read_study",
+    "register_forecaster",
     "select",
     "synthetic_universe",
 ]

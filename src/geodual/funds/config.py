@@ -6,7 +6,6 @@ options of the command are derived from it (`settings.py`).
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -16,7 +15,8 @@ from typing import Any
 from geodual.errors import DataError as DataError  # re-exported by the package
 from geodual.metric.registry import metric_names
 
-from .setting_checks import check_day, check_different, check_integer, check_share, check_texts
+from .setting_checks import check_day, check_different, check_integer, check_share, check_tables, check_texts
+from .toml_text import write_toml
 
 PAPER_FACTORS = "paper"  # stands for all factors of the paper
 FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # name → code of pandas
@@ -37,7 +37,7 @@ _MAX_COST = 0.1  # a higher cost is almost certainly a percentage, such as 0.15 
 # Settings that no forecast depends on: a change of them learns nothing anew.
 _AFTER_FORECASTS = (
     *("top", "weights", *_CAPS, "keep_rank", "min_holding"),
-    *("cost", "redemption_fees", "settlement_lag", "execution_lag"),
+    *("cost", "redemption_fees", "settlement_lag", "execution_lag", "baselines"),
 )
 _PERIODS = ("start", "end", "test_start")  # only tuning depends on these: it looks at the validation period
 
@@ -52,6 +52,12 @@ class StudyConfig:
     ----------
     metrics : tuple of str
         Metrics to compare: registered names, or places such as ``package.module:Class``.
+    forecasters : tuple of str, or mapping of str to mapping
+        Forecasters to compare: registered names such as momentum or ridge, names of metrics, factor:NAME to
+        rank by one factor, or places; as a mapping, with a table of settings for each.
+    baselines : tuple of str
+        What every study is compared with besides, in a table of its own: forecasters that learn nothing, and
+        "universe", all funds with equal weights.
     factors : tuple of str
         Factors that describe funds: "paper" for all of the paper, names of single kinds such as "sharpe", or
         places such as ``package.module:factor``.
@@ -78,7 +84,8 @@ class StudyConfig:
         Where to look for neighbours: among the funds of the training data ("train"), or among the other funds
         of the same day ("current").
     train_quarters : int
-        Number of holding intervals to learn from: quarters, unless `frequency` says otherwise.
+        Number of holding intervals to learn from: quarters, unless `frequency` says otherwise. With more than
+        one, excess returns over the mean of each interval are learnt and forecast.
     weights : str
         Portfolio weights: "equal"; in proportion to the positive "forecast"; "inverse-volatility"; or
         "minimum-variance", with a shrunk covariance of daily returns.
@@ -130,6 +137,8 @@ class StudyConfig:
     """
 
     metrics: tuple[str, ...] = metric_names(in_paper=True)
+    forecasters: tuple[str, ...] | Mapping[str, Mapping[str, Any]] = ()
+    baselines: tuple[str, ...] = ("momentum", "return_12m", "universe")
     factors: tuple[str, ...] = (PAPER_FACTORS,)
     types: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
@@ -171,6 +180,7 @@ class StudyConfig:
             )
         for name, value in self._checked().items():
             object.__setattr__(self, name, value)  # a frozen dataclass allows no assignment
+        check_different("metrics` and `forecasters", self.compared, type(self).metrics)
         if self.max_weight * self.top < 1.0 - 1e-9:
             raise DataError(
                 f"`max_weight` must be at least 1/`top`, {1.0 / self.top:g}, got {self.max_weight:g}; raise "
@@ -186,8 +196,10 @@ class StudyConfig:
                 checked[name] = check_integer(name, given, _LEAST[name], default[name])
             elif name in _CAPS:
                 checked[name] = check_share(name, given)
-            elif name in ("metrics", "factors"):
+            elif name == "factors" or (name == "metrics" and (given or not self.forecasters)):
                 checked[name] = check_different(name, given, default[name])
+            elif name == "forecasters" and isinstance(given, Mapping):
+                checked[name] = check_tables(name, given)
             elif isinstance(default[name], tuple):
                 checked[name] = check_texts(name, given)
             elif name in ("start", "end") and given == "":
@@ -195,6 +207,11 @@ class StudyConfig:
             elif name in ("start", "end", "test_start"):
                 checked[name] = check_day(name, given)
         return checked
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """Names of all that the study compares: metrics first, then forecasters."""
+        return (*self.metrics, *self.forecasters)
 
     def for_forecasts(self) -> StudyConfig:
         """Return the settings with those that no forecast depends on at their defaults."""
@@ -206,7 +223,7 @@ class StudyConfig:
 
     def to_toml(self) -> str:
         """Return the settings as a TOML document that `read_config` reads."""
-        return "".join(f"{name} = {_as_toml(value)}\n" for name, value in asdict(self).items())
+        return write_toml(asdict(self))
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -263,12 +280,3 @@ def check_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
             f"{where}: unknown setting `{unknown[0]}`; known are {', '.join(known)}. Check the spelling."
         )
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
-
-
-def _as_toml(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_as_toml, value))}]"
-    if isinstance(value, str):
-        # A text in JSON is valid TOML too, except that TOML forbids a bare DEL.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return str(value).lower() if isinstance(value, bool) else repr(value)

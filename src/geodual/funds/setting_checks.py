@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -41,6 +41,22 @@ def check_texts(setting: str, texts: Any) -> tuple[str, ...]:
     if not is_list or not all(isinstance(text, str) for text in texts):
         raise DataError(f"`{setting}` must be a list of texts, got {texts!r}; write [] for none.")
     return tuple(texts)
+
+
+def check_tables(setting: str, tables: Mapping[Any, Any]) -> dict[str, dict[str, Any]]:
+    """Return tables of settings by name."""
+    for name, table in tables.items():
+        if not isinstance(name, str) or not isinstance(table, Mapping):
+            raise DataError(
+                f"`{setting}` must be names or a table of settings per name, got {name!r} = {table!r}; write "
+                f"[{setting}.mine] and the settings below it."
+            )
+    return {name: {key: _listed(each) for key, each in table.items()} for name, table in tables.items()}
+
+
+def _listed(value: Any) -> Any:
+    """Return a value with tuples as lists, as a TOML file has them."""
+    return [_listed(each) for each in value] if isinstance(value, tuple | list) else value
 
 
 def check_share(name: str, value: Any) -> float:

@@ -17,7 +17,8 @@ from ..atomic_file import write_atomically
 from ..run_layout import CHECKPOINTS
 from .decision import Decision
 
-_ARRAYS = ("forecast", "nearest", "distances", "linear_map")
+_ARRAYS = ("forecast", "nearest", "distances", "linear_map", "parts", "part_names")
+_TEXTS = ("label", "unit", "seconds", "notes")
 
 
 class Checkpoints:
@@ -51,7 +52,7 @@ class Checkpoints:
 
     def save(self, decision: Decision) -> None:
         """Save a decision."""
-        text = {"label": decision.label, "seconds": decision.seconds, "notes": decision.notes}
+        text = {name: getattr(decision, name) for name in _TEXTS}
         content: dict[str, Any] = {name: getattr(decision, name) for name in _ARRAYS}
         content["funds"], content["text"] = decision.funds.to_numpy(str), np.array(json.dumps(text))
         content["seal"] = np.array(self._seal(decision.day, decision.metric, content))

@@ -1,55 +1,60 @@
-"""One decision: learn a metric from intervals that are over, and forecast the next by nearest neighbours."""
+"""One decision: a forecaster learns from intervals that are over, and forecasts the next."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.neighbors import NearestNeighbors
 
 from geodual.arrays import Array
 from geodual.errors import DataError
 from geodual.threads import one_thread
 
-from ..config import StudyConfig
-from .cross_section import CrossSection
-from .observations import Training
+from ..forecasters.forecast import NO_LABEL, Forecast, Forecaster, window_of
+from ..forecasters.targets import TARGETS, check_choice
+from ..forecasters.training import Rows, Today, Training
 
-Rows = NDArray[np.int64]
+_PARTS = 5  # parts of a forecast that are kept per fund
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The forecasts of one metric on one day, and what they rest on.
+    """The forecasts of one forecaster on one day, and what they rest on.
 
     Attributes
     ----------
     day : Timestamp
         Day of the decision.
     metric : str
-        Name of the metric.
+        Name of the forecaster: a metric, in the paper.
     funds : Index
         The universe of the day.
     forecast : array of shape (n_funds,)
-        Forecast returns of the next holding interval.
-    nearest : array of shape (n_funds, k)
-        The candidates whose returns a forecast averages, nearest first: positions in `find_candidates`.
-    distances : array of shape (n_funds, k)
+        Forecasts for the next holding interval.
+    nearest : array of shape (n_funds, n_kept)
+        The nearest candidates, nearest first: positions in `NeighbourForecaster.find_candidates`. Empty for
+        forecasters without neighbours, as are the next two.
+    distances : array of shape (n_funds, n_kept)
         Their distances.
     linear_map : array of shape (n_factors, n_dimensions)
         A, if the metric is the Euclidean distance after x ↦ Aᵀx + b; empty if it is not linear.
     label : str
-        How the classes were made: "sign" or "median".
+        How the classes were made: "sign", "median" or "none".
     seconds : float
         Time the decision took.
     notes : tuple of str
-        Warnings that the metric gave.
+        Warnings that the forecaster gave.
+    unit : str
+        What the forecasts are: "return", "excess" or "rank".
+    parts : array of shape (n_funds, at most 5)
+        The parts that add most to each forecast, largest first, as shares: their absolute values, over all
+        parts, sum to 1. Empty for forecasters that are not sums.
+    part_names : array of str, of the same shape
+        What these parts come from.
     """
 
     day: pd.Timestamp
@@ -62,6 +67,9 @@ class Decision:
     label: str
     seconds: float
     notes: tuple[str, ...]
+    unit: str = "return"
+    parts: Array = field(default_factory=lambda: np.empty((0, 0)))
+    part_names: NDArray[np.str_] = field(default_factory=lambda: np.empty((0, 0), dtype=str))
 
     @property
     def ranking(self) -> Rows:
@@ -69,97 +77,77 @@ class Decision:
         return np.lexsort((self.funds.to_numpy(str), -self.forecast))
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The points among which neighbours are searched, with the return and the fund of each."""
-
-    features: Array
-    returns: Array
-    funds: pd.Index[str]
-
-
-def decide(
-    name: str, estimator: Any, training: Training, today: CrossSection, config: StudyConfig
-) -> Decision:
-    """Learn a metric and forecast the return of every fund as the mean of its neighbours' returns.
+def decide(name: str, forecaster: Forecaster, training: Training, today: Today) -> Decision:
+    """Let a forecaster learn from the past and forecast every fund of the day.
 
     Parameters
     ----------
     name : str
-        Name of the metric.
-    estimator : transformer
-        Any scikit-learn transformer; a copy is fitted to the training set and its classes.
+        Name of the forecaster.
+    forecaster : Forecaster
+        It sees its own window of the training set only.
     training : Training
         Holding intervals that are over, to learn from.
-    today : CrossSection
+    today : Today
         The universe of the day.
-    config : StudyConfig
-        Number of neighbours, and where to look for them.
     """
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught, one_thread():
         warnings.simplefilter("always")  # one BLAS thread: the same bits whatever the number of workers
-        fitted = _fit(name, estimator, training, today.day)
-        candidates = find_candidates(training, today, config.neighbours)
-        nearest, distances = _nearest(fitted, candidates, today, config)
-        forecast = np.sort(candidates.returns[nearest], axis=1).mean(axis=1)  # equal sets give equal bits
-        linear_map = _linear_map(fitted, today.features)
+        made = _forecast(name, forecaster, training, today)
+        values = _check_values(name, made, today)
+    shares, names = _largest_parts(made)
     return Decision(
         day=today.day,
         metric=name,
         funds=today.funds,
-        forecast=forecast,
-        nearest=nearest,
-        distances=distances,
-        linear_map=linear_map,
-        label=training.label,
+        forecast=values,
+        nearest=made.nearest,
+        distances=made.distances,
+        linear_map=made.linear_map,
+        label=made.label or NO_LABEL,
         seconds=time.perf_counter() - started,
         notes=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+        unit=made.unit,
+        parts=shares,
+        part_names=names,
     )
 
 
-def _fit(name: str, estimator: Any, training: Training, day: pd.Timestamp) -> Any:
+def _forecast(name: str, forecaster: Forecaster, training: Training, today: Today) -> Forecast:
     try:
-        return clone(estimator).fit(training.features, training.classes)
+        made = forecaster.forecast(training.last(window_of(forecaster)), today)
+        # Plain numbers will do for a forecaster of one's own.
+        return made if isinstance(made, Forecast) else Forecast(np.asarray(made, dtype=float))
     except ValueError as error:
         reason = str(error).rstrip(". \n")
         raise DataError(
-            f"The metric {name!r} could not be fitted on {day.date()}: {reason}. Leave it out of `metrics`, "
-            "or change its parameters."
+            f"The forecaster {name!r} could not be fitted on {today.day.date()}: {reason}. Leave it out of "
+            "`metrics` or `forecasters`, or change its parameters."
         ) from error
 
 
-def find_candidates(training: Training, today: CrossSection, neighbours: str) -> Candidates:
-    """Return the training set, or today's funds that have a return in the interval that is over."""
-    if neighbours == "train":
-        return Candidates(training.features, training.returns, training.funds)
-    latest = pd.Series(training.returns, index=training.funds)[training.latest]
-    returns = np.asarray(latest.reindex(today.funds), dtype=float)
-    known = np.isfinite(returns)
-    return Candidates(today.features[known], returns[known], today.funds[known])
+def _check_values(name: str, made: Forecast, today: Today) -> Array:
+    """Return the forecasts as an array; raise unless there is one finite number per fund, of a known unit."""
+    check_choice("unit", made.unit, TARGETS)
+    values = np.asarray(made.values, dtype=float)
+    if values.shape == (len(today.funds),) and np.isfinite(values).all():
+        return values
+    wrong = (
+        f"{np.size(values)} values" if values.shape != (len(today.funds),) else "a value that is not finite"
+    )
+    raise DataError(
+        f"The forecaster {name!r} must return one finite number per fund, {len(today.funds)} on "
+        f"{today.day.date()}, got {wrong}; change it, or leave it out."
+    )
 
 
-def _nearest(
-    fitted: Any, candidates: Candidates, today: CrossSection, config: StudyConfig
-) -> tuple[Rows, Array]:
-    """Return the nearest candidates of each fund of the day, nearest first, and their distances."""
-    itself = config.neighbours == "current"  # a fund is then its own nearest candidate: find one more
-    points = np.asarray(fitted.transform(candidates.features))
-    search = NearestNeighbors(n_neighbors=min(config.k + itself, len(points)), algorithm="brute").fit(points)
-    distances, rows = search.kneighbors(np.asarray(fitted.transform(today.features)))
-    if not itself:
-        return rows, distances
-    others = candidates.funds.to_numpy(str)[rows] != today.funds.to_numpy(str)[:, None]
-    others[others.all(axis=1), -1] = False  # not a candidate itself: drop the farthest
-    shape = (len(rows), rows.shape[1] - 1)
-    return rows[others].reshape(shape), distances[others].reshape(shape)
-
-
-def _linear_map(fitted: Any, points: Array) -> Array:
-    """Return A if a transformation is x ↦ Aᵀx + b, as for all metrics here; an empty array otherwise."""
-    # The images of 0 and of the unit vectors give b and A; the points test whether the map is linear.
-    origin = np.asarray(fitted.transform(np.zeros((1, points.shape[1]))))
-    A = np.asarray(fitted.transform(np.eye(points.shape[1])), dtype=float) - origin
-    found, expected = np.asarray(fitted.transform(points)) - origin, points @ A
-    linear = np.allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max(initial=0.0))
-    return A if linear else np.empty((0, 0))
+def _largest_parts(made: Forecast) -> tuple[Array, NDArray[np.str_]]:
+    """Return the parts that add most to each forecast, as shares, and their names."""
+    parts = np.asarray(made.parts, dtype=float)
+    if not parts.size:
+        return np.empty((0, 0)), np.empty((0, 0), dtype=str)
+    total = np.abs(parts).sum(axis=1, keepdims=True)
+    shares = parts / np.where(total > 0.0, total, np.inf)
+    order = np.argsort(-shares, axis=1, kind="stable")[:, :_PARTS]
+    return np.take_along_axis(shares, order, axis=1), np.array(made.part_names, dtype=str)[order]

@@ -16,16 +16,17 @@ from geodual.errors import DataError
 from ..config import StudyConfig, check_names
 from ..factors.factor import FactorSet
 from ..factors.registry import take_factors
+from ..forecasters.chosen import compared_settings, resolve_compared
+from ..forecasters.forecast import Forecaster, factors_asked
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
-from .chosen_metrics import chosen_names, resolve_metrics
 from .decision_days import decision_rows
 from .observe import observe, prepare_panel
 from .walk_forward import walk_forward
 
-Forecaster = Callable[[Panel, pd.DatetimeIndex], pd.DataFrame]
+Procedure = Callable[[Panel, pd.DatetimeIndex], pd.DataFrame]
 """Returns the forecasts of some days, one per row; columns `date`, `metric`, `fund` and `forecast`."""
 
 
@@ -74,12 +75,13 @@ class LeakageCheck:
 @takes_settings()
 def check_leakage(
     panel: Panel,
-    metrics: Any = StudyConfig.metrics,
+    metrics: Any = None,
     *,
     index: pd.Series[float] | None = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
     n_days: int = 3,
-    forecaster: Forecaster | None = None,
+    forecasters: Any = None,
+    forecaster: Procedure | None = None,
     progress: ProgressCallback = ignore_progress,
     **settings: Any,
 ) -> tuple[LeakageCheck, ...]:
@@ -94,13 +96,15 @@ def check_leakage(
         Net asset values.
     metrics : sequence of str, or mapping of str to transformer
         Metrics to check: registered names, places such as ``package.module:Class``, or any scikit-learn
-        transformers by name.
+        transformers by name. By default the six of the paper, or none if `forecasters` are given.
     index : Series, optional
         Index levels, as `read_index` returns them; their days help to tell trading days.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads.
     n_days : int
         Number of rebalance days to test, spread evenly.
+    forecasters : str, sequence of str, or mapping, optional
+        Forecasters to check, as in `backtest`.
     forecaster : callable, optional
         Your own procedure to check instead of the study: ``forecaster(panel, days)`` returns a DataFrame with
         the columns `date`, `metric`, `fund` and `forecast`.
@@ -132,11 +136,12 @@ def check_leakage(
     [('cut', 'euclidean', True), ('garbage', 'euclidean', True)]
     """
     factors, settings = take_factors(settings)
-    config = StudyConfig(metrics=chosen_names(metrics), **check_names(settings, "check_leakage"))
+    compared = compared_settings(metrics, forecasters)
+    config = StudyConfig(**compared, **check_names(settings, "check_leakage"))
     known, index_days = take_facts(facts), None if index is None else index.index
     forecast = forecaster or partial(
         forecast_days,
-        estimators=resolve_metrics(metrics, config.random_state),
+        forecasters=resolve_compared(metrics, forecasters, config),
         config=config,
         factors=factors,
         facts=known,
@@ -150,24 +155,25 @@ def check_leakage(
         expected = whole[whole["date"] <= day]
         for test, changed in (("cut", panel.until(day)), ("garbage", _with_garbage_after(panel, day))):
             checks += _compare(test, day, expected, forecast(changed, earlier))
-            progress(len(checks), 2 * len(days) * len(config.metrics), f"{test} after {day.date()}")
+            progress(len(checks), 2 * len(days) * len(config.compared), f"{test} after {day.date()}")
     return tuple(checks)
 
 
 def forecast_days(
     panel: Panel,
     days: pd.DatetimeIndex,
-    estimators: dict[str, Any],
+    forecasters: dict[str, Forecaster],
     config: StudyConfig,
     factors: FactorSet,
     facts: FundFacts,
     index_days: pd.Index | None = None,
 ) -> pd.DataFrame:
     """Return the forecasts that a study makes on some rebalance days: date, metric, fund, forecast."""
-    observations = observe(prepare_panel(panel, config, facts, index_days), config, factors, facts)
+    prepared, asked = prepare_panel(panel, config, facts, index_days), factors_asked(forecasters.values())
+    observations = observe(prepared, config, factors, facts, asked=asked)
     possible = decision_rows(observations, config, include_last=True)
     rows = [t for t in possible if observations.days[t] in days]
-    decisions = walk_forward(observations, estimators, config, rows)
+    decisions = walk_forward(observations, forecasters, rows)
     tables = [
         pd.DataFrame({"date": d.day, "metric": d.metric, "fund": d.funds, "forecast": d.forecast})
         for d in decisions

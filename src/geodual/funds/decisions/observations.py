@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -12,41 +13,14 @@ from geodual.arrays import Array
 
 from ..factors.compute import compute_factors
 from ..factors.factor import FactorSet
+from ..factors.named_columns import compute_columns
+from ..forecasters.training import Today, Training
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts, no_facts
 from .cross_section import CrossSection, Membership, take_cross_section
 from .fund_history import FundHistory
 
-_SMALLEST_CLASS = 0.05  # share of the funds below which a class is too small to learn from
 _ENOUGH_OF_TYPE = 5  # a type with fewer funds has no mean of its own
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """The training set of a day: earlier factors, the returns that followed, and their classes.
-
-    Attributes
-    ----------
-    features : array of shape (n, n_factors)
-        Factors at the start of a holding interval, one row per interval and fund.
-    returns : array of shape (n,)
-        Returns over this interval; relative to the mean of the type if the study asks for it.
-    classes : array of shape (n,)
-        1 for the better returns, 0 for the others.
-    label : str
-        "sign" or "median": how the classes were actually made.
-    funds : Index of shape (n,)
-        Fund of each row.
-    latest : array of shape (n,)
-        Whether a row belongs to the interval that ended last.
-    """
-
-    features: Array
-    returns: Array
-    classes: NDArray[np.int64]
-    label: str
-    funds: pd.Index[str]
-    latest: NDArray[np.bool_]
 
 
 class Observations:
@@ -66,6 +40,8 @@ class Observations:
         Whether only one share class per group belongs to the universe.
     by_type : bool
         Whether to learn the excess of returns over the mean of the funds of the same type.
+    asked : iterable of str
+        Factors whose raw values forecasters want to see, such as "sharpe_90"; no other result depends on it.
     """
 
     def __init__(
@@ -77,6 +53,7 @@ class Observations:
         *,
         one_class: bool = False,
         by_type: bool = False,
+        asked: Iterable[str] = (),
     ) -> None:
         self.panel, self.days, self.factors = panel, days, factors
         self.facts, self._by_type = facts or no_facts(), by_type
@@ -88,6 +65,8 @@ class Observations:
             take_cross_section(panel.nav.columns, day, self._history, row, raw, membership)
             for row, (raw, day) in enumerate(zip(by_day, days, strict=True))
         ]
+        self._asked = compute_columns(panel, days, asked, factors)
+        self._intervals: dict[int, tuple[CrossSection, NDArray[np.bool_], Array]] = {}
 
     @property
     def funds(self) -> pd.Index[str]:
@@ -104,15 +83,35 @@ class Observations:
         start, end = (self._history.last_value[row, at] for row in (t - 1, t))
         return pd.Series(end / start - 1.0, index=funds)
 
-    def training(self, t: int, label: str, n_intervals: int = 1) -> Training:
-        """Return the training set of the decision on day t, from the last `n_intervals` holding intervals."""
-        parts = [self._interval(s) for s in range(max(t - n_intervals, 0) + 1, t + 1)]
-        features = np.vstack([section.features[rows] for section, rows, _ in parts])
+    def training(self, t: int, window: int | str = 1) -> Training:
+        """Return what can be learnt from on day t: the last holding intervals that are over, or "all"."""
+        first = 1 if window == "all" else max(t - int(window), 0) + 1
+        for s in range(first, t + 1):
+            if s not in self._intervals:  # long windows meet the same intervals day after day
+                self._intervals[s] = self._interval(s)
+        parts = [self._intervals[s] for s in range(first, t + 1)]
         funds = [section.funds[rows] for section, rows, _ in parts]
-        returns = [earned for _, _, earned in parts]
-        used, classes = _classify(returns, label)
-        latest = np.repeat(np.arange(len(parts)) == len(parts) - 1, [len(earned) for earned in returns])
-        return Training(features, np.concatenate(returns), classes, used, funds[0].append(funds[1:]), latest)
+        sizes = [len(index) for index in funds]
+        return Training(
+            np.vstack([section.features[rows] for section, rows, _ in parts]),
+            np.concatenate([earned for _, _, earned in parts]),
+            np.repeat(np.arange(len(parts))[::-1], sizes),
+            funds[0].append(funds[1:]),
+            np.concatenate([self._groups(index) for index in funds]),
+        )
+
+    def today(self, t: int) -> Today:
+        """Return the funds of day t, with the raw factors that were asked for."""
+        section = self.sections[t]
+        at = self.funds.get_indexer(section.funds)
+        asked = {name: values[t, at] for name, values in self._asked.items()}
+        return Today(section.day, section.funds, section.features, section.known, self.factors.columns, asked)
+
+    def _groups(self, funds: pd.Index[str]) -> NDArray[np.str_]:
+        """Return the type of each fund if returns are relative to types, "" if it is rare; or nothing."""
+        types = [self.facts.types.get(fund, "") for fund in funds] if self._by_type else []
+        count = Counter(types)
+        return np.array([kind if count[kind] >= _ENOUGH_OF_TYPE else "" for kind in types], dtype=str)
 
     def seen(self, t: int) -> pd.Series[bool]:
         """Tell which funds of the universe at q_{t−1} have a value in (q_{t−1}, q_t].
@@ -135,14 +134,3 @@ class Observations:
         groups = returns.groupby(types)
         own = (types != "") & (groups.transform("size") >= _ENOUGH_OF_TYPE)
         return returns - groups.transform("mean").where(own, returns.mean())
-
-
-def _classify(intervals: list[Array], label: str) -> tuple[str, NDArray[np.int64]]:
-    """Return the label used and the classes: by sign, unless nearly all funds rose or nearly all fell."""
-    rises = np.concatenate([returns > 0.0 for returns in intervals])
-    smaller = min(rises.mean(), 1.0 - rises.mean()) if rises.size else 0.0
-    if label == "sign" and smaller >= _SMALLEST_CLASS:
-        return "sign", rises.astype(np.int64)
-    # The median of each interval: otherwise a good interval would be one class and a bad one the other.
-    above = [returns > np.median(returns) for returns in intervals if returns.size]
-    return "median", np.concatenate([*above, np.zeros(0, dtype=bool)]).astype(np.int64)

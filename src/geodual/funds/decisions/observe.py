@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from geodual.errors import DataError
@@ -48,6 +50,7 @@ def observe(
     factors: FactorSet,
     facts: FundFacts,
     days: pd.DatetimeIndex | None = None,
+    asked: Iterable[str] = (),
 ) -> Observations:
     """Return what is known on each rebalance day, or on other days.
 
@@ -63,6 +66,8 @@ def observe(
         Facts about the funds.
     days : DatetimeIndex, optional
         By default the rebalance days.
+    asked : iterable of str
+        Factors whose raw values forecasters want to see.
     """
     if days is None:
         days = rebalance_days(pd.DatetimeIndex(panel.nav.index), config.frequency)
@@ -73,4 +78,5 @@ def observe(
         facts,
         one_class=config.share_classes == "one",
         by_type=config.relative_to == "type",
+        asked=asked,
     )

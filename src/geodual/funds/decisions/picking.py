@@ -11,8 +11,11 @@ import pandas as pd
 from geodual.threads import one_thread
 
 from ..config import StudyConfig
+from ..forecasters.forecast import Forecaster
+from ..forecasters.neighbours import NeighbourForecaster
+from ..forecasters.training import Rows
 from ..sources.reading.fund_facts import FundFacts
-from .decision import Decision, Rows
+from .decision import Decision
 from .observations import Observations
 from .picks import Picks, explain
 
@@ -22,6 +25,7 @@ _ROUNDING = 1e-9
 def pick_funds(
     observations: Observations,
     decisions: Sequence[Decision],
+    forecasters: Mapping[str, Forecaster],
     config: StudyConfig,
     held: Mapping[str, pd.Timestamp] | None = None,
 ) -> list[Picks]:
@@ -32,7 +36,9 @@ def pick_funds(
     observations : Observations
         What was known at each rebalance day.
     decisions : sequence of Decision
-        Of one or more metrics, each in order of time.
+        Of one or more forecasters, each in order of time.
+    forecasters : mapping of str to Forecaster
+        The forecasters by name.
     config : StudyConfig
         Number of picks, limits, and rules against needless trades.
     held : mapping of str to Timestamp, optional
@@ -44,8 +50,6 @@ def pick_funds(
         One per decision, in the same order.
     """
     row_of = {day: t for t, day in enumerate(observations.days)}
-    days = {row_of[decision.day] for decision in decisions}
-    training = {t: observations.training(t, config.label, config.train_quarters) for t in days}
     pickers: dict[str, _Picker] = {}
     picked = []
     with one_thread():  # the same bits whatever the number of threads
@@ -53,8 +57,14 @@ def pick_funds(
             if decision.metric not in pickers:
                 pickers[decision.metric] = _Picker(config, observations.facts, held)
             t, rows = row_of[decision.day], pickers[decision.metric].pick(decision)
-            picked.append(explain(decision, rows, training[t], observations.sections[t], config))
+            known = observations.training(t, _window(forecasters[decision.metric])), observations.today(t)
+            picked.append(explain(decision, rows, forecasters[decision.metric], *known))
     return picked
+
+
+def _window(forecaster: Forecaster) -> int | str:
+    """Return from how many intervals reasons are taken: neighbours may lie in any that were learnt from."""
+    return forecaster.window if isinstance(forecaster, NeighbourForecaster) else 1
 
 
 def group_limits(config: StudyConfig, facts: FundFacts) -> tuple[tuple[Mapping[str, str], float], ...]:
@@ -69,7 +79,7 @@ def most_funds(share: float, top: int) -> int:
 
 
 class _Picker:
-    """Picks the funds of one metric, decision by decision."""
+    """Picks the funds of one forecaster, decision by decision."""
 
     def __init__(
         self, config: StudyConfig, facts: FundFacts, held: Mapping[str, pd.Timestamp] | None

@@ -1,8 +1,9 @@
-"""The funds picked on a day, and the reasons: their neighbours, and the factors that made these near."""
+"""The funds picked on a day, and the reasons: neighbours and what made them near, or what adds most."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,10 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
-from ..config import StudyConfig
-from .cross_section import CrossSection
-from .decision import Decision, Rows, find_candidates
-from .observations import Training
+from ..forecasters.forecast import Forecaster
+from ..forecasters.neighbours import NeighbourForecaster
+from ..forecasters.training import Rows, Today, Training
+from .decision import Decision
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +24,14 @@ class Picks:
     Attributes
     ----------
     day, metric : Timestamp and str
-        Day of the decision, and name of the metric.
+        Day of the decision, and name of the forecaster.
     funds : Index of shape (n_picks,)
         The funds picked.
     forecast, known : array of shape (n_picks,)
         Their forecasts, and the share of their factors that are known.
     neighbours : array of shape (n_picks, k)
-        The funds whose returns the forecast of a pick averages, nearest first.
+        The funds whose returns the forecast of a pick averages, nearest first: at most 50. Empty for
+        forecasters without neighbours.
     distances, returns : array of shape (n_picks, k)
         Distances of these neighbours, and their returns in the interval that is over.
     near : array of shape (n_picks, n_factors)
@@ -40,6 +42,10 @@ class Picks:
         Share of each factor in the squared distance of a pick from the centre of the universe. Negative where
         correlated factors reduce it; NaN if the metric is not linear. The absolute values of the shares of a
         pick sum to 1.
+    parts : array of shape (n_picks, at most 5)
+        The parts that add most to the forecast of a pick, as shares; empty for forecasters that are not sums.
+    part_names : array of str, of the same shape
+        What these parts come from: factors, or members of an ensemble.
     """
 
     day: pd.Timestamp
@@ -52,10 +58,12 @@ class Picks:
     returns: Array
     near: Array
     apart: Array
+    parts: Array
+    part_names: NDArray[np.str_]
 
 
 def explain(
-    decision: Decision, rows: Rows, training: Training, today: CrossSection, config: StudyConfig
+    decision: Decision, rows: Rows, forecaster: Forecaster, training: Training, today: Today
 ) -> Picks:
     """Return the picks of a decision with the reasons.
 
@@ -65,26 +73,38 @@ def explain(
         The forecasts.
     rows : array of shape (n_picks,)
         Positions of the funds picked.
-    training, today : Training and CrossSection
-        What the decision was made from.
-    config : StudyConfig
-        Where neighbours were looked for.
+    forecaster : Forecaster
+        What made the forecasts.
+    training, today : Training and Today
+        What the decision was made from; for forecasters without neighbours, any training set will do.
     """
-    candidates = find_candidates(training, today, config.neighbours)
-    nearest = decision.nearest[rows]
-    near, apart = _shares(decision.linear_map, candidates.features, nearest, today.features[rows])
+    reasons: dict[str, Any] = _no_neighbours(len(rows), today.features.shape[1])
+    if isinstance(forecaster, NeighbourForecaster):
+        candidates, nearest = forecaster.find_candidates(training, today), decision.nearest[rows]
+        near, apart = _shares(decision.linear_map, candidates.features, nearest, today.features[rows])
+        reasons = {
+            "neighbours": candidates.funds.to_numpy(str)[nearest],
+            "distances": decision.distances[rows],
+            "returns": candidates.returns[nearest],
+            "near": near,
+            "apart": apart,
+        }
     return Picks(
         day=decision.day,
         metric=decision.metric,
         funds=decision.funds[rows],
         forecast=decision.forecast[rows],
         known=today.known[rows],
-        neighbours=candidates.funds.to_numpy(str)[nearest],
-        distances=decision.distances[rows],
-        returns=candidates.returns[nearest],
-        near=near,
-        apart=apart,
+        **reasons,
+        parts=decision.parts[rows] if decision.parts.size else decision.parts,
+        part_names=decision.part_names[rows] if decision.parts.size else decision.part_names,
     )
+
+
+def _no_neighbours(n_picks: int, n_factors: int) -> dict[str, Any]:
+    nothing, unknown = np.empty((n_picks, 0)), np.full((n_picks, n_factors), np.nan)
+    empty = {"neighbours": nothing.astype(str), "distances": nothing, "returns": nothing}
+    return {**empty, "near": unknown, "apart": unknown}
 
 
 def _shares(A: Array, candidates: Array, neighbours: Rows, picks: Array) -> tuple[Array, Array]:

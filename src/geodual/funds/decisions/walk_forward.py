@@ -1,16 +1,16 @@
-"""The walk forward: at each rebalance day, every metric decides with what is known on that day."""
+"""The walk forward: at each rebalance day, every forecaster decides with what is known on that day."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral
-from typing import Any
 
 import joblib
 
 from geodual.errors import DataError
 
-from ..config import StudyConfig
+from ..forecasters.forecast import Forecaster, window_of
+from ..forecasters.training import Today, Training
 from ..progress import ProgressCallback, ignore_progress
 from .checkpoints import Checkpoints
 from .decision import Decision, decide
@@ -20,8 +20,7 @@ from .worker_watch import tie_to_parent
 
 def walk_forward(
     observations: Observations,
-    estimators: Mapping[str, Any],
-    config: StudyConfig,
+    forecasters: Mapping[str, Forecaster],
     rows: Iterable[int],
     *,
     n_jobs: int | None = None,
@@ -34,10 +33,8 @@ def walk_forward(
     ----------
     observations : Observations
         What is known at each rebalance day.
-    estimators : mapping of str to transformer
-        The metrics, by name.
-    config : StudyConfig
-        The settings of the study.
+    forecasters : mapping of str to Forecaster
+        The forecasters by name.
     rows : iterable of int
         Positions of the rebalance days to decide on.
     n_jobs : int, optional
@@ -50,27 +47,24 @@ def walk_forward(
     Returns
     -------
     list of Decision
-        By day, then by metric.
+        By day, then by forecaster.
     """
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise DataError(
             f"`n_jobs` must be a whole number other than 0, got {n_jobs!r}; use 1 for one process, or -1 for "
             "all cores."
         )
-    tasks = [(t, name) for t in rows for name in estimators]
+    tasks = [(t, name) for t in rows for name in forecasters]
     made: dict[tuple[int, str], Decision] = {}
     for t, name in tasks:
         found = checkpoints.load(observations.days[t], name) if checkpoints else None
         if found is not None:
             made[t, name] = found
     left = [task for task in tasks if task not in made]
-    # All metrics share the training set of a day.
-    trainings = {
-        t: observations.training(t, config.label, config.train_quarters) for t in {t for t, _ in left}
-    }
     decide_one = joblib.delayed(tie_to_parent(decide))  # no worker outlives a killed run
+    knowledge = _Knowledge(observations)
     decisions = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-        decide_one(name, estimators[name], trainings[t], observations.sections[t], config) for t, name in left
+        decide_one(name, forecasters[name], *knowledge.of(t, forecasters[name])) for t, name in left
     )
     # joblib yields decisions one by one, so that each is saved before the next ones are finished.
     for task, decision in zip(left, decisions, strict=True):
@@ -79,3 +73,19 @@ def walk_forward(
             checkpoints.save(decision)
         progress(len(made), len(tasks), f"{decision.day.date()} {decision.metric}")
     return [made[task] for task in tasks]
+
+
+class _Knowledge:
+    """What is known on a day. Training sets of one day are shared; those of earlier days are let go."""
+
+    def __init__(self, observations: Observations) -> None:
+        self._observations, self._day = observations, -1
+        self._trainings: dict[int | str, Training] = {}
+
+    def of(self, t: int, forecaster: Forecaster) -> tuple[Training, Today]:
+        if t != self._day:
+            self._day, self._trainings, self._today = t, {}, self._observations.today(t)
+        window = window_of(forecaster)
+        if window not in self._trainings:
+            self._trainings[window] = self._observations.training(t, window)
+        return self._trainings[window], self._today

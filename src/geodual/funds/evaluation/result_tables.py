@@ -11,6 +11,7 @@ from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations
 from ..decisions.picks import Picks
+from ..forecasters.forecast import NO_LABEL
 from .statistics import spearman_ic
 from .weights import make_caps, portfolio_weights
 
@@ -95,9 +96,11 @@ def neighbours_table(picked: Sequence[Picks]) -> pd.DataFrame:
 def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.DataFrame:
     """Return the factors that matter most for each pick: date, metric, fund, view, factor, share.
 
-    There are two views. "near" lists the factors in which the neighbours differ much less from the pick than
-    all funds do. "apart" lists the factors that set the pick apart from the centre of the universe. Within a
-    view the largest shares come first. A metric that is not linear has no shares and gets no rows.
+    There are three views. "near" lists the factors in which the neighbours differ much less from the pick
+    than all funds do. "apart" lists the factors that set the pick apart from the centre of the universe.
+    "adds", for forecasts that are sums, lists the factors, or the members of an ensemble, that add most to
+    the forecast. Within a view the largest shares come first. A metric that is not linear has no shares and
+    gets no rows.
     """
     names, rows = np.array(factor_names), []
     for picks in picked:
@@ -106,15 +109,19 @@ def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.Da
                 if np.isfinite(shares).all():
                     order = np.argsort(-shares, kind="stable")[:_REASONS]
                     rows += [(picks.day, picks.metric, fund, view, names[j], shares[j]) for j in order]
+            if picks.parts.size:
+                pairs = zip(picks.part_names[i], picks.parts[i], strict=True)
+                rows += [(picks.day, picks.metric, fund, "adds", name, share) for name, share in pairs]
     return pd.DataFrame(rows, columns=["date", "metric", "fund", "view", "factor", "share"])
 
 
 def universe_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
     """Return the input of each decision: date, number of funds, share of factors known, label used."""
     sections = dict(zip(observations.days, observations.sections, strict=True))
-    rows = {
-        decision.day: (len(decision.funds), sections[decision.day].coverage, decision.label)
-        for decision in decisions
-    }
+    rows: dict[pd.Timestamp, tuple[int, float, str]] = {}
+    for decision in decisions:  # forecasters that learn no classes have no label
+        if decision.day not in rows or decision.label != NO_LABEL:
+            coverage = sections[decision.day].coverage
+            rows[decision.day] = (len(decision.funds), coverage, decision.label)
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["funds", "coverage", "label"])
     return table.rename_axis("date").reset_index()

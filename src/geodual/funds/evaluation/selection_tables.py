@@ -27,3 +27,5 @@ class SelectionTables:
     source: str
     first_day: pd.Timestamp
     pooled: bool
+    candidates: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    unit: str = "return"

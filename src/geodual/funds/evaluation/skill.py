@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from ..config import StudyConfig
 from .statistics import corrected_p
 from .tuning import count_candidates
 
@@ -21,22 +22,24 @@ _NOISE = 1e-9
 _LEVEL = 0.10  # at which metrics are excluded from the set that may be the best
 
 
-def count_choices(n_metrics: int, tuned: Iterable[str] = ()) -> int:
+def count_choices(n_metrics: int, tuned: Iterable[str] = (), config: StudyConfig | None = None) -> int:
     """Return the number of metrics and settings that the best was chosen from.
 
     Parameters
     ----------
     n_metrics : int
-        Number of metrics compared.
+        Number of metrics or other forecasters compared.
     tuned : iterable of str
-        Metrics whose settings were chosen on the period in question. Each adds its candidates, or one if the
-        metric is not registered in this process.
+        Those whose settings were chosen on the period in question. Each adds its candidates, or one if it is
+        not known in this process.
+    config : StudyConfig, optional
+        Settings of the study, which may declare candidates.
 
     Returns
     -------
     int
     """
-    return n_metrics + sum(map(count_candidates, tuned))
+    return n_metrics + sum(count_candidates(name, config) for name in tuned)
 
 
 def superior_ability_p(ic: pd.DataFrame) -> float:

@@ -15,6 +15,10 @@ from .periods import PERIODS, decisions_in
 from .skill import count_choices
 
 
+def _no_days() -> pd.DataFrame:
+    return pd.DataFrame(index=pd.DatetimeIndex([], name="date"))
+
+
 @dataclass(frozen=True, eq=False)
 class StudyFields:
     """What a study holds, as `backtest` made it; `Study` documents the fields."""
@@ -43,6 +47,11 @@ class StudyFields:
     facts_digest: str = ""
     ic_decay: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     random_portfolios: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    factor_ic: pd.DataFrame = field(default_factory=_no_days, repr=False)
+    units: dict[str, str] = field(default_factory=dict, repr=False)
+    baseline_predictions: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    baseline_equity: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    baseline_trades: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     def decided(self, period: str) -> pd.Index:
         """Return the rebalance days whose holding interval begins in a period.
@@ -81,4 +90,4 @@ class StudyFields:
             candidates tried.
         """
         tuned = self.chosen if self.config.tune and period != "test" else ()
-        return count_choices(len(self.config.metrics), tuned)
+        return count_choices(len(self.config.compared), tuned, self.config)

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from . import benchmark, risk
+from .baselines import AgainstBaseline, choose_rivals, compare_with_baselines, learnt_names
 from .exposure import type_exposure
 from .forecast_diagnostics import (
     average_over_types,
@@ -22,6 +23,7 @@ from .overfitting import deflate_sharpe, overfitting_probability
 from .performance import annual_return, sharpe
 from .periods import equity_in
 from .random_portfolios import rank_among_random
+from .result_tables import ic_table
 from .skill import judge_skill, superior_ability_p
 from .study_fields import StudyFields
 
@@ -80,7 +82,7 @@ class StudyStatistics(StudyFields):
                 self.spreads.loc[self.decided(period), name], self.n_choices(period)
             )
             for period in self.known_periods
-            for name in self.config.metrics
+            for name in self.config.compared
         }
         return _by_period(rows, ["mean", "t", "low", "high", "p", "n"]).astype({"n": int})
 
@@ -102,7 +104,7 @@ class StudyStatistics(StudyFields):
         """
         if self._types.empty:
             return pd.DataFrame()
-        return summarise_types(self._ic_by_day_and_type, self.config.metrics)
+        return summarise_types(self._ic_by_day_and_type, self.config.compared)
 
     @cached_property
     def _ic_by_day_and_type(self) -> pd.DataFrame:
@@ -146,7 +148,43 @@ class StudyStatistics(StudyFields):
         return pd.concat(tables, names=["period", "metric"])
 
     def _ic_in(self, period: str) -> pd.DataFrame:
-        return self.ic.loc[self.decided(period), list(self.config.metrics)]
+        return self.ic.loc[self.decided(period), list(self.config.compared)]
+
+    @cached_property
+    def baseline_ic(self) -> pd.DataFrame:
+        """The information coefficients of the baselines, rebalance day × baseline; empty without any."""
+        if self.baseline_predictions.empty:
+            return pd.DataFrame(index=self.ic.index)
+        return ic_table(self.baseline_predictions)
+
+    @cached_property
+    def against_baselines(self) -> pd.DataFrame:
+        """The ICs compared with those of the baselines, by (period, metric, baseline) for known periods.
+
+        Columns: difference (of the mean ICs), t (Newey–West), low, high (95 % interval), p (two-sided), n
+        (shared days). Interval and p are corrected for the choice among forecasters, settings and baselines.
+        """
+        periods = self.known_periods if len(self.baseline_ic.columns) else ()
+        tables = {period: self._against_baselines(period) for period in periods}
+        return pd.concat(tables, names=["period"]) if tables else pd.DataFrame()
+
+    def best_against_baseline(self, period: str) -> AgainstBaseline | None:
+        """Compare the best of what was learnt with the best baseline; None if one of them is missing.
+
+        Parameters
+        ----------
+        period : str
+            "validation", "test" or "both".
+        """
+        if self.against_baselines.empty:
+            return None
+        baseline_ic, learnt = self.baseline_ic.reindex(self.decided(period)), learnt_names(self.config)
+        compared = pd.DataFrame(self.against_baselines.loc[period])
+        return choose_rivals(self._ic_in(period), baseline_ic, learnt, compared)
+
+    def _against_baselines(self, period: str) -> pd.DataFrame:
+        baseline_ic = self.baseline_ic.reindex(self.decided(period))
+        return compare_with_baselines(self._ic_in(period), baseline_ic, self.n_choices(period))
 
     @cached_property
     def overfitting(self) -> pd.DataFrame:
@@ -187,7 +225,7 @@ class StudyStatistics(StudyFields):
 
     @property
     def _portfolios(self) -> pd.DataFrame:
-        return self.equity[list(self.config.metrics)]
+        return self.equity[list(self.config.compared)]
 
 
 def _compare(own: pd.Series[float], index: pd.Series[float]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 from . import performance
 from .forecast_tables import forecast_row, judge_fifths, mean_turnover, portfolio_row, returns_by_fifth
 from .periods import PERIODS, equity_in
+from .skill_map import COLUMNS, MOMENTUM, compare_with_momentum, summarise_skill
 from .statistics import compare_pairs
 from .study_statistics import StudyStatistics
 from .trading_tables import list_drawdowns, measure_costs, roll_drawdowns
@@ -39,11 +41,38 @@ class StudyTables(StudyStatistics):
         rows = {
             (period, name): self._table_row(period, name)
             for period in PERIODS
-            for name in (*self.config.metrics, "index")
+            for name in (*self.config.compared, "index")
         }
         table = pd.DataFrame.from_dict(rows, orient="index")
         table.index = pd.MultiIndex.from_tuples(table.index, names=["period", "metric"])
         return table.astype({"n": "Int64"})
+
+    @cached_property
+    def baselines(self) -> pd.DataFrame:
+        """The baselines in the columns of Table 1, by (period, metric) for all periods.
+
+        The universe with equal weights makes no forecasts: it has the columns of portfolios only. Empty
+        without baselines.
+        """
+        rows = {
+            (period, name): self._baseline_row(period, name)
+            for period in PERIODS
+            for name in self.config.baselines
+        }
+        if not rows:
+            return pd.DataFrame(columns=self._table1.columns)
+        table = pd.DataFrame.from_dict(rows, orient="index").reindex(columns=self._table1.columns)
+        table.index = pd.MultiIndex.from_tuples(table.index, names=["period", "metric"])
+        return table.astype({"n": "Int64"})
+
+    def _baseline_row(self, period: str, name: str) -> dict[str, Any]:
+        portfolio = portfolio_row(equity_in(period, self.baseline_equity, self.config.test_start)[name])
+        if name not in self.baseline_ic:
+            return portfolio
+        decided = self.decided(period)
+        own = self.baseline_trades[self.baseline_trades["metric"] == name]
+        turnover = mean_turnover(own[own["decided"].isin(decided)], self.trades["decided"].min())
+        return {**forecast_row(self.baseline_ic[name].reindex(decided)), **portfolio, "turnover": turnover}
 
     def _table_row(self, period: str, name: str) -> dict[str, Any]:
         portfolio = portfolio_row(equity_in(period, self.equity, self.config.test_start)[name])
@@ -53,6 +82,54 @@ class StudyTables(StudyStatistics):
         own = self.trades[(self.trades["metric"] == name) & self.trades["decided"].isin(decided)]
         turnover = mean_turnover(own, self.trades["decided"].min())
         return {**forecast_row(self.ic.loc[decided, name]), **portfolio, "turnover": turnover}
+
+    @cached_property
+    def skill_map(self) -> pd.DataFrame:
+        """What every factor alone, every baseline and every forecaster knows, by (period, kind, name).
+
+        The kinds are "forecaster", "baseline" and "factor". Columns: ic_mean; t (Newey–West); low, high (95 %
+        intervals that hold for all names of the kind together); p (of a mean of zero,
+        corrected in the same way); n (rebalance days with an IC); momentum (mean rank correlation of the
+        forecasts with those of momentum); rest_ic, rest_low, rest_high, rest_p (the same of the part of the
+        ranks that a linear regression on momentum's ranks leaves). Factors alone are not compared with
+        momentum.
+        """
+        tables = {(period, kind): table for period in self.known_periods for kind, table in self._map(period)}
+        if not tables:
+            index = pd.MultiIndex.from_tuples([], names=["period", "kind", "name"])
+            return pd.DataFrame(index=index, columns=list(COLUMNS), dtype=float)
+        return pd.concat(tables, names=["period", "kind"])
+
+    def _map(self, period: str) -> Iterator[tuple[str, pd.DataFrame]]:
+        days = self.decided(period)
+        yield (
+            "forecaster",
+            summarise_skill(self._ic_in(period), self.n_choices(period), *self._beside_momentum),
+        )
+        if len(self.baseline_ic.columns):
+            baseline_ic = self.baseline_ic.reindex(days)
+            beside = self._baselines_beside_momentum
+            yield "baseline", summarise_skill(baseline_ic, baseline_ic.shape[1], *beside)
+        if not self.factor_ic.empty:
+            yield "factor", summarise_skill(self.factor_ic.reindex(days), self.factor_ic.shape[1])
+
+    @cached_property
+    def _beside_momentum(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+        return self._compare_with_momentum(self.predictions)
+
+    @cached_property
+    def _baselines_beside_momentum(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+        return self._compare_with_momentum(self.baseline_predictions)
+
+    def _compare_with_momentum(
+        self, predictions: pd.DataFrame
+    ) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+        """Compare forecasts with those of momentum: a baseline, one of those compared, or absent."""
+        for table in (self.baseline_predictions, self.predictions):
+            momentum = table[table["metric"] == MOMENTUM] if len(table) else table
+            if len(momentum):
+                return compare_with_momentum(predictions, momentum)
+        return None, None
 
     def annual_returns(self) -> pd.DataFrame:
         """Return the returns of calendar years, as in Figure 2.
@@ -91,7 +168,7 @@ class StudyTables(StudyStatistics):
     @cached_property
     def comparisons_by_period(self) -> pd.DataFrame:
         """The comparisons of all known periods, indexed by (period, metric, against)."""
-        periods = self.known_periods if len(self.config.metrics) > 1 else ()
+        periods = self.known_periods if len(self.config.compared) > 1 else ()
         tables = {period: self.comparisons(period) for period in periods}
         return pd.concat(tables, names=["period"]) if tables else pd.DataFrame()
 
@@ -109,7 +186,7 @@ class StudyTables(StudyStatistics):
             Metric × fifth, from 1 (worst forecasts) to 5 (best).
         """
         chosen = self.predictions[self.predictions["date"].isin(self.decided(period))]
-        return returns_by_fifth(chosen, self.config.metrics)
+        return returns_by_fifth(chosen, self.config.compared)
 
     @cached_property
     def fifths(self) -> pd.DataFrame:

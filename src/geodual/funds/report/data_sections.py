@@ -9,9 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from geodual.metric.registry import metric_label
-
 from ..evaluation.study_tables import StudyTables
+from ..forecasters.registry import forecaster_label
 from .html_table import Column, make_table
 from .markup import (
     Section,
@@ -84,7 +83,7 @@ def show_notes(study: StudyTables) -> Section | None:
 def show_configuration(study: StudyTables) -> Section:
     """Return settings, data, versions and run time: all that is needed to repeat the study."""
     settings = {name: _plain(value) for name, value in asdict(study.config).items()}
-    chosen = {metric_label(name): _plain(found) for name, found in study.chosen.items()}
+    chosen = {forecaster_label(name): _plain(found) for name, found in study.chosen.items()}
     data = {"Source": study.source, "SHA-256": study.digest, "Index": study.index_name}
     data |= {"SHA-256 of the index": study.index_digest} if study.index_digest else {}
     run = versions() | {"Run time": f"{format_number(study.seconds, 1)} s"}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from geodual.metric.registry import metric_label
-
 from ..evaluation.forecast_tables import FIFTHS
 from ..evaluation.statistics import summarise_ic
 from ..evaluation.study_tables import StudyTables
+from ..forecasters.registry import forecaster_label
 from .headline import Headline
 from .html_table import Column, make_table
 from .markup import (
@@ -36,7 +35,7 @@ from .wording import (
     name_period,
 )
 
-_METRIC = Column("metric", "Metric", lambda name: metric_label(str(name)), kind="text")
+_METRIC = Column("metric", "Metric", lambda name: forecaster_label(str(name)), kind="text")
 
 
 def show_ic(study: StudyTables) -> Section:
@@ -71,7 +70,7 @@ def show_ic(study: StudyTables) -> Section:
 
 
 def _one_per_metric(study: StudyTables) -> list[Column]:
-    return [Column(name, metric_label(name), format_number) for name in study.config.metrics]
+    return [Column(name, forecaster_label(name), format_number) for name in study.config.compared]
 
 
 def show_distribution(study: StudyTables) -> Section | None:
@@ -108,7 +107,7 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
     if not study.known_periods:
         return None
     both = study.fifths.loc["both"]
-    rising = [metric_label(str(name)) for name in both.index[both["rising"]]]
+    rising = [forecaster_label(str(name)) for name in both.index[both["rising"]]]
     which = (
         "all metrics" if len(rising) == len(both) else f"{join_words(rising)} only" if rising else "no metric"
     )
@@ -217,7 +216,7 @@ def show_types(study: StudyTables) -> Section | None:
 def _ic_within(study: StudyTables) -> pd.DataFrame:
     """Return the mean IC of each metric over all funds and within types."""
     rows = []
-    for name in study.config.metrics:
+    for name in study.config.compared:
         within = summarise_ic(study.ic_within_types[name])
         rows.append((name, study.ic[name].mean(), within.mean, within.t))
     return pd.DataFrame(rows, columns=["metric", "overall", "within", "t"])
@@ -230,7 +229,7 @@ def show_stability(study: StudyTables) -> Section | None:
         return None
     term = TERMS[study.config.frequency]
     means = join_words(
-        [f"{metric_label(str(name))} {format_two(mean)}" for name, mean in values.mean().items()]
+        [f"{forecaster_label(str(name))} {format_two(mean)}" for name, mean in values.mean().items()]
     )
     lead = (
         f"Rank correlation of the forecasts with those of the {term} before, among funds that have both. "

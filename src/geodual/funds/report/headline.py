@@ -8,9 +8,11 @@ from math import comb
 import numpy as np
 import pandas as pd
 
-from geodual.metric.registry import BASELINE, metric_label
+from geodual.metric.registry import BASELINE
 
+from ..evaluation.baselines import AgainstBaseline
 from ..evaluation.study_tables import StudyTables
+from ..forecasters.registry import forecaster_label
 from .wording import (
     PERIOD_PHRASES,
     TERMS,
@@ -72,16 +74,19 @@ def write_headline(study: StudyTables) -> Headline:
         return Headline("both", "", "It cannot be judged yet.", sentence, ())
     period = "test" if "test" in periods else "both"
     rows = pd.DataFrame(table.loc[period])
-    means = rows.loc[list(study.config.metrics), "ic_mean"].dropna()
+    means = rows.loc[list(study.config.compared), "ic_mean"].dropna()
     order = [str(name) for name in means.sort_values(ascending=False, kind="stable").index]
     best = order[0]
     n = int(rows["n"][best])
     mean, phrase, terms = format_number(means[best]), PERIOD_PHRASES[period], count_terms(n, frequency)
     if len(order) == 1:
-        sentence = f"{phrase} {metric_label(best)} had a mean IC of {mean} over {terms}."
+        sentence = f"{phrase} {forecaster_label(best)} had a mean IC of {mean} over {terms}."
     else:
         lead = _describe_lead(order, study, period)
-        sentence = f"{phrase} {metric_label(best)} did best, with a mean IC of {mean} over {terms}. {lead}."
+        sentence = (
+            f"{phrase} {forecaster_label(best)} did best, with a mean IC of {mean} over {terms}. {lead}."
+        )
+    sentence = _add_baseline(sentence, study, period)
     notes = (
         _judge_ic(study, period, best, rows.T[best]),
         *_compare_with_validation(table, best, periods),
@@ -102,6 +107,38 @@ def _give_verdict(study: StudyTables, period: str, best: str, n: int) -> str:
     return "Not shown: the result may well be chance."
 
 
+def _add_baseline(sentence: str, study: StudyTables, period: str) -> str:
+    """Return the headline, with the best of what was learnt against the best baseline."""
+    rivals = study.best_against_baseline(period)
+    if rivals is None:
+        return sentence
+    learnt, baseline = forecaster_label(rivals.learnt), forecaster_label(rivals.baseline)
+    lead, verdict = format_number(abs(rivals.difference)), _judge_baseline(rivals)
+    mean, own = format_number(rivals.baseline_ic), format_number(rivals.learnt_ic)
+    # A baseline over 12 months has an IC on fewer days.
+    fewer = rivals.n < int(study.table()["n"][period, rivals.learnt])
+    terms = f" over the {count_terms(rivals.n, study.config.frequency)} that both have" if fewer else ""
+    if rivals.difference >= 0.0:
+        against = f"{own} against {mean}" if fewer else mean
+        above = f"{lead} above the best baseline, {baseline}{terms} ({against})"
+        return f"{sentence} {learnt} is {above}: {verdict}."
+    return (
+        f"{PERIOD_PHRASES[period]} a baseline that learns nothing did best: {baseline}, with a mean IC of "
+        f"{mean}{terms}. This is {lead} above {learnt}, the best of what was learnt: {verdict}. Without the "
+        f"baselines: {sentence}"
+    )
+
+
+def _judge_baseline(rivals: AgainstBaseline) -> str:
+    """Return in words whether the difference to the best baseline is more than chance."""
+    if rivals.n < LEAST or np.isnan(rivals.p):
+        return _TOO_SHORT
+    clear = "more than" if rivals.p < LEVEL else "within what"
+    interval = f"{format_number(rivals.low)} to {format_number(rivals.high)}"
+    evidence = f"{format_equal_p(rivals.p)}; 95\u202f% interval {interval}; both corrected for the choice"
+    return f"{clear} chance alone would produce ({evidence})"
+
+
 def _describe_lead(order: list[str], study: StudyTables, period: str) -> str:
     """Return the lead of the first metric over the second and the baseline, and whether it is chance."""
     comparisons = pd.DataFrame(study.comparisons_by_period.loc[period])
@@ -114,7 +151,7 @@ def _describe_lead(order: list[str], study: StudyTables, period: str) -> str:
     if second == BASELINE:
         roles[second] = "next best, and the plain distance"
     leads = [
-        f"{format_number(difference)} above {metric_label(rival)} ({roles[rival]})"
+        f"{format_number(difference)} above {forecaster_label(rival)} ({roles[rival]})"
         for rival, difference in zip(rivals, differences, strict=True)
     ]
     # Settings that were tried count as metrics of their own: they give more pairs to compare.
@@ -142,7 +179,7 @@ def _judge(rivals: list[str], p_values: np.ndarray, n_tests: int) -> str:
     if len(clear) == len(rivals):
         return f"more than chance alone would produce ({evidence})"
     if clear:
-        rival = metric_label(clear[0])
+        rival = forecaster_label(clear[0])
         return f"only the lead over {rival} is more than chance alone would produce ({evidence})"
     return f"within what chance alone would produce ({evidence})"
 
@@ -168,4 +205,4 @@ def _compare_with_validation(table: pd.DataFrame, best: str, periods: tuple[str,
     if periods != ("validation", "test", "both"):
         return []
     first = str(table.loc["validation"]["ic_mean"].idxmax())
-    return [] if first == best else [f"In the validation period {metric_label(first)} was best instead."]
+    return [] if first == best else [f"In the validation period {forecaster_label(first)} was best instead."]

@@ -33,6 +33,9 @@ class Column:
         Columns of the DataFrame whose texts stand in small letters under the value; empty texts are left out.
     tint : callable, optional
         Returns the style class that colours the cell of a value.
+    draw : callable, optional
+        Returns a drawing (SVG) of a row, which is shown in place of a text. It needs a kind of its own, and a
+        key that holds numbers.
     """
 
     key: str
@@ -42,6 +45,7 @@ class Column:
     hint: str = ""
     under: tuple[str, ...] = ()
     tint: Callable[[Any], str] | None = None
+    draw: Callable[[dict[Any, Any]], str] | None = None
 
 
 def make_table(rows: pd.DataFrame, columns: Sequence[Column], caption: str, kind: str = "sortable") -> str:
@@ -81,11 +85,13 @@ def _row_cells(record: dict[Any, Any], columns: Sequence[Column]) -> str:
 
 def _cell(record: dict[Any, Any], column: Column) -> str:
     value = record[column.key]
+    # The page sorts by the exact value, not by the text.
+    exact = "" if column.kind in ("text", "prose") or pd.isna(value) else repr(float(value))
+    if column.draw is not None:
+        return f'<td class="{column.kind}" data-value="{exact}">{column.draw(record)}</td>'
     below = "".join(f"<small>{escape(record[key])}</small>" for key in column.under if record[key])
     text = escape(column.show(value)) + below
     if column.kind != "number":
         return f'<td class="{column.kind}">{text}</td>'
     tint = f" {column.tint(value)}" if column.tint else ""
-    # The page sorts by the exact value, not by the text.
-    exact = "" if pd.isna(value) else repr(float(value))
     return f'<td class="number{tint}" data-value="{exact}">{text}</td>'

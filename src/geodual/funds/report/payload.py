@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from geodual.metric.registry import FEATURED, metric_label
+from geodual.metric.registry import FEATURED
 
 from ..evaluation.study_tables import StudyTables
+from ..forecasters.registry import forecaster_label
 from .plots import COLOURS, colour_map
-from .wording import name_factor
+from .wording import ALL_VIEWS, name_factor
 
 _KEY = ["date", "metric", "fund"]
 _DECIMALS = 4  # of rolling measures: more are never shown, and cost space
@@ -31,16 +32,17 @@ def make_payload(study: StudyTables, best: str) -> str:
     best : str
         The metric whose picks are shown first; the last metric if "".
     """
-    metrics = list(study.config.metrics)
+    metrics = list(study.config.compared)
     payload = {
         "metrics": metrics,
-        "names": {name: metric_label(name) for name in metrics} | {"index": study.index_name},
+        "names": {name: forecaster_label(name) for name in metrics} | {"index": study.index_name},
         "colours": colour_map(metrics),
         "palette": COLOURS,
         "testStart": study.config.test_start,
         "testDecision": _first_test_decision(study),
         "best": best or metrics[-1],
         "featured": FEATURED,
+        "units": study.units,
         "csv": _csv_texts(study),
         "facts": _known_facts(study),
         "reasons": _pick_reasons(study),
@@ -61,6 +63,8 @@ def _csv_texts(study: StudyTables) -> dict[str, str]:
     """Return the tables as CSV, by name; those that a run folder also has are equal to the byte."""
     with_index = {
         "table1": study.table(),
+        "baselines": study.baselines,
+        "against_baselines": study.against_baselines,
         "equity": study.equity,
         "rolling_drawdown": study.rolling_drawdowns,
         "rolling_sharpe": study.rolling_sharpe.round(_DECIMALS),
@@ -80,6 +84,7 @@ def _csv_texts(study: StudyTables) -> dict[str, str]:
         "spread_summary": study.spread_summary,
         "rank_autocorrelation": study.rank_autocorrelation,
         "skill": study.skill,
+        "skill_map": study.skill_map,
         "overfitting": study.overfitting,
         "comparisons_by_period": study.comparisons_by_period,
         "exposure": study.exposure,
@@ -128,8 +133,7 @@ def _pick_reasons(study: StudyTables) -> dict[str, Any]:
         "ranks": _ranks_afterwards(study),
         "neighbours": _by_row(neighbours, holdings, ["name", "distance", "earned"]),
         **{
-            view: _by_row(reasons[reasons["view"] == view], holdings, ["name", "share"])
-            for view in ("near", "apart")
+            view: _by_row(reasons[reasons["view"] == view], holdings, ["name", "share"]) for view in ALL_VIEWS
         },
     }
 

@@ -20,6 +20,7 @@ const holdings = readRecords("holdings").map((row, i) => ({
   neighbours: inGroups(reasons.neighbours[i], 3),
   near: inGroups(reasons.near[i], 2),
   apart: inGroups(reasons.apart[i], 2),
+  adds: inGroups(reasons.adds[i], 2),
 }));
 
 // Lists are stored flat (see payload.py): cut them into groups.
@@ -35,6 +36,23 @@ function remark(pick) {
   const type = report.facts[pick.fund]?.[1] ?? "";
   const known = pick.known !== null && pick.known < 1 ? `${formatPercent(pick.known, 0)} of its factors known` : "";
   return [type, known].filter(Boolean).join(" · ");
+}
+
+// A forecast is a return, an excess return over the mean fund, or a rank between −½ and ½.
+function formatForecast(pick) {
+  return report.units[pick.metric] === "rank" ? formatNumber(pick.forecast, 2) : formatPercent(pick.forecast);
+}
+
+const MEANINGS = {
+  return: "the mean return of its neighbours",
+  excess: "what its neighbours earned more than the mean fund of their time",
+  rank: "the mean rank of its neighbours in their time, from −0.5 for the worst fund to 0.5 for the best",
+};
+const UNITS = { return: "a return", excess: "a return above that of the mean fund", rank: "a rank, from −0.5 for the worst fund to 0.5 for the best" };
+
+function tellForecast(pick) {
+  const unit = report.units[pick.metric] ?? "return";
+  return `Forecast ${formatForecast(pick)}: ${(pick.neighbours.length ? MEANINGS : UNITS)[unit]}.`;
 }
 
 const numberCell = (text) => make("td", { className: "number" }, text);
@@ -56,7 +74,7 @@ function makeRow(pick, i) {
     make("th", { scope: "row" }, button, ...small(nameOf(pick.fund)), ...small(remark(pick))),
     numberCell(String(i + 1)),
     numberCell(formatPercent(pick.weight)),
-    numberCell(formatPercent(pick.forecast)),
+    numberCell(formatForecast(pick)),
     numberCell(formatPercent(pick.realised)),
     numberCell(pick.rank ? `${pick.rank[0]} of ${pick.rank[1]}` : "–"),
   );
@@ -71,11 +89,21 @@ function explain(pick, chosen) {
   }
   pickReason.replaceChildren(
     make("h4", {}, pick.fund, ...small(nameOf(pick.fund))),
-    make("p", {}, `Forecast ${formatPercent(pick.forecast)}: the mean return of its neighbours.`),
-    neighbourTable(pick),
-    factorBars("What made its neighbours near", pick.near),
-    factorBars("What sets it apart from the universe", pick.apart),
+    make("p", {}, tellForecast(pick)),
+    ...reasonsOf(pick),
   );
+}
+
+// Neighbours and what made them near; or what adds most to a forecast that is a sum.
+function reasonsOf(pick) {
+  if (pick.neighbours.length)
+    return [
+      neighbourTable(pick),
+      factorBars("What made its neighbours near", pick.near),
+      factorBars("What sets it apart from the universe", pick.apart),
+    ];
+  if (pick.adds.length) return [factorBars("What adds most to its forecast", pick.adds)];
+  return [make("p", {}, "This forecaster gives no reasons for single funds.")];
 }
 
 function neighbourTable(pick) {

@@ -16,10 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from geodual.metric.registry import FEATURED, metric_label, metric_names
+from geodual.metric.registry import FEATURED, metric_names
 
 from ..atomic_file import write_atomically
 from ..evaluation.performance import rolling_drawdown
+from ..forecasters.registry import forecaster_label
 
 # The palette of Okabe and Ito without yellow and black, and two more colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
@@ -107,7 +108,7 @@ def _draw_curves(axes: Axes, curves: pd.DataFrame, index_name: str) -> None:
             color=colours[str(name)],
             linewidth=1.6 if name == FEATURED else 1.1,
             linestyle="--" if is_index else "-",
-            label=_plain(index_name if is_index else metric_label(str(name))),
+            label=_plain(index_name if is_index else forecaster_label(str(name))),
         )
 
 
@@ -129,7 +130,7 @@ def draw_annual_returns(returns: pd.DataFrame, index_name: str) -> Figure:
         places = np.arange(len(returns))
         for i, (name, values) in enumerate(returns.items()):
             offset = (i - 0.5 * (returns.shape[1] - 1)) * width
-            label = _plain(index_name if name == "index" else metric_label(str(name)))
+            label = _plain(index_name if name == "index" else forecaster_label(str(name)))
             axes.bar(places + offset, values, width, color=colours[str(name)], label=label)
         axes.axhline(0.0, color="black", linewidth=0.8)
         axes.set_xticks(places, [str(year) for year in returns.index])
@@ -153,7 +154,7 @@ def draw_ic(ic: pd.DataFrame) -> Figure:
         above, below = figure.subplots(2, 1, sharex=True)
         for name, colour in colour_map(ic).items():
             if name in ic:
-                label = _plain(metric_label(name))
+                label = _plain(forecaster_label(name))
                 above.plot(ic.index, ic[name], "o-", color=colour, markersize=3, linewidth=0.8, label=label)
                 below.plot(ic.index, ic[name].cumsum(), color=colour, linewidth=1.2)
         above.axhline(0.0, color="black", linewidth=0.8)

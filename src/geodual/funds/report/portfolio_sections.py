@@ -6,9 +6,8 @@ from functools import partial
 
 import pandas as pd
 
-from geodual.metric.registry import metric_label
-
 from ..evaluation.study_tables import StudyTables
+from ..forecasters.registry import forecaster_label
 from .headline import Headline
 from .heat_map import make_heat_map
 from .html_table import Column, make_table
@@ -117,7 +116,7 @@ def show_monthly_returns(study: StudyTables, headline: Headline) -> Section:
         "Returns of calendar months in per cent: blue for gains, orange for losses; the last column is the "
         "year."
     )
-    chosen = name(headline.best or study.config.metrics[-1])
+    chosen = name(headline.best or study.config.compared[-1])
     return make_section(
         "monthly",
         "Monthly returns",
@@ -169,10 +168,10 @@ def show_random_portfolios(study: StudyTables) -> Section | None:
     )
     shares = study.random_rank["annual_return"]
     beaten = join_words(
-        [f"{metric_label(str(key))} beats {format_percent(share)}" for key, share in shares.items()]
+        [f"{forecaster_label(str(key))} beats {format_percent(share)}" for key, share in shares.items()]
     )
     columns = (
-        Column("metric", "Metric", lambda key: metric_label(str(key)), kind="text"),
+        Column("metric", "Metric", lambda key: forecaster_label(str(key)), kind="text"),
         Column("earned", "Return p.a.", format_percent, hint="After cost, over the whole study"),
         Column("annual_return", "Beats, by return", format_percent, hint="Share of the random portfolios"),
         Column("sharpe_earned", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),

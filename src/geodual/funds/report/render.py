@@ -17,10 +17,12 @@ from string import Template
 
 from ..atomic_file import write_atomically
 from ..evaluation.study_tables import StudyTables
+from . import baseline_sections as baselines
 from . import data_sections as data
 from . import forecast_sections as forecasts
 from . import portfolio_sections as portfolio
 from . import risk_sections as risk
+from . import skill_map_section as skill_map
 from . import skill_sections as skill
 from . import summary_sections as summary
 from . import trading_sections as trading
@@ -66,7 +68,11 @@ def _make_groups(study: StudyTables, headline: Headline) -> list[Group]:
             "summary",
             "Summary",
             "",
-            (summary.show_answers(study, headline), summary.show_table1(study, headline)),
+            (
+                summary.show_answers(study, headline),
+                summary.show_table1(study, headline),
+                baselines.show_baselines(study, headline),
+            ),
         ),
         _group_forecasts(study, headline),
         _group_portfolio(study, headline),
@@ -99,6 +105,7 @@ def _group_forecasts(study: StudyTables, headline: Headline) -> Group:
         forecasts.show_types(study),
         forecasts.show_stability(study),
         skill.show_skill(study, headline),
+        skill_map.show_skill_map(study, headline),
         skill.show_comparisons(study, headline),
     )
     return Group("forecasts", "Forecasts", "Do the forecasts rank the funds?", sections)
@@ -148,7 +155,7 @@ def _facts(study: StudyTables) -> str:
         f"{count_terms(len(study.ic), config.frequency)} with decisions",
         f"up to {format_whole(funds.max())} funds",
         f"{config.top} funds held per {TERMS[config.frequency]}",
-        f"{config.k} neighbours per forecast",
+        *([f"{config.k} neighbours per forecast"] if config.metrics else []),
     )
     return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
 

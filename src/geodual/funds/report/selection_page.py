@@ -9,13 +9,22 @@ from string import Template
 
 import pandas as pd
 
-from geodual.metric.registry import metric_label
-
 from ..evaluation.selection_tables import SelectionTables
+from ..forecasters.registry import forecaster_label
 from .html_table import Column, make_table
 from .markup import Section, make_details, make_list, make_paragraph, make_section
 from .render import content_policy, read_asset, write_page
-from .wording import SHARES, VIEWS, format_day, format_number, format_percent, format_whole, name_factor
+from .wording import (
+    ALL_VIEWS,
+    PARTS,
+    SHARES,
+    UNITS,
+    format_day,
+    format_number,
+    format_percent,
+    format_whole,
+    name_factor,
+)
 
 _TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
@@ -28,7 +37,7 @@ def render_selection(selection: SelectionTables) -> str:
     selection : SelectionTables
         The result of `select`.
     """
-    title = f"Picks of {metric_label(selection.metric)} on {selection.as_of:%Y-%m-%d}"
+    title = f"Picks of {forecaster_label(selection.metric)} on {selection.as_of:%Y-%m-%d}"
     style = read_asset("style.css")
     sections = (_show_picks(selection), _show_reasons(selection), _show_left_out(selection))
     facts = (
@@ -73,16 +82,16 @@ def _show_picks(selection: SelectionTables) -> Section:
         Column("fund", "Fund", kind="text", under=("name", "remark")),
         Column("rank", "Rank", format_whole),
         Column("weight", "Weight", format_percent),
-        Column("forecast", "Forecast", format_percent),
+        Column("forecast", "Forecast", format_number if selection.unit == "rank" else format_percent),
         Column("past_low", "Past low", format_percent, hint=f"10 % of {past} earned less"),
         Column("past_high", "Past high", format_percent, hint=f"10 % of {past} earned more"),
         Column("n_past", "Past decisions", format_whole),
         *([Column("finding", "Found in the data", kind="prose")] if picks["finding"].any() else []),
     )
-    lead = (
-        "The forecast is the mean of what the fund's nearest neighbours earned over a past holding interval. "
-        f"80 % of {past} earned between the past low and the past high."
-    )
+    basis = UNITS[selection.unit]
+    if len(selection.neighbours) and selection.unit == "return":
+        basis = "The forecast is the mean of what the fund's nearest neighbours earned over a past interval."
+    lead = f"{basis} 80 % of {past} earned between the past low and the past high."
     table = make_table(picks, columns, "Picks, best first")
     return make_section("picks", "What to hold", make_paragraph(lead), table)
 
@@ -111,7 +120,10 @@ def _show_reasons(selection: SelectionTables) -> Section:
         make_details(title, _reasons_of(selection, fund))
         for title, fund in zip(titles, picks["fund"], strict=True)
     ]
-    return make_section("reasons", "Why these funds", make_paragraph(SHARES, "note"), *parts)
+    note = SHARES if len(selection.neighbours) else PARTS
+    if selection.reasons.empty and selection.neighbours.empty:
+        note = "This forecaster gives no reasons for single funds."
+    return make_section("reasons", "Why these funds", make_paragraph(note, "note"), *parts)
 
 
 def _reasons_of(selection: SelectionTables, fund: str) -> str:
@@ -125,11 +137,12 @@ def _reasons_of(selection: SelectionTables, fund: str) -> str:
     bars = [
         f'<h3 class="view">{escape(title)}</h3><ul class="factors">'
         f"{_bars(reasons[reasons['view'] == view], selection.factor_labels)}</ul>"
-        for view, title in VIEWS.items()
+        for view, title in ALL_VIEWS.items()
         if (reasons["view"] == view).any()
     ]
     named = neighbours.assign(name=_texts(neighbours, "name"))
-    return make_table(named, columns, f"Neighbours of {fund}") + "".join(bars)
+    table = make_table(named, columns, f"Neighbours of {fund}") if len(named) else ""
+    return table + "".join(bars)
 
 
 def _bars(reasons: pd.DataFrame, labels: Mapping[str, str]) -> str:

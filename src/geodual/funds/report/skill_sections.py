@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from geodual.metric.registry import metric_label
-
 from ..evaluation.study_tables import StudyTables
+from ..forecasters.registry import forecaster_label
 from .headline import LEAST, LEVEL, Headline
 from .html_table import Column, make_table
 from .markup import (
@@ -31,7 +30,7 @@ from .wording import (
     name_period,
 )
 
-_METRIC = Column("metric", "Metric", lambda name: metric_label(str(name)), kind="text")
+_METRIC = Column("metric", "Metric", lambda name: forecaster_label(str(name)), kind="text")
 _SKILL = (
     _METRIC,
     Column("ic_mean", "IC mean", format_number),
@@ -122,7 +121,7 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
         return None
     columns = (
         _METRIC,
-        Column("against", "Against", lambda name: metric_label(str(name)), kind="text"),
+        Column("against", "Against", lambda name: forecaster_label(str(name)), kind="text"),
         Column("difference", "IC difference", format_number),
         Column("low", "95 % low", format_number),
         Column("high", "95 % high", format_number),

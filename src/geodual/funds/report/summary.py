@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def summarise(study: StudyTables) -> dict[str, Any]:
     by_period = {
         period: {
             name: {column: _plain(value) for column, value in table.loc[(period, name)].items()}
-            for name in (*study.config.metrics, "index")
+            for name in (*study.config.compared, "index")
         }
         for period in table.index.get_level_values("period").unique()
     }
@@ -33,12 +33,23 @@ def summarise(study: StudyTables) -> dict[str, Any]:
         "index_sha256": study.index_digest,
         "facts_sha256": study.facts_digest,
         "table1": by_period,
+        "baselines": _baselines(study),
         "factor_labels": dict(study.factor_labels),
         "chosen": study.chosen,
+        "units": study.units,
         "notes": list(study.notes),
         "seconds": round(study.seconds, 1),
         "versions": versions(),
     }
+
+
+def _baselines(study: StudyTables) -> dict[str, Any]:
+    """Return the baselines by period and name, in the columns of Table 1."""
+    found: dict[str, Any] = {}
+    for name, row in study.baselines.to_dict("index").items():
+        period, baseline = map(str, cast(tuple[Any, Any], name))
+        found.setdefault(period, {})[baseline] = {column: _plain(value) for column, value in row.items()}
+    return found
 
 
 def versions() -> dict[str, str]:

@@ -9,10 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from geodual.metric.registry import metric_label
-
 from ..evaluation.performance import YEAR
 from ..evaluation.study_tables import StudyTables
+from ..forecasters.registry import forecaster_label
 from .headline import Headline
 from .html_table import Column, make_table
 from .markup import Section, make_foot, make_list, make_paragraph, make_section, make_tabs, make_text
@@ -34,7 +33,7 @@ _COMPARED: dict[str, tuple[str, Callable[[Any], str]]] = {
     "sharpe": ("Sharpe", format_two),
     "max_drawdown": ("Max fall", format_percent),
 }
-_TABLE1 = (
+TABLE1 = (
     Column(
         "ic_mean", "IC mean", format_number, hint="Mean rank correlation (Spearman) of forecast and return"
     ),
@@ -135,7 +134,7 @@ def universe_return(study: StudyTables, period: str) -> float:
     float
         NaN if no return is known, or no time passed.
     """
-    first_metric = study.predictions[study.predictions["metric"] == study.config.metrics[0]]
+    first_metric = study.predictions[study.predictions["metric"] == study.config.compared[0]]
     means = first_metric.groupby("date")["realised"].mean().reindex(study.decided(period)).dropna()
     if means.empty:
         return float("nan")
@@ -162,12 +161,12 @@ def _tell_best_earner(returns: pd.Series[float], best: str) -> list[str]:
     earner = str(returns.drop("index").idxmax())
     if earner == best:
         return []
-    return [f"{metric_label(earner)} earned most: {format_percent(returns[earner])} per year."]
+    return [f"{forecaster_label(earner)} earned most: {format_percent(returns[earner])} per year."]
 
 
 def show_table1(study: StudyTables, headline: Headline) -> Section:
     """Return Table 1, with one panel per period."""
-    columns = (Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"), *_TABLE1)
+    columns = (Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"), *TABLE1)
     panels = {
         PERIOD_TITLES[period]: make_table(
             study.table().loc[period].reset_index(),

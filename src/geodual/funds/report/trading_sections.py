@@ -16,7 +16,7 @@ from .markup import (
     make_paragraph,
     make_section,
 )
-from .wording import SHARES, TERMS, format_number, format_percent, join_words, name_curve
+from .wording import PARTS, SHARES, TERMS, format_number, format_percent, join_words, name_curve
 
 _one = partial(format_number, digits=1)
 _percent2 = partial(format_percent, digits=2)
@@ -118,6 +118,21 @@ def _tell_steps(steps: Steps) -> str:
     return f"{join_words(rates)} and nothing afterwards"
 
 
+def _tell_forecasts(study: StudyTables, term: str) -> str:
+    """Return what the forecasts are, and what the reasons for a pick mean."""
+    relative = _RELATIVE if study.config.relative_to == "type" else ""
+    told = []
+    if len(study.neighbours):
+        averaged = "mean return" if set(study.units.values()) <= {"return"} else "mean result"
+        told.append(
+            f"A metric forecasts the {averaged} of the nearest neighbours.{relative} "
+            f"{_NEIGHBOURS[study.config.neighbours].format(term=term)} {SHARES}"
+        )
+    if (study.reasons["view"] == "adds").any():
+        told.append(PARTS)
+    return " ".join(told) or "These forecasters give no reasons for single funds."
+
+
 def show_picks(study: StudyTables) -> Section:
     """Return the frame in which the page shows the picks of a rebalance day, and why a fund was picked."""
     term = TERMS[study.config.frequency]
@@ -125,12 +140,7 @@ def show_picks(study: StudyTables) -> Section:
         "Choose a rebalance day and a metric to see what was held, its forecast, and its realised return "
         f"in the next {term}. Choose a fund to see why it was picked."
     )
-    relative = _RELATIVE if study.config.relative_to == "type" else ""
-    note = make_paragraph(
-        f"A forecast is the mean return of the nearest neighbours.{relative} "
-        f"{_NEIGHBOURS[study.config.neighbours].format(term=term)} {SHARES}",
-        "note",
-    )
+    note = make_paragraph(_tell_forecasts(study, term), "note")
     places = f"""<div class="choices">
 <label class="choice">Rebalance day <select id="pick-day"></select></label>
 <label class="choice">Metric <select id="pick-metric"></select></label>

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from geodual.metric.registry import metric_label
+from ..forecasters.registry import forecaster_label
 
 MISSING = "–"
 PERIOD_TITLES = {"validation": "Validation", "test": "Test", "both": "Both"}
@@ -19,6 +19,16 @@ PERIOD_PHRASES = {
     "both": "Over the whole study",
 }
 VIEWS = {"near": "What made its neighbours near", "apart": "What sets it apart from the universe"}
+ALL_VIEWS = {**VIEWS, "adds": "What adds most to its forecast"}  # the last for forecasts that are sums
+UNITS = {
+    "return": "Forecasts are returns.",
+    "excess": "Forecasts are excess returns over the mean fund.",
+    "rank": "Forecasts are ranks, from −0.5 for the worst fund to 0.5 for the best.",
+}
+PARTS = (
+    "What adds most to a forecast: for a regression, factors times their weights; for an ensemble, the ranks "
+    "that its members give. Over all parts, absolute shares add up to 100\u202f%."
+)
 SHARES = (
     "A factor makes neighbours near if they differ from the fund in this factor much less than all funds do. "
     "It sets a fund apart if it makes up much of the fund's distance from the centre of the universe. Shares "
@@ -31,7 +41,7 @@ TERMS = {"monthly": "month", "quarterly": "quarter", "yearly": "year"}
 
 def name_curve(index_name: str, name: object) -> str:
     """Return the label of a metric, or the name of the index if `name` is "index"."""
-    return index_name if name == "index" else metric_label(str(name))
+    return index_name if name == "index" else forecaster_label(str(name))
 
 
 def name_period(period: str, decided: pd.Index) -> str:

@@ -29,6 +29,8 @@ _STYLE_VOLATILITY = 0.05 / np.sqrt(_DAYS)
 _N_STYLES = 4
 _TELL_DAYS = 4  # days at the end of a quarter on which a fund catches up; it lags on as many days before
 _TELL = 0.25  # return that it catches up, as a share of the skill of the next quarter
+# Spans of days before the end of a quarter; hidden skill shows in all, with signs that alternate.
+_HIDDEN_SPANS = ((10, 14), (14, 21), (21, 28), (28, 42))
 _TAIL = 5.0  # degrees of freedom of the noise of the market and the funds: heavy tails, as in reality
 _HOLIDAYS = (
     (1, 1, 3),
@@ -110,6 +112,7 @@ def synthetic_universe(
     end: str = "2018-12-28",
     seed: int = 0,
     signal: float = 1.0,
+    hidden: bool = False,
 ) -> Universe:
     """Draw a synthetic universe of funds with known expected returns, to try a study on.
 
@@ -133,6 +136,8 @@ def synthetic_universe(
     signal : float
         Size of the skill. With 0 all funds have the same expected return at all times, so that nothing can be
         forecast.
+    hidden : bool
+        Whether single factors see little of the skill, so that only a combination of them finds most of it.
 
     Returns
     -------
@@ -155,6 +160,11 @@ def synthetic_universe(
     quarter and shows at the end of the quarter before: the fund first lags for four days and then catches up
     within four. So at a quarter end, the skill of the next quarter shows in how the shortest windows differ
     from the others, a small subspace of the factors. The rest shows market, style and skill that is over.
+
+    One factor, MACD over 10 days, sees most of this. Hidden skill shows otherwise: the fund gains 11 to 14
+    days before the quarter end, lags 15 to 21 days before, gains 22 to 28 days before, and lags 29 to 42 days
+    before, always by the same sum. A single window mixes these spans with each other and with other days;
+    differences between windows tell them apart.
 
     Volatilities and correlations are those of Chinese equity, mixed and bond funds, 2012–2016. The skill is
     larger than theirs, so that a study of a few years can find it.
@@ -179,12 +189,12 @@ def synthetic_universe(
     market = _market(len(days), rng)
     quarter = np.cumsum(~days.to_period("Q").duplicated()) - 1
     skill = signal * _skill(kinds, int(quarter[-1]) + 2, rng)
-    returns = _CASH + _skilled_returns(skill, quarter) + _noise(kinds, market, rng)
+    returns = _CASH + _skilled_returns(skill, quarter, hidden) + _noise(kinds, market, rng)
     # The first letter tells the kind: M, E or B.
     names = [f"{name[0].upper()}{i:05d}" for i, name in enumerate(np.array(list(_KINDS))[kinds])]
     nav = pd.DataFrame(_to_nav(returns), index=days, columns=pd.Index(names, name="fund"))
     nav_with_lives = _with_lives(nav, rng)
-    source = f"synthetic universe, seed {seed}, signal {signal:g}"
+    source = f"synthetic universe, seed {seed}, signal {signal:g}{', hidden' * hidden}"
     panel = Panel(nav_with_lives, source, inspect_quality(nav_with_lives))
     index = pd.Series(_to_nav((_CASH + market)[:, None])[:, 0], index=days, name="index")
     return Universe(panel, index, _expected(nav, skill, quarter))
@@ -231,13 +241,16 @@ def _skill(kinds: NDArray[np.int64], n_quarters: int, rng: np.random.Generator) 
     return np.asarray(_of_kind("skill", kinds) * rng.standard_normal((n_quarters, len(kinds))))
 
 
-def _skilled_returns(skill: Array, quarter: NDArray[np.int64]) -> Array:
+def _skilled_returns(skill: Array, quarter: NDArray[np.int64], hidden: bool) -> Array:
     """Return what skill adds to each day: an even part, and the hint at the skill of the next quarter."""
     starts = np.searchsorted(quarter, np.arange(1, quarter[-1] + 2))
     days_left = starts[quarter] - np.arange(len(quarter))  # in the quarter, this day included
-    # +1 on the days on which a fund catches up, −1 on those on which it lags, so that the sum is zero.
-    tell = np.where(days_left <= _TELL_DAYS, 1.0, np.where(days_left <= 2 * _TELL_DAYS, -1.0, 0.0))
-    return _daily(skill)[quarter] + (_TELL / _TELL_DAYS) * tell[:, None] * skill[quarter + 1]
+    spans = _HIDDEN_SPANS if hidden else ((0, _TELL_DAYS), (_TELL_DAYS, 2 * _TELL_DAYS))
+    # The fund catches up in every other span, and lags in those between, so that the sum is zero.
+    tell = np.zeros(len(quarter))
+    for number, (after, until) in enumerate(spans):
+        tell[(after < days_left) & (days_left <= until)] = (-1) ** number / (until - after)
+    return _daily(skill)[quarter] + _TELL * tell[:, None] * skill[quarter + 1]
 
 
 def _daily(skill: Array) -> Array:

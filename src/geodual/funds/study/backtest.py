@@ -20,7 +20,6 @@ from geodual.errors import DataError
 
 from ..config import StudyConfig, check_names
 from ..decisions.checkpoints import Checkpoints
-from ..decisions.chosen_metrics import chosen_names, resolve_metrics
 from ..decisions.decision import Decision
 from ..decisions.decision_days import decision_rows
 from ..decisions.observations import Observations
@@ -29,16 +28,19 @@ from ..decisions.picking import pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.fees import FeeRules, make_fee_rules
 from ..evaluation.result_tables import neighbours_table, reasons_table, universe_table
-from ..evaluation.tuning import tune_metrics
+from ..evaluation.skill_map import factor_ics
+from ..evaluation.tuning import tune_forecasters
 from ..factors.factor import FactorSet
 from ..factors.registry import take_factors
+from ..forecasters.chosen import compared_settings, resolve_baselines, resolve_compared
+from ..forecasters.forecast import Forecaster, factors_asked
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
 from .notes import note_data, note_decisions, note_portfolios, note_rows, note_universe
-from .portfolios import EQUAL_WEIGHT, keep_ledgers
+from .portfolios import EQUAL_WEIGHT, keep_baselines, keep_ledgers
 from .study import Study
 
 _LATE_ROWS = 5  # rows by which an index may end before the data
@@ -49,8 +51,9 @@ _FILLED = 0.05  # warn above this share of missing index days
 def backtest(
     panel: Panel | pd.DataFrame | str | Path,
     index: pd.Series[float] | str | Path | None = None,
-    metrics: str | Sequence[str] | Mapping[str, Any] = StudyConfig.metrics,
+    metrics: str | Sequence[str] | Mapping[str, Any] | None = None,
     *,
+    forecasters: str | Sequence[str] | Mapping[str, Any] | None = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
     n_jobs: int | None = None,
     checkpoint_folder: str | Path | None = None,
@@ -59,7 +62,9 @@ def backtest(
 ) -> Study:
     """Run the study of the paper: at each quarter end, learn metrics, forecast all funds, and hold the best.
 
-    A decision uses only rows up to its day: the factors of that day, and holding intervals that have ended.
+    Other forecasters can take the place of metrics with nearest neighbours. Baselines that learn nothing are
+    computed besides, so that the study shows whether learning adds anything. A decision uses only rows up to
+    its day: the factors of that day, and holding intervals that have ended.
 
     Parameters
     ----------
@@ -70,7 +75,12 @@ def backtest(
         row of the data. By default the index is the universe with equal weights.
     metrics : str, sequence of str, or mapping of str to transformer
         Metrics to compare: registered names (`geodual.metric.metric_names` lists them), places such as
-        ``package.module:Class``, or scikit-learn transformers by name. By default the six of the paper.
+        ``package.module:Class``, or scikit-learn transformers by name. By default the six of the paper, or
+        none if `forecasters` are given.
+    forecasters : str, sequence of str, or mapping, optional
+        Forecasters to compare: registered names (`forecaster_names` lists them), ``factor:sharpe_90`` to rank
+        by one factor, places, or a mapping from names to forecasters, scikit-learn regressors or
+        transformers, or tables of settings such as ``{"metric": "rpdml", "target": "rank", "window": 8}``.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads: names, types, share groups, companies,
         fees. They serve to filter, to limit, to charge and to show funds, and count as constant in time.
@@ -103,18 +113,16 @@ def backtest(
     ((2, 2), 20)
     """
     started = time.perf_counter()
-    given = _take_inputs(panel, index, metrics, facts, settings)
-    config, panel, estimators = given.config, given.panel, given.estimators
-    observations = observe(given.prepared, config, given.factors, given.facts)
+    given = _take_inputs(panel, index, (metrics, forecasters), facts, settings)
+    config, panel, compared = given.config, given.panel, given.forecasters
+    observations = observe(given.prepared, config, given.factors, given.facts, asked=given.asked)
     rows = _rows_to_decide(observations, config, given.fees)
     benchmark, filled = _benchmark(given.levels, observations, rows, config)
     checkpoints = Checkpoints(Path(checkpoint_folder), given.keys()) if checkpoint_folder else None
     effort: dict[str, Any] = {"n_jobs": n_jobs, "checkpoints": checkpoints, "progress": progress}
-    chosen = tune_metrics(observations, estimators, config, rows, **effort) if config.tune else {}
-    for name, parameters in chosen.items():
-        estimators[name].set_params(**parameters)
-    decisions = walk_forward(observations, estimators, config, rows, **effort)
-    picked = pick_funds(observations, decisions, config)
+    chosen = tune_forecasters(observations, compared, config, rows, **effort) if config.tune else {}
+    decisions = walk_forward(observations, compared, rows, **effort)
+    picked = pick_funds(observations, decisions, compared, config)
     books = keep_ledgers(observations, decisions, picked, config, given.fees, benchmark)
     universe = universe_table(decisions, observations)
     return Study(
@@ -125,6 +133,8 @@ def backtest(
         index_name=EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
         index_digest=_digest_of(given.levels),
         **books,
+        **keep_baselines(observations, rows, config, given.fees),
+        factor_ic=factor_ics(observations, rows),
         universe=universe,
         neighbours=neighbours_table(picked),
         reasons=reasons_table(picked, observations.factors.columns),
@@ -132,6 +142,7 @@ def backtest(
         facts=given.facts.of_funds(observations.funds),
         facts_digest=given.facts.digest,
         chosen=chosen,
+        units={decision.metric: decision.unit for decision in decisions},
         notes=_collect_notes(given, observations, rows, decisions, books, universe, filled),
         seconds=time.perf_counter() - started,
         checkpoints=checkpoints,
@@ -169,7 +180,12 @@ class _Inputs:
     factors: FactorSet
     facts: FundFacts
     fees: FeeRules
-    estimators: dict[str, Any]
+    forecasters: dict[str, Forecaster]
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The factors whose raw values forecasters and baselines want to see."""
+        return factors_asked((*self.forecasters.values(), *resolve_baselines(self.config).values()))
 
     @property
     def prepared(self) -> Panel:
@@ -178,17 +194,19 @@ class _Inputs:
         return prepare_panel(self.panel, self.config, self.facts, index_days)
 
     def keys(self) -> list[str]:
-        """Return all that a decision depends on: data, settings, calendar, metrics, factors and version."""
+        """Return all that a decision depends on: data, settings, forecasters, factors and version."""
         settings = self.config.for_forecasts().to_toml()
-        parts = _fingerprint((self.estimators, self.factors))
+        parts = _fingerprint((self.forecasters, self.factors))
         data = [self.panel.digest, _digest_of(self.levels), self.facts.digest]
         return [*data, settings, parts, geodual.__version__]
 
 
-def _take_inputs(panel: Any, index: Any, metrics: Any, facts: Any, settings: dict[str, Any]) -> _Inputs:
+def _take_inputs(
+    panel: Any, index: Any, compared: tuple[Any, Any], facts: Any, settings: dict[str, Any]
+) -> _Inputs:
     read = panel if isinstance(panel, Panel) else read_nav(panel)
     factors, settings = take_factors(settings)
-    config = StudyConfig(metrics=chosen_names(metrics), **check_names(settings, "backtest"))
+    config = StudyConfig(**compared_settings(*compared), **check_names(settings, "backtest"))
     known = take_facts(facts)
     return _Inputs(
         panel=read,
@@ -197,7 +215,7 @@ def _take_inputs(panel: Any, index: Any, metrics: Any, facts: Any, settings: dic
         factors=factors,
         facts=known,
         fees=make_fee_rules(config, known),
-        estimators=resolve_metrics(metrics, config.random_state),
+        forecasters=resolve_compared(*compared, config),
     )
 
 
@@ -236,7 +254,7 @@ def _digest_of(levels: pd.Series[float] | None) -> str:
 
 
 def _fingerprint(parts: object) -> str:
-    """Return a text that identifies estimators and factors; a unique one if they cannot be hashed."""
+    """Return a text that identifies forecasters and factors; a unique one if they cannot be hashed."""
     try:
         return str(joblib.hash(parts))
     except (TypeError, AttributeError, pickle.PicklingError):

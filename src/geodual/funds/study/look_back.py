@@ -16,9 +16,11 @@ from ..decisions.decision_days import decision_rows
 from ..decisions.observations import Observations
 from ..decisions.picking import held_since, pick_funds
 from ..decisions.walk_forward import walk_forward
-from ..evaluation.result_tables import holdings_table, predictions_table
+from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
+from ..evaluation.statistics import corrected_p, newey_west_t
 from ..evaluation.track_record import TrackRecord, measure_record, no_record
-from ..evaluation.tuning import count_candidates, tune_metrics
+from ..evaluation.tuning import count_candidates, tune_forecasters
+from ..forecasters.forecast import Forecaster
 
 FEWEST_PAST = 8  # fewest past decisions for an interval of past returns
 FEWEST_PER_RANK = 30  # fewest past decisions for an interval per rank
@@ -39,13 +41,19 @@ class LookBack:
     held : dict of str to Timestamp
         The funds that the last past decision holds, and since when.
     chosen : dict
-        Hyper-parameters that tuning chose, by metric.
+        Settings that tuning chose, by forecaster.
+    name : str
+        The forecaster with the highest mean IC, or the first one if there are too few past decisions.
+    candidates : DataFrame
+        The forecasters compared, best first: ic_mean, t, p, n. Empty if there was only one.
     """
 
     earned: pd.DataFrame
     record: TrackRecord
     held: dict[str, pd.Timestamp]
     chosen: dict[str, dict[str, Any]]
+    name: str
+    candidates: pd.DataFrame
 
     @property
     def pooled(self) -> bool:
@@ -63,19 +71,21 @@ class LookBack:
 
 def look_back(
     observations: Observations,
-    estimators: dict[str, Any],
+    forecasters: dict[str, Forecaster],
     config: StudyConfig,
     levels: pd.Series[float] | None,
     **effort: Any,
 ) -> LookBack:
-    """Repeat the decisions of the past; with `tune`, first choose hyper-parameters and set them.
+    """Repeat the decisions of the past, and choose the best of several forecasters by them.
+
+    With `tune`, the settings of each are chosen first.
 
     Parameters
     ----------
     observations : Observations
         What was known at each rebalance day.
-    estimators : dict of str to transformer
-        The metric by name; tuning sets its parameters.
+    forecasters : dict of str to Forecaster
+        The forecasters by name; tuning replaces each by its best candidate.
     config : StudyConfig
         The settings.
     levels : Series, optional
@@ -88,22 +98,42 @@ def look_back(
     except DataError:  # the history is too short for a past decision
         rows = []
     if not rows:
-        return LookBack(pd.DataFrame(), no_record(), {}, {})
-    chosen = tune_metrics(observations, estimators, config, rows, **effort) if config.tune else {}
-    for name, parameters in chosen.items():
-        estimators[name].set_params(**parameters)
-    decisions = walk_forward(observations, estimators, config, rows, **effort)
-    picked = pick_funds(observations, decisions, config)
-    predictions = predictions_table(decisions, observations)
+        return LookBack(pd.DataFrame(), no_record(), {}, {}, next(iter(forecasters)), pd.DataFrame())
+    chosen = tune_forecasters(observations, forecasters, config, rows, **effort) if config.tune else {}
+    decisions = walk_forward(observations, forecasters, rows, **effort)
+    # Each forecaster and each setting that was tried had a chance to be the best.
+    n_choices = len(forecasters) + sum(count_candidates(name, config) - 1 for name in chosen)
+    every = predictions_table(decisions, observations)
+    candidates = _compare(ic_table(every), n_choices)
+    name = str(candidates.index[0]) if _can_choose(candidates) else next(iter(forecasters))
+    picked = pick_funds(observations, [d for d in decisions if d.metric == name], forecasters, config)
+    predictions = every[every["metric"] == name]
     realised = predictions.set_index(["date", "fund"])["realised"]
     earned = [pd.Series(realised[picks.day].reindex(picks.funds).to_numpy()) for picks in picked]
     record = measure_record(
         predictions,
         holdings_table(picked, predictions, observations, config),
         index_returns=_index_returns(levels, observations.days),
-        n_choices=max(sum(map(count_candidates, chosen)), 1),
+        n_choices=n_choices,
     )
-    return LookBack(pd.DataFrame(earned).dropna(how="all"), record, held_since(picked), chosen)
+    own = {name: chosen[name]} if name in chosen else {}
+    shown = candidates if len(forecasters) > 1 else pd.DataFrame()
+    return LookBack(pd.DataFrame(earned).dropna(how="all"), record, held_since(picked), own, name, shown)
+
+
+def _compare(ic: pd.DataFrame, n_choices: int) -> pd.DataFrame:
+    """Return the mean ICs of forecasters, best first, with p-values corrected for the choice."""
+    rows = {
+        name: (ic[name].mean(), newey_west_t(ic[name]), corrected_p(ic[name], n_choices), ic[name].count())
+        for name in ic
+    }
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["ic_mean", "t", "p", "n"])
+    return table.sort_values("ic_mean", ascending=False, kind="stable").rename_axis("forecaster")
+
+
+def _can_choose(candidates: pd.DataFrame) -> bool:
+    """Tell whether there are enough past decisions with an outcome to choose the best by them."""
+    return bool(candidates["n"].max() >= FEWEST_PAST)
 
 
 def _index_returns(levels: pd.Series[float] | None, days: pd.DatetimeIndex) -> pd.Series[float] | None:

@@ -12,10 +12,14 @@ from ..decisions.decision import Decision
 from ..decisions.decision_days import skipped_days
 from ..decisions.observations import Observations
 from ..evaluation.fees import FeeRules
+from ..forecasters.forecast import NO_LABEL
+from ..forecasters.registry import CHOSEN_ON, forecaster_label
 from ..panel import Finding, Panel
+from ..report.wording import join_words
 from .look_back import FEWEST_PAST, LookBack
 
 _COVERAGE = 0.90  # warn below this share of known factors
+_LEVEL = 0.05  # of significance
 _UNFILLED = 0.001  # tell of purchases above this weight that were not made
 _WEEK = 5  # rows
 # Words of the reasons why a fund is left out, and how a reader is told of them.
@@ -162,7 +166,7 @@ def _note_flagged(holdings: pd.DataFrame, findings: Sequence[Finding]) -> list[s
 
 def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
     """Return notes on labels that fell back to the median, and each warning of a metric once."""
-    fallen = dict.fromkeys(str(d.day.date()) for d in decisions if d.label != config.label)
+    fallen = dict.fromkeys(str(d.day.date()) for d in decisions if d.label not in (config.label, NO_LABEL))
     notes = []
     if fallen:
         notes.append(
@@ -174,6 +178,19 @@ def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
         for note in decision.notes:
             warned[decision.metric, note] = warned.get((decision.metric, note), 0) + 1
     notes += [f"{metric} ({count} ×): {note}" for (metric, note), count in warned.items()]
+    return notes + _note_origin(config.compared)
+
+
+def _note_origin(names: Sequence[str]) -> list[str]:
+    """Return a note per set of data on which settings of some of these forecasters were chosen."""
+    origins = dict.fromkeys(CHOSEN_ON[name] for name in names if name in CHOSEN_ON)
+    notes = []
+    for origin in origins:
+        own = [forecaster_label(name) for name in names if CHOSEN_ON.get(name) == origin]
+        notes.append(
+            f"The settings of {join_words(own)} were chosen on {origin}. There a good record is no "
+            "evidence of skill."
+        )
     return notes
 
 
@@ -194,7 +211,7 @@ def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
 
 def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, looked: LookBack) -> list[str]:
     """Return notes on the decision of a selection and on its track record."""
-    notes, n_past = [], len(looked.earned)
+    notes, n_past = [*_note_choice(looked), *_note_origin([looked.name])], len(looked.earned)
     for parameters in looked.chosen.values():
         told = ", ".join(f"{name} = {value}" for name, value in parameters.items())
         notes.append(f"Chosen on past decisions before {config.test_start}: {told}.")
@@ -205,7 +222,7 @@ def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, l
             f"{decision.day.date()} is not a {config.frequency} rebalance day; the last holding interval is "
             "taken to end on it."
         )
-    if decision.label != config.label:
+    if decision.label not in (config.label, NO_LABEL):
         notes.append(
             "Nearly all funds rose, or nearly all fell, in the last holding interval, so the median was used "
             "as label."
@@ -218,6 +235,29 @@ def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, l
             "show it for each rank."
         )
     return notes + list(decision.notes)
+
+
+def _note_choice(looked: LookBack) -> list[str]:
+    """Return which of several forecasters is used, and why."""
+    table, used = looked.candidates, forecaster_label(looked.name)
+    if table.empty:
+        return []
+    n = int(table["n"].max())
+    if n < FEWEST_PAST:
+        return [
+            f"{used} is used, the first of {len(table)} forecasters: {n} past decisions are too few to "
+            "choose the best by them."
+        ]
+    others = ", ".join(
+        f"{forecaster_label(str(name))} {mean:+.2f}" for name, mean in table["ic_mean"].iloc[1:].items()
+    )
+    p = table["p"].iloc[0]
+    clear = "differs" if p < _LEVEL else "does not clearly differ"
+    return [
+        f"{used} is used, because its mean IC over {n} past decisions was the highest of {len(table)} "
+        f"forecasters: {table['ic_mean'].iloc[0]:+.2f} (others: {others}). It {clear} from zero, the choice "
+        f"of the best counted ({'p < 0.01' if p < 0.01 else f'p = {p:.2f}'})."
+    ]
 
 
 def _days(n: int) -> str:

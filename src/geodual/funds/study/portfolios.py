@@ -1,4 +1,4 @@
-"""The portfolios of a study: from decisions to holdings, and from holdings to the books of each metric."""
+"""The portfolios of a study: from decisions to holdings, and from holdings to books; and the baselines."""
 
 from __future__ import annotations
 
@@ -10,14 +10,26 @@ import pandas as pd
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations
+from ..decisions.picking import pick_funds
 from ..decisions.picks import Picks
+from ..decisions.walk_forward import walk_forward
 from ..evaluation.fees import FeeRules
 from ..evaluation.forecast_diagnostics import ic_decay
 from ..evaluation.ledger import run_ledger
 from ..evaluation.market import Market
 from ..evaluation.random_portfolios import draw_random_portfolios
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
+from ..forecasters.chosen import resolve_baselines
+from ..forecasters.registry import UNIVERSE
 
+# The tables of the baselines, and their columns if there are none.
+BASELINE_TABLES = {
+    "baseline_predictions": ["date", "metric", "fund", "forecast", "realised"],
+    "baseline_equity": [],
+    "baseline_trades": [
+        *("metric", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"),
+    ],
+}
 EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
 
 
@@ -33,24 +45,70 @@ def keep_ledgers(
     nav = observations.panel.nav
     predictions = predictions_table(decisions, observations)
     holdings = holdings_table(picked, predictions, observations, config)
-    ledgers = {
-        name: run_ledger(nav, _targets(holdings, name), fees=fees, execution_lag=config.execution_lag)
-        for name in config.metrics
-    }
-    equity = pd.DataFrame({name: ledger.equity for name, ledger in ledgers.items()})
+    books = _keep_books(nav, holdings, config.compared, config, fees)
+    equity = books["equity"]
     equity["index"] = _index_curve(nav, decisions, benchmark, pd.DatetimeIndex(equity.index))
-    cash = pd.DataFrame({name: ledger.cash for name, ledger in ledgers.items()})
     universes = {decision.day: decision.funds for decision in decisions}
     return {
+        **books,
         "predictions": predictions,
         "ic": ic_table(predictions),
         "ic_decay": ic_decay(predictions, nav),
         "holdings": holdings,
         "equity": equity.rename_axis(index="date", columns="metric"),
+        "random_portfolios": draw_random_portfolios(Market(nav, fees), universes, config, observations.facts),
+    }
+
+
+def no_baselines() -> dict[str, pd.DataFrame]:
+    """Return the tables of a study without baselines."""
+    tables = {name: pd.DataFrame(columns=columns) for name, columns in BASELINE_TABLES.items()}
+    equity = tables["baseline_equity"].rename_axis(index="date", columns="metric")
+    return tables | {"baseline_equity": equity}
+
+
+def keep_baselines(
+    observations: Observations, rows: Sequence[int], config: StudyConfig, fees: FeeRules
+) -> dict[str, pd.DataFrame]:
+    """Return the tables of the baselines by name, as `Study` has them; empty without baselines.
+
+    The baselines pick funds under the same rules, and pay the same fees. The universe with equal weights is
+    rebalanced on the same days without cost, as an index is.
+    """
+    nav, forecasters, tables = observations.panel.nav, resolve_baselines(config), no_baselines()
+    if forecasters:
+        decisions = walk_forward(observations, forecasters, rows)
+        predictions = predictions_table(decisions, observations)
+        picked = pick_funds(observations, decisions, forecasters, config)
+        holdings = holdings_table(picked, predictions, observations, config)
+        books = _keep_books(nav, holdings, tuple(forecasters), config, fees)
+        values = predictions, books["equity"], books["trades"]
+        tables = dict(zip(BASELINE_TABLES, values, strict=True))
+    equity = tables["baseline_equity"]
+    if UNIVERSE in config.baselines:
+        targets = {
+            section.day: pd.Series(1.0 / len(section.funds), index=section.funds)
+            for section in (observations.sections[t] for t in rows)
+        }
+        curve = run_ledger(nav, targets, execution_lag=config.execution_lag).equity
+        equity = equity.reindex(curve.index).assign(**{UNIVERSE: curve})
+    return tables | {"baseline_equity": equity.rename_axis(index="date", columns="metric")}
+
+
+def _keep_books(
+    nav: pd.DataFrame, holdings: pd.DataFrame, names: Sequence[str], config: StudyConfig, fees: FeeRules
+) -> dict[str, pd.DataFrame]:
+    """Return equity, cash, trades and fills of the portfolios of some forecasters."""
+    ledgers = {
+        name: run_ledger(nav, _targets(holdings, name), fees=fees, execution_lag=config.execution_lag)
+        for name in names
+    }
+    cash = pd.DataFrame({name: ledger.cash for name, ledger in ledgers.items()})
+    return {
+        "equity": pd.DataFrame({name: ledger.equity for name, ledger in ledgers.items()}),
         "cash": cash.rename_axis(index="date", columns="metric"),
         "trades": _joined({name: ledger.trades for name, ledger in ledgers.items()}),
         "fills": _joined({name: ledger.fills for name, ledger in ledgers.items()}),
-        "random_portfolios": draw_random_portfolios(Market(nav, fees), universes, config, observations.facts),
     }
 
 

@@ -15,13 +15,16 @@ from ..report import write_report
 from ..report.plots import draw_annual_returns, draw_performance, save_figure
 from ..report.summary import summarise
 from ..run_layout import CONFIG, REPORT, SUMMARY
+from .portfolios import BASELINE_TABLES
 
 TABLES = (
     *("predictions", "ic", "ic_decay", "holdings", "equity", "cash", "trades", "fills"),
-    *("universe", "neighbours", "reasons", "facts", "random_portfolios"),
+    *("universe", "neighbours", "reasons", "facts", "random_portfolios", "factor_ic"),
+    *BASELINE_TABLES,
 )
 
-INDEXED = ("ic", "equity", "cash", "ic_decay", "facts")  # tables with an index: days, months or funds
+# Tables with an index: days, months or funds.
+INDEXED = ("ic", "equity", "cash", "ic_decay", "factor_ic", "facts", "baseline_equity")
 
 
 def save_study(study: StudyTables, folder: Path) -> Path:
@@ -46,6 +49,8 @@ def save_study(study: StudyTables, folder: Path) -> Path:
     for name in TABLES:
         _write_csv(folder / f"{name}.csv", getattr(study, name), keep_index=name in INDEXED)
     _write_csv(folder / "table1.csv", study.table(), keep_index=True)
+    _write_csv(folder / "baselines.csv", study.baselines, keep_index=True)
+    _write_csv(folder / "skill_map.csv", study.skill_map, keep_index=True)
     _write_csv(folder / "annual_returns.csv", study.annual_returns(), keep_index=True)
     _write_csv(folder / "comparisons.csv", study.comparisons(), keep_index=True)
     _write_csv(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ import pandas as pd
 from geodual.errors import DataError
 
 from ..config import StudyConfig, read_config
+from ..forecasters.registry import UNIVERSE
 from ..panel import Finding
 from ..run_layout import CONFIG, SUMMARY
+from .portfolios import BASELINE_TABLES, no_baselines
 from .study import Study
 
 _DAYS = ("date", "decided", "executed", "day")
@@ -42,9 +44,10 @@ _COLUMNS = {
     "random_portfolios": ["annual_return", "volatility", "sharpe", "max_drawdown"],
 }
 # Tables in which any value may be missing: what is not known of a fund, what a short curve does not define.
-_GAPS = ("facts", "random_portfolios", "ic_decay")
-# Tables that may lack a metric: one that is not linear has no reasons, one without trades no fills.
-_SPARSE = ("reasons", "fills")
+_GAPS = ("facts", "random_portfolios", "ic_decay", "factor_ic")
+# Tables that may lack a metric: one that is not linear has no reasons, one without trades no fills, one
+# that is no metric no neighbours. Runs of earlier versions have no baselines and no ICs of factors.
+_SPARSE = ("reasons", "fills", "neighbours", "factor_ic", *BASELINE_TABLES)
 _KEY = ["date", "metric", "fund"]
 # Each row of a table on the left belongs to a row, with the same key, of the table on the right.
 _PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
@@ -95,20 +98,27 @@ def read_study(folder: str | Path) -> Study:
 def _read(folder: Path) -> Study:
     summary = _read_summary(folder / SUMMARY)
     config = StudyConfig(**read_config(folder / CONFIG))
+    if _is_old(summary):
+        config = replace(config, baselines=())
     columns = {
-        "ic": ["date", *config.metrics],
-        "equity": ["date", *config.metrics, "index"],
-        "cash": ["date", *config.metrics],
-        "ic_decay": ["months", *config.metrics],
+        "ic": ["date", *config.compared],
+        "equity": ["date", *config.compared, "index"],
+        "cash": ["date", *config.compared],
+        "ic_decay": ["months", *config.compared],
         **_COLUMNS,
     }
     tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
-    _check_keys(tables, set(config.metrics))
+    _check_keys(tables, set(config.compared))
     if (tables["equity"].drop(columns="date") <= 0.0).any(axis=None):
         raise ValueError("equity.csv: a value is not positive")
     for name, key in (("ic", "date"), ("equity", "date"), ("cash", "date"), ("ic_decay", "months")):
         tables[name] = _indexed(tables[name], name, key)
     tables["facts"] = tables["facts"].set_index("fund")
+    if _is_old(summary):
+        tables |= no_baselines()
+    else:
+        tables |= _read_baselines(folder, config)
+        tables["factor_ic"] = _read_factor_ic(folder / "factor_ic.csv")
     return Study(
         config=config,
         source=summary["source"],
@@ -120,15 +130,43 @@ def _read(folder: Path) -> Study:
         **tables,  # type: ignore[arg-type]
         factor_labels=summary["factor_labels"],
         chosen=summary["chosen"],
+        units=summary["units"] if not _is_old(summary) else dict.fromkeys(config.compared, "return"),
         notes=tuple(map(str, summary["notes"])),
         seconds=summary["seconds"],
     )
 
 
+def _is_old(summary: dict[str, Any]) -> bool:
+    """Tell whether a run is of a version before there were baselines and other forecasters than metrics."""
+    return "baselines" not in summary and "units" not in summary
+
+
+def _read_factor_ic(path: Path) -> pd.DataFrame:
+    """Return the ICs of the factors; their names are those of the file."""
+    names = pd.read_csv(path, nrows=0).columns
+    return _indexed(_read_table(path, list(names)), path.stem, "date")
+
+
+def _read_baselines(folder: Path, config: StudyConfig) -> dict[str, pd.DataFrame]:
+    """Return the tables of the baselines; raise if they are not about the baselines of the configuration."""
+    columns = BASELINE_TABLES | {"baseline_equity": ["date", *config.baselines]}
+    tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
+    forecasting = {name for name in config.baselines if name != UNIVERSE}
+    for name in ("baseline_predictions", "baseline_trades"):
+        if set(tables[name]["metric"]) != forecasting:
+            raise ValueError(f"{name}.csv: its baselines differ from those of config.toml")
+    equity = tables["baseline_equity"]
+    if bool(config.baselines) == equity.empty:
+        raise ValueError("baseline_equity.csv: its rows were changed")
+    return tables | {"baseline_equity": _indexed(equity, "baseline_equity", "date")}
+
+
 def _read_summary(path: Path) -> dict[str, Any]:
     summary: Any = json.loads(path.read_text("utf-8"))
-    for name, kind in _SUMMARY.items():
-        if not isinstance(summary, dict) or not isinstance(summary.get(name), kind):
+    if not isinstance(summary, dict):
+        raise ValueError(f"{path.name}: it holds no table of results")
+    for name, kind in (_SUMMARY if _is_old(summary) else _SUMMARY | {"units": dict}).items():
+        if not isinstance(summary.get(name), kind):
             raise ValueError(f"{path.name}: `{name}` is missing or of the wrong type")
     return dict(summary)
 

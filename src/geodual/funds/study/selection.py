@@ -1,40 +1,12 @@
-"""`select`: choose the funds to hold next, and give the reasons."""
+"""The result of `select`: the funds to hold next, and the reasons for them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from geodual.errors import DataError
-from geodual.metric.registry import FEATURED
-
-from ..calendar import MONTHS, rebalance_days
-from ..config import StudyConfig, check_names
-from ..decisions.chosen_metrics import resolve_metrics
-from ..decisions.decision import Decision
-from ..decisions.decision_days import decision_rows
-from ..decisions.observations import Observations
-from ..decisions.observe import observe, prepare_panel
-from ..decisions.picking import pick_funds
-from ..decisions.picks import Picks
-from ..decisions.walk_forward import walk_forward
-from ..evaluation.result_tables import neighbours_table, reasons_table
 from ..evaluation.selection_tables import SelectionTables
-from ..evaluation.weights import make_caps, portfolio_weights
-from ..factors.registry import take_factors
-from ..panel import Panel
-from ..progress import ProgressCallback, ignore_progress
 from ..report import write_selection
-from ..report.wording import TERMS
-from ..settings import takes_settings
-from ..sources.reading.fund_facts import FundFacts, take_facts
-from ..sources.reading.nav_file import read_index, read_nav
-from .look_back import LookBack, look_back
-from .notes import note_decision, note_last_row
 from .workbook import write_selection_workbook
 
 
@@ -47,18 +19,20 @@ class Selection(SelectionTables):
     as_of : Timestamp
         The day of the decision, a row of the data.
     metric : str
-        Name of the metric.
+        Name of the metric or other forecaster.
     picks : DataFrame
         One row per pick, best first: rank, fund, name, type, weight, forecast, past_low and past_high (80 %
         of past picks earned between these two: past picks of the same rank or, if `pooled`, of all ranks; NaN
         with fewer than 8 past decisions), n_past (number of past decisions), known (share of its factors that
-        are known), finding (what was found in its data, if that matters), neighbours (their codes), factors
-        (those that did most to make the neighbours near).
+        are known), finding (what was found in its data, if that matters), neighbours (their codes; empty for
+        forecasters without), factors (those that did most to make the neighbours near, or that add most to
+        the forecast).
     neighbours : DataFrame
         One row per pick and neighbour: date, metric, fund, neighbour, distance, earned.
     reasons : DataFrame
         The factors that matter most for each pick: date, metric, fund, view, factor, share. The view is
-        "near" (what made its neighbours near) or "apart" (what sets it apart from the universe).
+        "near" (what made its neighbours near), "apart" (what sets it apart from the universe) or "adds" (what
+        adds most to its forecast).
     left_out : DataFrame
         Funds that could not be chosen: fund, why.
     factor_labels : mapping
@@ -74,6 +48,11 @@ class Selection(SelectionTables):
         Where the data came from.
     first_day : Timestamp
         First row of the data; the last row used is `as_of`.
+    candidates : DataFrame
+        The forecasters that were compared to choose this one, best first: ic_mean, t, p (of a mean IC of
+        zero, corrected for the number compared), n (past decisions). Empty if one was named.
+    unit : str
+        What the forecasts are: a "return", an "excess" return over the mean fund, or a "rank" from −½ to ½.
     pooled : bool
         Whether past_low and past_high cover the picks of all ranks, because there are fewer than 30 past
         decisions.
@@ -120,176 +99,3 @@ class Selection(SelectionTables):
             The file.
         """
         return write_selection_workbook(self, path)
-
-
-@takes_settings(without=("metrics",))
-def select(
-    panel: Panel | pd.DataFrame | str | Path,
-    as_of: Any = None,
-    metric: Any = FEATURED,
-    top: int = StudyConfig.top,
-    *,
-    index: pd.Series[float] | str | Path | None = None,
-    facts: FundFacts | pd.DataFrame | str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: ProgressCallback = ignore_progress,
-    **settings: Any,
-) -> Selection:
-    """Choose the funds to hold next, from the data up to a day.
-
-    The decisions of the past are repeated, to show what such picks earned.
-
-    Parameters
-    ----------
-    panel : Panel, DataFrame or path
-        Net asset values, day × fund.
-    as_of : date, optional
-        Day of the decision. If the data have no such row, the last row before it is used. By default the last
-        row of the data.
-    metric : str or transformer
-        A registered name (`geodual.metric.metric_names` lists them), a place such as
-        ``package.module:Class``, or any scikit-learn transformer.
-    top : int
-        Number of funds to choose.
-    index : Series or path, optional
-        Index levels that the track record is compared with.
-    facts : FundFacts, DataFrame or path, optional
-        Facts about the funds, in any form that `read_facts` reads.
-    n_jobs : int, optional
-        Number of worker processes, -1 for one per core. Results do not depend on it.
-    progress : callable
-        Called after each past decision with the number done, the total number, and a text on the last one.
-    **settings
-        All other settings of `StudyConfig`.
-
-    Returns
-    -------
-    Selection
-        The picks, the reasons for them, and the funds left out.
-
-    See Also
-    --------
-    backtest : Study how such picks did in the past.
-
-    Examples
-    --------
-    >>> from geodual.funds import select, synthetic_universe
-    >>> universe = synthetic_universe(20, "2014-01-02", "2014-12-31")
-    >>> picks = select(universe.panel, metric="gmml", top=3).picks
-    >>> picks["forecast"].is_monotonic_decreasing
-    True
-    """
-    panel = panel if isinstance(panel, Panel) else read_nav(panel)
-    asked = _day_asked(panel, as_of)
-    name = metric if isinstance(metric, str) else type(metric).__name__.lower()
-    factors, settings = take_factors(settings)
-    config = StudyConfig(metrics=(name,), top=top, **check_names(settings, "select"))
-    known, levels = take_facts(facts), None if index is None else read_index(index)
-    estimators = resolve_metrics(metric if isinstance(metric, str) else {name: metric}, config.random_state)
-    until = prepare_panel(panel.until(asked), config, known, None if levels is None else levels.index)
-    days = pd.DatetimeIndex(until.nav.index)
-    rebalances = rebalance_days(days, config.frequency)
-    now = observe(until, config, factors, known, _days_until(days, rebalances, config))
-    rows = decision_rows(now, replace(config, start=""), include_last=True)
-    if rows[-1] != len(now.days) - 1:
-        raise DataError(
-            f"{panel.source}: too few funds have a value on {days[-1].date()}. Choose another `as_of`."
-        )
-    # The past comes first: it may choose hyper-parameters, and tells what is held. Off the calendar, it is
-    # still judged on the usual rebalance days.
-    on_calendar = now.days.equals(rebalances)
-    past = now if on_calendar else observe(until, config, factors, known, rebalances)
-    looked = look_back(past, estimators, config, levels, n_jobs=n_jobs, progress=progress)
-    decision = walk_forward(now, estimators, config, rows[-1:])[0]
-    picks = pick_funds(now, [decision], config, looked.held)[0]
-    notes = [
-        *note_last_row(until.nav, asked),
-        *note_decision(decision, config, decision.day in rebalances, looked),
-    ]
-    return _assemble(now, decision, picks, looked, config, tuple(notes))
-
-
-def _day_asked(panel: Panel, as_of: Any) -> pd.Timestamp:
-    try:
-        day = panel.nav.index[-1] if as_of is None else pd.Timestamp(as_of).tz_localize(None)
-    except (ValueError, TypeError):
-        raise DataError(f"`as_of` must be a date such as 2016-12-30, got {as_of!r}.") from None
-    if pd.isna(day) or day < panel.nav.index[0]:
-        raise DataError(
-            f"`as_of` must not be before the first row, {panel.nav.index[0].date()}, got {as_of}. Choose a "
-            "later day."
-        )
-    return pd.Timestamp(day)
-
-
-def _days_until(
-    days: pd.DatetimeIndex, rebalances: pd.DatetimeIndex, config: StudyConfig
-) -> pd.DatetimeIndex:
-    """Return the rebalance days if the last day is one, otherwise the ends of intervals of that length."""
-    if len(rebalances) and rebalances[-1] == days[-1]:
-        return rebalances
-    # Learn from whole intervals that end on the last day, not from the start of an unfinished one.
-    months = [pd.DateOffset(months=MONTHS[config.frequency] * i) for i in range(config.train_quarters, 0, -1)]
-    starts = [days[days <= days[-1] - offset] for offset in months]
-    return pd.DatetimeIndex([found[-1] for found in starts if len(found)] + [days[-1]])
-
-
-def _assemble(
-    now: Observations,
-    decision: Decision,
-    picked: Picks,
-    looked: LookBack,
-    config: StudyConfig,
-    notes: tuple[str, ...],
-) -> Selection:
-    reasons, past = reasons_table([picked], now.factors.columns), looked.earned
-    facts = now.facts.of_funds(picked.funds)
-    near = reasons[reasons["view"] == "near"].groupby("fund", sort=False)["factor"].agg(", ".join)
-    low, high = looked.bounds(len(picked.funds))
-    forecast = pd.Series(picked.forecast, picked.funds)
-    picks = pd.DataFrame(
-        {
-            "rank": np.arange(1, len(picked.funds) + 1),
-            "fund": picked.funds,
-            "name": facts["name"].fillna("").to_numpy(),
-            "type": facts["type"].fillna("").to_numpy(),
-            "weight": portfolio_weights(
-                config.weights, forecast, now.panel.nav, make_caps(config, now.facts)
-            ),
-            "forecast": picked.forecast,
-            "past_low": low,
-            "past_high": high,
-            "n_past": len(past),
-            "known": picked.known,
-            "finding": _findings_of(picked.funds, now.panel),
-            "neighbours": [", ".join(row) for row in picked.neighbours],
-            "factors": near.reindex(picked.funds).to_numpy(),
-        }
-    )
-    left_out = now.sections[-1].left_out
-    return Selection(
-        as_of=decision.day,
-        metric=decision.metric,
-        picks=picks,
-        neighbours=neighbours_table([picked]),
-        reasons=reasons,
-        left_out=pd.DataFrame({"fund": left_out.index, "why": left_out.to_numpy()}),
-        factor_labels=now.factors.labels,
-        record=looked.record,
-        record_text=looked.record.tell(TERMS[config.frequency]),
-        notes=notes,
-        source=now.panel.source,
-        first_day=pd.Timestamp(now.panel.nav.index[0]),
-        pooled=looked.pooled,
-    )
-
-
-def _findings_of(funds: pd.Index[str], panel: Panel) -> list[str]:
-    """Return what was found in the data of each fund up to the last day, if it can change a result."""
-    last = str(panel.nav.index[-1].date())
-    told = {
-        finding.fund: f"{finding.kind} on {finding.date}: {finding.message}"
-        for finding in panel.findings
-        if finding.matters and finding.date <= last
-    }
-    return [told.get(fund, "") for fund in funds]

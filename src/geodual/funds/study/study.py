@@ -72,8 +72,17 @@ class Study(StudyTables):
     random_portfolios : DataFrame
         What 1,000 portfolios of random funds earned under the same rules: annual_return, volatility, sharpe,
         max_drawdown.
+    factor_ic : DataFrame
+        Information coefficients of every factor alone, rebalance day × factor; the property `skill_map` sums
+        them up.
+    units : dict
+        What the forecasts are, by metric or other forecaster: "return", "excess" (return over the mean fund)
+        or "rank" (from −½ to ½).
+    baseline_predictions, baseline_equity, baseline_trades : DataFrame
+        The same as `predictions`, `equity` and `trades` for the baselines, with `universe` for all funds with
+        equal weights; the property `baselines` sums them up. Empty without baselines.
     chosen : dict
-        Hyper-parameters that `tune` chose, by metric.
+        Settings that `tune` chose, by metric or other forecaster.
     notes : tuple of str
         Sentences that the reader of the result should know.
     seconds : float
@@ -118,6 +127,11 @@ class Study(StudyTables):
             if self.checkpoints is not None:
                 self.checkpoints.clear()
         return saved
+
+    @property
+    def headline(self) -> str:
+        """The main result in words: what did best, against what, and whether it is more than chance."""
+        return write_headline(self).sentence
 
     def summary(self) -> dict[str, Any]:
         """Return Table 1, notes, source and versions as a dictionary ready for JSON.
@@ -164,7 +178,7 @@ class Study(StudyTables):
     def _repr_html_(self) -> str:
         """Return the headline and Table 1 as HTML, for notebooks."""
         shown = self.table()[list(_NOTEBOOK_COLUMNS)].to_html(float_format="{:.3f}".format, na_rep="")
-        return f"<p>{escape(write_headline(self).sentence)}</p>{shown}"
+        return f"<p>{escape(self.headline)}</p>{shown}"
 
     def plot_performance(self) -> Figure:
         """Draw Figure 1: accumulated returns and one-year rolling maximum drawdowns of all metrics.

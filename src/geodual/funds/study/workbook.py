@@ -28,6 +28,9 @@ SHARES = frozenset(
 )
 
 
+RANKED = SHARES - {"forecast"}  # where forecasts are ranks between −½ and ½
+
+
 class Sheet(NamedTuple):
     """A sheet to write: its title, the attribute that holds its table, what it tells, and its percentages."""
 
@@ -39,8 +42,12 @@ class Sheet(NamedTuple):
 
 STUDY_SHEETS = (
     Sheet("Table 1", "table", "quality of forecasts and portfolios, by period and metric"),
+    Sheet("Baselines", "baselines", "the same for baselines that learn nothing"),
+    Sheet("Against baselines", "against_baselines", "differences of mean ICs from those of the baselines"),
     Sheet("ICs", "ic", "information coefficients, rebalance day × metric"),
     Sheet("Skill", "skill", "mean ICs with p-values corrected for the choice among metrics"),
+    Sheet("Skill map", "skill_map", "what factors and forecasters know, and what momentum does not explain"),
+    Sheet("Factor ICs", "factor_ic", "information coefficients of every factor alone"),
     Sheet("Comparisons", "comparisons_by_period", "metric against metric: differences of mean ICs"),
     Sheet("IC decay", "ic_decay", "mean IC by months after the decision"),
     Sheet("ICs within types", "ic_within_types", "mean IC within fund types, rebalance day × metric"),
@@ -72,6 +79,10 @@ STUDY_SHEETS = (
     Sheet("Neighbours", "neighbours", "the neighbours behind each holding"),
     Sheet("Reasons", "reasons", "the factors behind each holding"),
     Sheet("Predictions", "predictions", "forecast and realised return of every fund"),
+    Sheet("Baseline ICs", "baseline_ic", "information coefficients of the baselines"),
+    Sheet("Baseline equity", "baseline_equity", "value of the portfolio of each baseline, starting at 1"),
+    Sheet("Baseline trades", "baseline_trades", "one row per baseline and rebalance"),
+    Sheet("Baseline predictions", "baseline_predictions", "forecasts of the baselines", RANKED),
 )
 SELECTION_SHEETS = (
     Sheet("Picks", "picks", "the funds to hold, best first"),
@@ -124,16 +135,20 @@ def write_selection_workbook(selection: SelectionTables, path: str | Path) -> Pa
 
 def _write(result: Any, sheets: Iterable[Sheet], summary: Iterable[tuple[str, Any]], path: Path) -> Path:
     book = load_openpyxl(path).Workbook(write_only=True)
-    names = _fund_names(result)
+    names, ranked = _fund_names(result), "rank" in _units(result)
     tables = [(sheet, _add_names(_table_of(result, sheet.source), names)) for sheet in sheets]
     filled = [(sheet, table) for sheet, table in tables if len(table)]
     listed = [(f"Sheet {sheet.title}", f"{sheet.about} ({len(table)} rows)") for sheet, table in filled]
     add_list(book, "Summary", [*summary, *listed])
     for sheet, table in filled:
-        add_table(book, sheet.title, table, sheet.percent)
+        add_table(book, sheet.title, table, RANKED if ranked and sheet.percent is SHARES else sheet.percent)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, book.save)
     return path
+
+
+def _units(result: Any) -> set[str]:
+    return set(result.units.values()) if isinstance(result, StudyTables) else {result.unit}
 
 
 def _table_of(result: Any, source: str) -> pd.DataFrame:

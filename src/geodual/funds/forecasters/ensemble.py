@@ -1,0 +1,72 @@
+"""Forecast by several forecasters together: the mean of their ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodual.errors import DataError
+
+from .forecast import NO_LABEL, Forecast, Forecaster, factors_asked, window_of
+from .targets import centred_ranks
+from .training import Today, Training
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleForecaster:
+    """Average the ranks that several forecasters give the funds of a day.
+
+    Ranks, as forecasts of different kinds have different units.
+
+    Parameters
+    ----------
+    members : mapping of str to forecaster
+        The forecasters by name. Each counts the same.
+
+    See Also
+    --------
+    FactorForecaster : Rank by one factor.
+    RegressorForecaster : Learn how to combine factors.
+
+    Examples
+    --------
+    >>> from geodual.funds import EnsembleForecaster, FactorForecaster, backtest, synthetic_universe
+    >>> panel = synthetic_universe(20, "2014-01-02", "2015-06-30").panel
+    >>> members = {name: FactorForecaster(name) for name in ("sharpe_90", "roc_63")}
+    >>> backtest(panel, forecasters={"both": EnsembleForecaster(members)}).ic.shape
+    (2, 1)
+    """
+
+    members: Mapping[str, Forecaster]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.members, Mapping) or not self.members:
+            raise DataError(
+                f"`members` must be one or more forecasters by name, got {self.members!r}; write a mapping "
+                'such as {"momentum": FactorForecaster("sharpe_90")}.'
+            )
+
+    @property
+    def window(self) -> int | str:
+        """The longest window of a member."""
+        windows = [window_of(member) for member in self.members.values()]
+        return "all" if "all" in windows else max(int(window) for window in windows)
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The factors that members want to see."""
+        return factors_asked(self.members.values())
+
+    def forecast(self, training: Training, today: Today) -> Forecast:
+        """Return the mean rank of each fund of the day, from −½ to ½."""
+        made = [member.forecast(training.last(window_of(member)), today) for member in self.members.values()]
+        ranks = np.column_stack([centred_ranks(np.asarray(each.values, dtype=float)) for each in made])
+        return Forecast(
+            ranks.mean(axis=1),
+            unit="rank",
+            label=next((each.label for each in made if each.label != NO_LABEL), NO_LABEL),
+            parts=ranks / ranks.shape[1],
+            part_names=tuple(self.members),
+        )

@@ -1,0 +1,131 @@
+"""What is learnt of each training row: its target, its class and its weight.
+
+The level of the market differs from interval to interval. So a target that pools intervals is measured
+within each: as the excess over the mean of the interval, or as a rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from geodual.arrays import Array
+from geodual.errors import DataError
+
+from .training import Training
+
+TARGETS = ("return", "excess", "rank")
+_SMALLEST_CLASS = 0.05  # share of the rows below which a class is too small to learn from
+
+
+def make_target(training: Training, target: str) -> Array:
+    """Return the value to learn of each training row.
+
+    Parameters
+    ----------
+    training : Training
+        Holding intervals that are over.
+    target : str
+        "return": the return. "excess": the return less the mean of the interval. "rank": the rank within the
+        interval (and group), (rank − (n + 1)/2) / n, which lies between −½ and ½.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
+    returns = np.asarray(training.returns, dtype=float)
+    if target == "return":
+        return returns
+    values = np.zeros(len(returns))
+    for rows in _parts(training, by_group=target == "rank"):
+        values[rows] = centred_ranks(returns[rows]) if target == "rank" else _less_mean(returns[rows])
+    return values
+
+
+def safe_target(target: str, window: int | str) -> str:
+    """Return the target to learn: "excess" in place of "return" if the window has several intervals.
+
+    Otherwise the level of the market in an interval would count as a merit of the funds that were near in it.
+    """
+    return "excess" if target == "return" and window != 1 else target
+
+
+def _less_mean(returns: Array) -> Array:
+    return np.asarray(returns - returns.mean())
+
+
+def centred_ranks(values: Array) -> Array:
+    """Return the ranks of some values, from −½ (lowest) to ½; ties get their mean, missing values 0."""
+    known = np.isfinite(values)
+    ranks, n = np.zeros(len(values)), int(known.sum())
+    if n:
+        ranks[known] = (rankdata(values[known]) - (n + 1) / 2) / n
+    return ranks
+
+
+def _parts(training: Training, by_group: bool) -> list[NDArray[np.int64]]:
+    """Return the rows of each interval, or of each interval and group."""
+    keys = pd.DataFrame({"age": training.age})
+    if by_group and len(training.groups):
+        keys["group"] = training.groups
+    return [np.asarray(rows) for rows in keys.groupby(list(keys), sort=False).indices.values()]
+
+
+def make_classes(training: Training, values: Array, label: str) -> tuple[str, NDArray[np.int64]]:
+    """Return the label used and the classes: 1 for the better rows, 0 for the others.
+
+    Parameters
+    ----------
+    training : Training
+        Holding intervals that are over.
+    values : array of shape (n,)
+        Their targets.
+    label : str
+        "sign" of the target, or above and below the "median" of the interval. If a class would hold fewer
+        than 5 % of the rows, the median is used.
+    """
+    rises = values > 0.0
+    smaller = min(rises.mean(), 1.0 - rises.mean()) if rises.size else 0.0
+    if label == "sign" and smaller >= _SMALLEST_CLASS:
+        return "sign", rises.astype(np.int64)
+    # The median of each interval: otherwise a good interval would be one class and a bad one the other.
+    above = np.zeros(len(values), dtype=np.int64)
+    for rows in _parts(training, by_group=False):
+        above[rows] = values[rows] > np.median(values[rows])
+    return "median", above
+
+
+def age_weights(training: Training, half_life: float | None) -> Array | None:
+    """Return the weight of each row, 2^(−age/half_life); None if all count the same."""
+    if half_life is None:
+        return None
+    return np.asarray(np.exp2(-np.asarray(training.age, dtype=float) / half_life))
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise if a setting of a forecaster is none of the values allowed."""
+    if value not in allowed:
+        raise DataError(f"`{name}` must be one of {', '.join(allowed)}, got {value!r}; choose one of these.")
+
+
+def check_lesson(target: Any, window: Any, half_life: Any) -> None:
+    """Raise if what a forecaster is to learn, or from which intervals, makes no sense."""
+    check_choice("target", target, TARGETS)
+    is_number = isinstance(window, Integral) and not isinstance(window, bool) and int(window) >= 1
+    if not is_number and window != "all":
+        raise DataError(
+            f"`window` must be a number of past intervals or 'all', got {window!r}; write 1 for the last one."
+        )
+    is_number = isinstance(half_life, Real) and not isinstance(half_life, bool)
+    is_positive = is_number and 0.0 < float(half_life) < np.inf
+    if half_life is not None and not is_positive:
+        raise DataError(
+            f"`half_life` must be a positive number of intervals, got {half_life!r}; leave it out for equal "
+            "weights."
+        )

@@ -1,0 +1,253 @@
+"""`select`: choose the funds to hold next, and give the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sized
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from geodual.errors import DataError
+
+from ..calendar import MONTHS, rebalance_days
+from ..config import StudyConfig, check_names
+from ..decisions.decision import Decision
+from ..decisions.decision_days import decision_rows
+from ..decisions.observations import Observations
+from ..decisions.observe import observe, prepare_panel
+from ..decisions.picking import pick_funds
+from ..decisions.picks import Picks
+from ..decisions.walk_forward import walk_forward
+from ..evaluation.result_tables import neighbours_table, reasons_table
+from ..evaluation.weights import make_caps, portfolio_weights
+from ..factors.registry import take_factors
+from ..forecasters.chosen import compared_settings, resolve_compared
+from ..forecasters.forecast import Forecaster, factors_asked, window_of
+from ..forecasters.registry import CANDIDATES
+from ..panel import Panel
+from ..progress import ProgressCallback, ignore_progress
+from ..report.wording import TERMS
+from ..settings import takes_settings
+from ..sources.reading.fund_facts import FundFacts, take_facts
+from ..sources.reading.nav_file import read_index, read_nav
+from .look_back import LookBack, look_back
+from .notes import note_decision, note_last_row
+from .selection import Selection
+
+
+@takes_settings(without=("metrics", "baselines"))
+def select(
+    panel: Panel | pd.DataFrame | str | Path,
+    as_of: Any = None,
+    metric: Any = None,
+    top: int = StudyConfig.top,
+    *,
+    forecaster: Any = None,
+    forecasters: Any = None,
+    index: pd.Series[float] | str | Path | None = None,
+    facts: FundFacts | pd.DataFrame | str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: ProgressCallback = ignore_progress,
+    **settings: Any,
+) -> Selection:
+    """Choose the funds to hold next, from the data up to a day.
+
+    The decisions of the past are repeated, to show what such picks earned. Without `metric` or `forecaster`,
+    several forecasters are compared on these decisions, and the one with the highest mean IC is used; the
+    track record is corrected for this choice, and the notes tell which and why.
+
+    Parameters
+    ----------
+    panel : Panel, DataFrame or path
+        Net asset values, day × fund.
+    as_of : date, optional
+        Day of the decision. If the data have no such row, the last row before it is used. By default the last
+        row of the data.
+    metric : str or transformer, optional
+        A registered name (`geodual.metric.metric_names` lists them), a place such as
+        ``package.module:Class``, or any scikit-learn transformer.
+    top : int
+        Number of funds to choose.
+    forecaster : str, mapping or object, optional
+        A forecaster to use in place of a metric: a registered name (`forecaster_names` lists them), a table
+        of settings, or any forecaster or scikit-learn regressor.
+    forecasters : str, sequence of str, or mapping, optional
+        Forecasters to choose from if none is named, as in `backtest`; by default some metrics, regressions
+        and baselines.
+    index : Series or path, optional
+        Index levels that the track record is compared with.
+    facts : FundFacts, DataFrame or path, optional
+        Facts about the funds, in any form that `read_facts` reads.
+    n_jobs : int, optional
+        Number of worker processes, -1 for one per core. Results do not depend on it.
+    progress : callable
+        Called after each past decision with the number done, the total number, and a text on the last one.
+    **settings
+        All other settings of `StudyConfig`.
+
+    Returns
+    -------
+    Selection
+        The picks, the reasons for them, and the funds left out.
+
+    See Also
+    --------
+    backtest : Study how such picks did in the past.
+
+    Examples
+    --------
+    >>> from geodual.funds import select, synthetic_universe
+    >>> universe = synthetic_universe(20, "2014-01-02", "2014-12-31")
+    >>> picks = select(universe.panel, metric="gmml", top=3).picks
+    >>> picks["forecast"].is_monotonic_decreasing
+    True
+    """
+    panel = panel if isinstance(panel, Panel) else read_nav(panel)
+    asked = _day_asked(panel, as_of)
+    compared = _compared(metric, forecaster, forecasters)
+    factors, settings = take_factors(settings)
+    config = StudyConfig(**compared_settings(*compared), top=top, **check_names(settings, "select"))
+    known, levels = take_facts(facts), None if index is None else read_index(index)
+    made = resolve_compared(*compared, config)
+    until = prepare_panel(panel.until(asked), config, known, None if levels is None else levels.index)
+    days = pd.DatetimeIndex(until.nav.index)
+    rebalances = rebalance_days(days, config.frequency)
+    asked_factors = factors_asked(made.values())
+    now = observe(until, config, factors, known, _days_until(days, rebalances, config, made), asked_factors)
+    rows = decision_rows(now, replace(config, start=""), include_last=True)
+    if rows[-1] != len(now.days) - 1:
+        raise DataError(
+            f"{panel.source}: too few funds have a value on {days[-1].date()}. Choose another `as_of`."
+        )
+    # The past comes first: it may choose hyper-parameters, and tells what is held. Off the calendar, it is
+    # still judged on the usual rebalance days.
+    on_calendar = now.days.equals(rebalances)
+    past = now if on_calendar else observe(until, config, factors, known, rebalances, asked_factors)
+    looked = look_back(past, made, config, levels, n_jobs=n_jobs, progress=progress)
+    decision = walk_forward(now, {looked.name: made[looked.name]}, rows[-1:])[0]
+    picks = pick_funds(now, [decision], made, config, looked.held)[0]
+    notes = [
+        *note_last_row(until.nav, asked),
+        *note_decision(decision, config, decision.day in rebalances, looked),
+    ]
+    return _assemble(now, decision, picks, looked, config, tuple(notes))
+
+
+def _compared(metric: Any, forecaster: Any, forecasters: Any) -> tuple[Any, Any]:
+    """Return the metrics and the forecasters to choose from: one if it is named, otherwise several."""
+    if metric is not None and forecaster is not None:
+        raise DataError("`metric` and `forecaster` exclude each other; give one of them, or none.")
+    if metric is not None:
+        return {_name_of(metric): metric}, None
+    if forecaster is not None:
+        tables = forecasters if isinstance(forecasters, Mapping) else {}
+        name = _name_of(forecaster)
+        return None, {name: tables.get(name, forecaster)}
+    # The configuration of an earlier study may have an empty list.
+    is_empty = isinstance(forecasters, Sized) and len(forecasters) == 0
+    return None, CANDIDATES if forecasters is None or is_empty else forecasters
+
+
+def _name_of(given: Any) -> str:
+    return given if isinstance(given, str) else type(given).__name__.lower()
+
+
+def _day_asked(panel: Panel, as_of: Any) -> pd.Timestamp:
+    try:
+        day = panel.nav.index[-1] if as_of is None else pd.Timestamp(as_of).tz_localize(None)
+    except (ValueError, TypeError):
+        raise DataError(f"`as_of` must be a date such as 2016-12-30, got {as_of!r}.") from None
+    if pd.isna(day) or day < panel.nav.index[0]:
+        raise DataError(
+            f"`as_of` must not be before the first row, {panel.nav.index[0].date()}, got {as_of}. Choose a "
+            "later day."
+        )
+    return pd.Timestamp(day)
+
+
+def _days_until(
+    days: pd.DatetimeIndex,
+    rebalances: pd.DatetimeIndex,
+    config: StudyConfig,
+    forecasters: dict[str, Forecaster],
+) -> pd.DatetimeIndex:
+    """Return the rebalance days if the last day is one, otherwise the ends of intervals of that length."""
+    if len(rebalances) and rebalances[-1] == days[-1]:
+        return rebalances
+    # Learn from whole intervals that end on the last day, not from the start of an unfinished one.
+    windows = [window_of(forecaster) for forecaster in forecasters.values()]
+    most = len(rebalances) if "all" in windows else max(map(int, windows))
+    months = [pd.DateOffset(months=MONTHS[config.frequency] * i) for i in range(most, 0, -1)]
+    starts = [days[days <= days[-1] - offset] for offset in months]
+    return pd.DatetimeIndex([found[-1] for found in starts if len(found)] + [days[-1]])
+
+
+def _assemble(
+    now: Observations,
+    decision: Decision,
+    picked: Picks,
+    looked: LookBack,
+    config: StudyConfig,
+    notes: tuple[str, ...],
+) -> Selection:
+    reasons, left_out = reasons_table([picked], now.factors.columns), now.sections[-1].left_out
+    return Selection(
+        as_of=decision.day,
+        metric=decision.metric,
+        picks=_table_of_picks(now, picked, looked, config, reasons),
+        neighbours=neighbours_table([picked]),
+        reasons=reasons,
+        left_out=pd.DataFrame({"fund": left_out.index, "why": left_out.to_numpy()}),
+        factor_labels=now.factors.labels,
+        record=looked.record,
+        record_text=looked.record.tell(TERMS[config.frequency]),
+        notes=notes,
+        source=now.panel.source,
+        first_day=pd.Timestamp(now.panel.nav.index[0]),
+        pooled=looked.pooled,
+        candidates=looked.candidates,
+        unit=decision.unit,
+    )
+
+
+def _table_of_picks(
+    now: Observations, picked: Picks, looked: LookBack, config: StudyConfig, reasons: pd.DataFrame
+) -> pd.DataFrame:
+    facts = now.facts.of_funds(picked.funds)
+    main = reasons[reasons["view"].isin(["near", "adds"])]
+    main_factors = main.groupby("fund", sort=False)["factor"].agg(", ".join)
+    low, high = looked.bounds(len(picked.funds))
+    forecast = pd.Series(picked.forecast, picked.funds)
+    return pd.DataFrame(
+        {
+            "rank": np.arange(1, len(picked.funds) + 1),
+            "fund": picked.funds,
+            "name": facts["name"].fillna("").to_numpy(),
+            "type": facts["type"].fillna("").to_numpy(),
+            "weight": portfolio_weights(
+                config.weights, forecast, now.panel.nav, make_caps(config, now.facts)
+            ),
+            "forecast": picked.forecast,
+            "past_low": low,
+            "past_high": high,
+            "n_past": len(looked.earned),
+            "known": picked.known,
+            "finding": _findings_of(picked.funds, now.panel),
+            "neighbours": [", ".join(dict.fromkeys(row)) for row in picked.neighbours],
+            "factors": main_factors.reindex(picked.funds).to_numpy(),
+        }
+    )
+
+
+def _findings_of(funds: pd.Index[str], panel: Panel) -> list[str]:
+    """Return what was found in the data of each fund up to the last day, if it can change a result."""
+    last = str(panel.nav.index[-1].date())
+    told = {
+        finding.fund: f"{finding.kind} on {finding.date}: {finding.message}"
+        for finding in panel.findings
+        if finding.matters and finding.date <= last
+    }
+    return [told.get(fund, "") for fund in funds]

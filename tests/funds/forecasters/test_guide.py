@@ -1,0 +1,34 @@
+"""docs/forecasters.md from its own text: in Python, as a file of settings, and in the command."""
+
+import re
+
+import pandas as pd
+
+from geodual.funds import forecaster_names, read_study
+from geodual.metric import metric_names
+from tests.guides import DOCS, run_command, run_guide
+
+TEXT = (DOCS / "forecasters.md").read_text("utf-8")
+
+
+def test_the_forecaster_of_the_guide_works_in_python_and_in_the_command(tmp_path, monkeypatch):
+    guide = run_guide("forecasters.md", tmp_path, monkeypatch)
+    panel, own = guide["universe"].panel, guide["own"].predictions
+    day, start = own["date"].unique()[-1], own["date"].unique()[-2]
+    earned = panel.nav.loc[day] / panel.nav.loc[start] - 1.0
+    last = own[own["date"] == day].set_index("fund")["forecast"]
+    steady = panel.nav.loc[start:day].notna().all()
+    steady = [fund for fund in last.index if steady[fund]]
+    assert len(steady) > 20
+    pd.testing.assert_series_equal(last[steady], -earned[steady], check_names=False)
+    panel.nav.to_csv(tmp_path / "nav.csv")
+    run_command(
+        tmp_path, "backtest", "nav.csv", "--forecasters", "momentum,reversal:Reversal", "-j", "1", "-q"
+    )
+    assert list(read_study(tmp_path / "geodual-run").ic) == ["momentum", "reversal:Reversal"]
+
+
+def test_the_table_lists_all_names():
+    section = TEXT.split("## By name")[1].split("\n## ")[0]
+    named = set(re.findall(r"^\| `(\w+)` \|", section, flags=re.M))
+    assert named == set(forecaster_names()) - set(metric_names())
