@@ -11,11 +11,10 @@ from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
 from .geometric_mean import GeometricMean
-from .pairs.pair_classifier import PairClassifier, check_calibration_params
-from .pairs.weights import check_pair_weight
+from .pairs.pair_estimator import PairEstimator
 
 
-class PairGMML(PairClassifier):
+class PairGMML(PairEstimator):
     r"""`GMML` for given pairs: learns a metric in closed form and predicts whether two samples are similar.
 
     Choose it for a fast first result from pairs: there is no iteration, and hardly anything to tune.
@@ -102,48 +101,25 @@ class PairGMML(PairClassifier):
         self.n_components = n_components
         self.preprocessor = preprocessor
 
-    def fit(
-        self, pairs: Any, y: Any = None, sample_weight: Any = None, calibration_params: Any = None
-    ) -> PairGMML:
-        """Learn a metric from pairs, and the best threshold on them.
+    @property
+    def _mean(self) -> GeometricMean:
+        return GeometricMean(self.t, self.reg, self.prior, self.n_components)
 
-        Parameters
-        ----------
-        pairs : array of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs of samples or of indices.
-        y : array of shape (n_pairs,)
-            +1 for similar pairs, −1 for dissimilar ones.
-        sample_weight : array of shape (n_pairs,), optional
-            How often each pair counts; once by default.
-        calibration_params : dict, optional
-            The arguments `strategy`, `min_rate` and `beta` of `calibrate_threshold`, which say what the best
-            threshold is. By default it has the best accuracy.
+    def _check_parameters(self) -> None:
+        self._mean.check()
 
-        Returns
-        -------
-        self
-        """
-        mean = GeometricMean(self.t, self.reg, self.prior, self.n_components)
-        pairs, similar = self._check_pairs(pairs, y)
-        calibration = check_calibration_params(calibration_params)
-        mean.check()
-        weight = check_pair_weight(sample_weight, len(pairs), "sample_weight")
-        # A pair without weight must not move the threshold.
-        pairs, similar, weight = pairs[weight > 0.0], similar[weight > 0.0], weight[weight > 0.0]
+    def _fit(self, X: Array, similar: NDArray[np.bool_], weight: Array) -> None:
         if self.reg == 0.0:
-            _check_kinds(pairs, similar)
-        X, copies = pairs.reshape(-1, pairs.shape[2]), np.repeat(weight, 2)
-        self.n_features_in_ = X.shape[1]
+            _check_kinds(X, similar)
+        copies = np.repeat(weight, 2)
         with blas_threads_for(product_operations(min(X.shape), *X.shape)):
-            L = mean.components(X, lambda Z: _scatters(Z, similar, weight), copies)
+            L = self._mean.components(X, lambda Z: _scatters(Z, similar, weight), copies)
             self._set_metric(L, X, copies)
-        self._set_threshold(pairs, similar, weight, calibration)
-        return self
 
 
-def _check_kinds(pairs: Array, similar: NDArray[np.bool_]) -> None:
+def _check_kinds(X: Array, similar: NDArray[np.bool_]) -> None:
     """Raise unless there are pairs of both kinds whose samples differ: the mean needs both."""
-    differ = (pairs[:, 0] != pairs[:, 1]).any(axis=1)
+    differ = (X[::2] != X[1::2]).any(axis=1)
     for kind, name, sign in ((similar, "similar", "+1"), (~similar, "dissimilar", "−1")):
         if not (kind & differ).any():
             raise ValueError(

@@ -124,7 +124,7 @@ class PairITML(PairLearner):
         self.n_components = n_components
         self.preprocessor = preprocessor
 
-    def _check_parameters(self) -> None:
+    def _check_loss(self) -> None:
         check_positive("gamma", self.gamma)
 
     def _pair_loss(self, u: float, l: float, total_weight: float) -> PairLoss:  # noqa: E741 - the paper's letter

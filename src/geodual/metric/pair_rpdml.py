@@ -131,7 +131,7 @@ class PairRPDML(PairLearner):
         self.n_components = n_components
         self.preprocessor = preprocessor
 
-    def _check_parameters(self) -> None:
+    def _check_loss(self) -> None:
         check_positive("C", self.C)
         check_not_negative("alpha", self.alpha)
 

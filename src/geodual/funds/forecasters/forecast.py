@@ -74,7 +74,6 @@ class Forecaster(Protocol):
 
     def forecast(self, training: Training, today: Today) -> Forecast:
         """Learn from intervals that are over, and forecast all funds of the day."""
-        ...  # pragma: no cover
 
 
 def window_of(forecaster: Forecaster) -> int | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,10 @@ from geodual.threads import blas_threads_for, product_operations
 
 from ..base import check_iteration
 from ..pair_array import check_pair_array
-from ..pairs.pair_classifier import PairClassifier, check_calibration_params
+from ..pairs.pair_estimator import PairEstimator
 from ..pairs.pair_list import PairList, chunk_operations
 from ..pairs.pair_loss import PairLoss
-from ..pairs.weights import check_pair_weight, copy_weight
+from ..pairs.weights import copy_weight
 from .bounds import choose_bounds
 from .incremental import IncrementalMixin
 from .program import MAX_ITER, LogDetProgram
@@ -24,11 +24,11 @@ from .solution import keep_solution, warn_unless_converged
 from .space import choose_space
 
 
-class PairLearner(IncrementalMixin, PairClassifier):
+class PairLearner(IncrementalMixin, PairEstimator):
     """Base of the learners that minimise ½ D(W, W₀) + Σ φ(d(W)) over given pairs.
 
     A subclass has the parameters below in its `__init__`, returns the loss φ (`_pair_loss`), and checks its
-    own parameters (`_check_parameters`).
+    own parameters (`_check_loss`).
     """
 
     prior: Any
@@ -39,46 +39,16 @@ class PairLearner(IncrementalMixin, PairClassifier):
     n_components: int | None
 
     @abstractmethod
-    def _check_parameters(self) -> None:
+    def _check_loss(self) -> None:
         """Raise if a parameter of the loss is wrong."""
 
     @abstractmethod
     def _pair_loss(self, u: float, l: float, total_weight: float) -> PairLoss:  # noqa: E741 - the paper's letter
         """Return φ for the bounds u and l and the total weight of the pairs (their number by default)."""
 
-    def fit(
-        self, pairs: Any, y: Any = None, sample_weight: Any = None, calibration_params: Any = None
-    ) -> Self:
-        """Learn a metric from pairs, and the best threshold on them.
-
-        Parameters
-        ----------
-        pairs : array of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
-            Pairs of samples or of indices.
-        y : array of shape (n_pairs,)
-            +1 for similar pairs, −1 for dissimilar ones.
-        sample_weight : array of shape (n_pairs,), optional
-            How often each pair counts; once by default.
-        calibration_params : dict, optional
-            The arguments `strategy`, `min_rate` and `beta` of `calibrate_threshold`, which say what the best
-            threshold is. By default it has the best accuracy.
-
-        Returns
-        -------
-        self
-        """
-        pairs, similar = self._check_pairs(pairs, y)
-        calibration = check_calibration_params(calibration_params)
-        self._check_parameters()
+    def _check_parameters(self) -> None:
+        self._check_loss()
         check_iteration(self.tol, self._budget)
-        weight = check_pair_weight(sample_weight, len(pairs), "sample_weight")
-        # A pair without weight must not move the percentiles or the threshold.
-        pairs, similar, weight = pairs[weight > 0.0], similar[weight > 0.0], weight[weight > 0.0]
-        X = pairs.reshape(-1, pairs.shape[2])
-        self.n_features_in_ = X.shape[1]
-        self._fit(X, similar, weight)
-        self._set_threshold(pairs, similar, weight, calibration)
-        return self
 
     def _check_features(self, X: Any) -> None:
         check_pair_array(self._samples(X), self.n_features_in_)
