@@ -1,20 +1,27 @@
-"""Fill in a table of ratings from some of its entries, when all entries must lie between 1 and 5.
+"""
+Ratings between 1 and 5: completion with bounds
+===============================================
 
-The table has low rank: a few tastes explain it. We fit a matrix of rank 3 to the known entries, without and
-with the bounds, and compare the errors at the hidden entries.
+We fill in a table of ratings from 40 % of its entries, when all entries must lie between 1 and 5. The table
+has low rank: a few tastes explain it. So we fit a matrix of rank 3 to the known entries, without and with the
+bounds, and compare the errors at the hidden entries.
+
+What to see: a completion without bounds predicts impossible ratings. To clip them helps a little. To know the
+bounds while fitting helps more.
 """
 
-from pathlib import Path
-
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 from geodual.manifolds import FixedRank
 from geodual.optimize import Problem, minimize
 
 PEOPLE, FILMS, TASTES = 30, 24, 3
 LOWEST, HIGHEST = 1.0, 5.0
+
+# %%
+# Tables of ratings
+# -----------------
 
 
 def draw_table(seed):
@@ -26,6 +33,12 @@ def draw_table(seed):
     known = rng.random(truth.shape) < 0.4
     noisy = np.clip(truth + 0.2 * rng.standard_normal(truth.shape), LOWEST, HIGHEST)
     return truth, known, np.where(known, noisy, 3.0)
+
+
+# %%
+# The problem
+# -----------
+# Bounds on entries are one argument each, and need no derivatives.
 
 
 def complete(known, table, **bounds):
@@ -43,6 +56,10 @@ def complete(known, table, **bounds):
     return np.asarray(result.x)
 
 
+# %%
+# Five tables
+# -----------
+
 errors = []
 print("root mean squared error at the hidden entries")
 print("table   without bounds   the same, clipped   with bounds")
@@ -59,19 +76,22 @@ for seed in range(5):
 mean = np.mean(errors, axis=0)
 print(f" mean {mean[0]:16.3f} {mean[1]:19.3f} {mean[2]:13.3f}")
 
-figure = Figure(figsize=(8.0, 2.9), layout="constrained")
-colours = mpl.colormaps["viridis"].with_extremes(bad="white", under="#FF4D4D", over="#FF4D4D")
-panels = figure.subplots(1, 4)
+# %%
+# The first table
+# ---------------
+
+figure, panels = plt.subplots(1, 4, figsize=(8.0, 2.9), layout="constrained")
+colours = plt.colormaps["viridis"].with_extremes(bad="white", under="#FF4D4D", over="#FF4D4D")
 for ax, (title, matrix) in zip(panels, shown.items(), strict=True):
     # The bounds hold to the tolerance of the solver, so leave a little room before red.
     image = ax.imshow(matrix, cmap=colours, vmin=LOWEST - 1e-6, vmax=HIGHEST + 1e-6)
     ax.set(title=title, xticks=[], yticks=[])
 panels[0].set(xlabel="films", ylabel="people")
 figure.colorbar(image, ax=panels, extend="both", label="rating (red: impossible)")
-path = Path("output") / "low_rank_completion.png"
-path.parent.mkdir(exist_ok=True)
-figure.savefig(path, dpi=100)
-print(f"Saved {path}")
+plt.show()
+
+# %%
+# The bounds hold, and the mean error is smallest with them.
 
 assert bounded.min() > LOWEST - 1e-6
 assert bounded.max() < HIGHEST + 1e-6

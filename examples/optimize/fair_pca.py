@@ -1,24 +1,33 @@
-"""Find principal components that are fair: two groups of people, and no group is reconstructed badly.
+"""
+Fair PCA
+========
 
 Plain PCA minimises the mean loss of all samples, so a large group decides and a small one pays. Fair PCA
-minimises the larger of the two groups' losses: min t subject to loss_g(V) ≤ t, over subspaces V and
-numbers t.
+minimises the larger of the two groups' losses:
+
+    minimise t  subject to  loss_g(V) ≤ t  for both groups g,
+
+over subspaces V and numbers t. It matters wherever reduced data are used to decide about people. What to see:
+both groups end with the same loss, and the multipliers prove that no subspace is fairer.
 """
 
-from pathlib import Path
-
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 from geodual.manifolds import Euclidean, Grassmann, Product
 from geodual.optimize import Constraint, Problem, check_gradient, minimize
+
+# %%
+# Two groups
+# ----------
+# Each group varies most in directions of its own, and one group is four times as large as the other.
 
 rng = np.random.default_rng(0)
 d, sizes = 8, np.array([800, 200])
 
 
 def draw_group(n):
-    """Return n samples of mean 0; each group varies most in directions of its own."""
+    """Return n samples of mean 0."""
     directions = np.linalg.qr(rng.standard_normal((d, d)))[0]
     return rng.standard_normal((n, d)) * 0.65 ** np.arange(d) @ directions
 
@@ -37,13 +46,20 @@ def weighted(w):
     return np.tensordot(w, covariances, axes=1)
 
 
+# %%
+# Plain and fair components
+# -------------------------
+# A point is x = (V, t), on a product of a Grassmann manifold and the line. The derivatives are by hand, so we
+# check them.
+
+
 def plain_pca(p):
     """Return the p leading eigenvectors of the covariance of all samples."""
     return np.linalg.eigh(weighted(sizes / sizes.sum()))[1][:, -p:]
 
 
 def fair_pca(p):
-    """Solve for the subspace and its larger loss; a point is x = (V, t)."""
+    """Solve for the subspace and its larger loss."""
     below_t = Constraint(
         value=lambda x: losses(x[0]) - x[1],
         jacobian_product=lambda x, w: (-2.0 * weighted(w) @ x[0], np.array([-w.sum()])),
@@ -66,16 +82,24 @@ plain = np.array([losses(plain_pca(p)) for p in dimensions])
 results = [fair_pca(p) for p in dimensions]
 fair = np.array([losses(result.x[0]) for result in results])
 
+# %%
+# The proof
+# ---------
+# The larger loss is at least any weighted mean of both losses, and PCA minimises that mean. With the
+# multipliers as weights, this gives a lower bound for every subspace.
+
 print("p   plain PCA: large, small group   fair PCA: large, small group   no subspace is below")
 bounds = []
 for p, result, before, after in zip(dimensions, results, plain, fair, strict=True):
-    # The larger loss is at least any weighted mean of both, and PCA minimises that mean.
     w = result.multipliers / result.multipliers.sum()
     bounds.append(w @ traces - np.linalg.eigvalsh(weighted(w))[-p:].sum())
     print(f"{p}   {before[0]:20.4f} {before[1]:10.4f} {after[0]:19.4f} {after[1]:10.4f} {bounds[-1]:22.4f}")
 
-figure = Figure(figsize=(8.0, 3.4), layout="constrained")
-bars, curves = figure.subplots(1, 2)
+# %%
+# The picture
+# -----------
+
+figure, (bars, curves) = plt.subplots(1, 2, figsize=(8.0, 3.4), layout="constrained")
 for g, (name, colour) in enumerate((("large group", "#0072B2"), ("small group", "#D55E00"))):
     bars.bar(np.arange(2) + 0.38 * g, [plain[1, g], fair[1, g]], width=0.36, color=colour, label=name)
     curves.plot(dimensions, plain[:, g], "--", color=colour, label=f"{name}, plain PCA")
@@ -86,11 +110,11 @@ curves.set(title="One to six components", xlabel="number of components")
 for ax in (bars, curves):
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
-path = Path("output") / "fair_pca.png"
-path.parent.mkdir(exist_ok=True)
-figure.savefig(path, dpi=100)
-print(f"Saved {path}")
+plt.show()
+
+# %%
+# Fair PCA is better for the worse group in all dimensions, and reaches its lower bound.
 
 assert all(result.success for result in results)
 assert (fair.max(axis=1) < plain.max(axis=1)).all()
-assert np.allclose(fair.max(axis=1), bounds)  # no subspace is fairer: these are global minima
+assert np.allclose(fair.max(axis=1), bounds)  # so these are global minima
