@@ -10,13 +10,13 @@ import pytest
 from geodual.cli import main
 from geodual.funds import synthetic_universe
 
-QUICK = ("--metrics", "euclidean,gmml", "--test-start", "2015-07-01", "--jobs", "1")
+QUICK = ("--metrics", "euclidean,gmml", "--test-start", "2015-04-01", "--jobs", "1")
 
 
 @pytest.fixture(scope="module")
 def nav_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "nav.csv"
-    synthetic_universe(40, "2014-01-02", "2016-03-31", seed=1).panel.nav.to_csv(path)
+    synthetic_universe(15, "2014-01-02", "2015-09-30", seed=1).panel.nav.to_csv(path)
     return path
 
 

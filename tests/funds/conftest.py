@@ -29,3 +29,9 @@ def study(universe):
     return backtest(
         universe.panel, universe.index, ("euclidean", "gmml", "rpdml"), top=5, test_start="2014-01-01"
     )
+
+
+@pytest.fixture(scope="session")
+def plain_study(universe):
+    """A study of the same funds with one metric and the settings of the paper."""
+    return backtest(universe.panel, metrics="euclidean")

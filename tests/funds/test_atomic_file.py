@@ -1,6 +1,9 @@
 """Files whole or not at all, whoever else writes them, and errors that name the file asked for."""
 
 import errno
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -86,3 +89,25 @@ def test_errors_name_the_file_asked_for(tmp_path, write):
         assert caught.value.errno
         assert ".writing-" not in str(caught.value)
     assert sorted(place.name for place in tmp_path.iterdir()) == ["file", "folder"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from geodual.funds.atomic_file import write_atomically
+def write(place):
+    place.write_text(sys.argv[2])
+    os.kill(os.getpid(), signal.SIGKILL)
+write_atomically(Path(sys.argv[1]), write)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
+@pytest.mark.parametrize("written", ["", "half"])
+def test_what_a_killed_program_left_goes_with_the_next_write(tmp_path, written):
+    path, other = tmp_path / "a[1].txt", tmp_path / ".writing-notes.txt"
+    other.write_text("not ours")
+    subprocess.run([sys.executable, "-c", KILLED, str(path), written], check=False)
+    assert len(list(tmp_path.glob(".writing-*"))) == 2
+    write_atomically(path, lambda place: place.write_text("whole"))
+    assert sorted(tmp_path.iterdir()) == [other, path]

@@ -36,12 +36,13 @@ def slow_ledger(nav, targets, cost, lag, wait=10):  # noqa: C901 - slow and plai
     """Units and cash in dicts, day by day; orders wait; purchases share the money there is."""
     given = {nav.index.get_loc(day) + lag: targets.loc[day] for day in targets.index}
     units, cash, equity, orders, since = {}, 1.0, [], {}, 0
-
-    def price(fund, row):
-        return nav.at[nav[fund].iloc[: row + 1].last_valid_index(), fund]
+    values = {fund: nav[fund].tolist() for fund in nav}
 
     def age(fund, row):
-        return row - nav.index.get_loc(nav[fund].iloc[: row + 1].last_valid_index())
+        return next(a for a in range(row + 1) if np.isfinite(values[fund][row - a]))
+
+    def price(fund, row):
+        return values[fund][row - age(fund, row)]
 
     for row in range(min(given), len(nav)):
         equity.append(cash + sum(n * price(f, row) for f, n in units.items()))
@@ -61,7 +62,7 @@ def slow_ledger(nav, targets, cost, lag, wait=10):  # noqa: C901 - slow and plai
             amounts = {f: wanted.get(f, 0.0) * after - worth.get(f, 0.0) for f in funds}
             orders, since = {f: a for f, a in amounts.items() if abs(a) > 1e-15}, row
             promised = dict.fromkeys(orders, 0.0)  # money set aside for purchases
-        open_ = {f for f in orders if row <= since + wait and np.isfinite(nav[f].iloc[row])}
+        open_ = {f for f in orders if row <= since + wait and np.isfinite(values[f][row])}
         for fund in sorted(f for f in open_ if orders[f] < 0.0):
             n = units[fund] if fund not in wanted else min(units[fund], -orders[fund] / price(fund, row))
             units[fund] -= n

@@ -137,17 +137,15 @@ def test_settings_that_cannot_be_met_are_named(panel, facts, settings, known, me
         backtest(panel, metrics="euclidean", facts=facts if known else None, **settings)
 
 
-def test_facts_of_other_funds_are_refused_where_they_are_needed(panel, facts):
+def test_facts_of_other_funds_are_refused_where_they_are_needed(panel, facts, plain_study):
     others = read_facts(pd.DataFrame({"code": ["1", "2"], "type": ["x", "y"]}))
     with pytest.raises(DataError, match=r"those of other funds, such as '1', while the NAV table has"):
         backtest(panel, metrics="euclidean", facts=others, max_type=0.3)
     some = read_facts(facts.table.reset_index().iloc[3:])
     notes = backtest(panel, metrics="euclidean", facts=some).notes
     assert any(note.startswith(f"3 of {len(panel.nav.columns)} funds, such as ") for note in notes)
-    for known in (facts, None):
-        assert not any(
-            "fund facts" in note for note in backtest(panel, metrics="euclidean", facts=known).notes
-        )
+    for study in (backtest(panel, metrics="euclidean", facts=facts), plain_study):
+        assert not any("fund facts" in note for note in study.notes)
 
 
 def test_only_the_star_is_a_wildcard(panel):
@@ -174,8 +172,8 @@ def test_wrong_fees_of_a_fund_name_the_fund(text):
         make_fee_rules(StudyConfig(), facts)
 
 
-def test_start_and_end_bound_the_study_and_change_no_decision(panel):
-    whole = backtest(panel, metrics="euclidean")
+def test_start_and_end_bound_the_study_and_change_no_decision(panel, plain_study):
+    whole = plain_study
     part = backtest(panel, metrics="euclidean", start="2013-06-01", end="2014-05-15")
     assert part.ic.index[0] == pd.Timestamp("2013-06-28")
     assert part.equity.index[-1] == pd.Timestamp("2014-05-15")
@@ -242,11 +240,10 @@ def test_a_selection_tunes_when_asked_and_says_so(panel):
     assert any(note.startswith("Chosen on past decisions before 2014-01-01: ") for note in found.notes)
 
 
-def test_the_picks_are_compared_with_the_index(universe):
+def test_the_picks_are_compared_with_the_index(universe, plain_study):
     found = select(universe.panel, "2014-12-31", "euclidean", index=universe.index)
-    days = [day for day in backtest(universe.panel, metrics="euclidean").ic.index if day < found.as_of]
-    study = backtest(universe.panel, metrics="euclidean")
-    earned = study.holdings.groupby("date")["realised"].mean()
+    days = [day for day in plain_study.ic.index if day < found.as_of]
+    earned = plain_study.holdings.groupby("date")["realised"].mean()
     levels = universe.index
     ends = [*days[1:], pd.Timestamp("2014-12-31")]
     over = [earned[a] - (levels[b] / levels[a] - 1.0) for a, b in zip(days, ends, strict=True)]
@@ -255,13 +252,12 @@ def test_the_picks_are_compared_with_the_index(universe):
     assert "index" not in select(universe.panel, "2014-12-31", "euclidean").record_text
 
 
-def test_an_index_that_ends_early_counts_only_where_it_is_known(universe):
+def test_an_index_that_ends_early_counts_only_where_it_is_known(universe, plain_study):
     """After its last level an index is not flat, but unknown."""
     levels = universe.index[:"2014-03-31"]
     found = select(universe.panel, "2014-12-31", "euclidean", index=levels).record
-    study = backtest(universe.panel, metrics="euclidean")
-    earned = study.holdings.groupby("date")["realised"].mean()
-    days = [day for day in study.ic.index if day <= levels.index[-1]]
+    earned = plain_study.holdings.groupby("date")["realised"].mean()
+    days = [day for day in plain_study.ic.index if day <= levels.index[-1]]
     over = [earned[a] - (levels[b] / levels[a] - 1.0) for a, b in pairwise(days)]
     assert found.n_over_index == len(over) < found.n
     assert found.over_index == pytest.approx(np.mean(over))

@@ -57,7 +57,7 @@ def start_of_last_period(study, until):
 
 
 @pytest.mark.parametrize("case", range(len(SETTINGS)))
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(row=st.integers(FIRST + 1, len(NAV) - 1))
 def test_cutting_the_data_leaves_earlier_decisions_as_they_were(case, row):
     study = backtest(Panel(NAV.iloc[: row + 1]), metrics=METRICS, **SETTINGS[case])
@@ -86,7 +86,7 @@ def test_a_decision_works_with_no_later_row(case):
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(row=st.integers(FIRST, len(NAV) - 2), case=st.sampled_from(range(len(SETTINGS))))
 def test_garbage_after_a_day_leaves_decisions_up_to_it_as_they_were(kind, row, case):
     nav = NAV.copy()

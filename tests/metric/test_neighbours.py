@@ -1,10 +1,13 @@
-"""The search of neighbours in blocks against a slow search, sample by sample."""
+"""The two searches of neighbours, in blocks and streamed, against a slow search, sample by sample."""
 
 import numpy as np
 import pytest
 
+from geodual.metric.pairs import nearest_so_far as nearest_module
 from geodual.metric.pairs import neighbours as neighbours_module
+from geodual.metric.pairs import streamed_neighbours as streamed_module
 from geodual.metric.pairs.neighbours import neighbour_pairs
+from geodual.metric.pairs.rough_distances import ScaledSamples
 
 
 def slow_pairs(Z, labels, n_similar, n_dissimilar):
@@ -12,8 +15,9 @@ def slow_pairs(Z, labels, n_similar, n_dissimilar):
     for i in range(len(Z)):
         distance = ((Z - Z[i]) ** 2).sum(axis=1)
         for kind, count in ((labels == labels[i], n_similar), (labels != labels[i], n_dissimilar)):
-            others = [j for j in np.argsort(distance, kind="stable") if kind[j] and j != i]
-            pairs |= {(i, int(j)) for j in others[:count]}
+            order = np.argsort(distance, kind="stable")
+            others = order[kind[order] & (order != i)]
+            pairs |= {(i, j) for j in others[:count].tolist()}
     return pairs
 
 
@@ -48,3 +52,65 @@ def test_a_class_of_one_has_no_similar_neighbour() -> None:
         (1, 0),
         (2, 0),
     }
+
+
+RNG = np.random.default_rng(0)
+PLAIN, FOUR = RNG.standard_normal((700, 4)), RNG.integers(4, size=700)
+FAR = PLAIN.copy()
+FAR[0] = 1e9
+CASES = {
+    "plain": (PLAIN, FOUR),
+    "tiny": (1e-12 * PLAIN, FOUR),
+    "huge": (1e12 * PLAIN, FOUR),
+    "far from the origin": (1e5 + PLAIN, FOUR),
+    "one far away": (FAR, FOUR),
+    "whole numbers": (np.round(2.0 * PLAIN), FOUR),
+    "tight clusters": (RNG.standard_normal((9, 4))[np.arange(700) % 9] + 1e-7 * PLAIN, FOUR),
+    "all equal": (np.ones((60, 2)), np.arange(60) % 3),
+    "classes of two": (PLAIN, np.arange(700) // 2),
+    "a class of three": (PLAIN, (np.arange(700) < 3).astype(int)),
+}
+
+
+@pytest.mark.parametrize("seen_first", [50, 4096])
+@pytest.mark.parametrize("name", CASES)
+def test_the_streamed_search_is_the_slow_search(
+    name: str, seen_first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With ties too: of samples at the same distance, the first count."""
+    monkeypatch.setattr(neighbours_module, "_MANY", 0)
+    monkeypatch.setattr(streamed_module, "_SEEN_FIRST", seen_first)
+    monkeypatch.setattr(nearest_module, "_WAITING", 1000)
+    Z, labels = CASES[name]
+    order = np.argsort(labels, kind="stable")  # the first of equal distances are the first by class
+    Z, labels = Z[order], labels[order]
+    found = neighbour_pairs(Z, labels, 3, 5)
+    assert set(map(tuple, found.tolist())) == slow_pairs(Z, labels, 3, 5)
+    assert len(found) == len(set(map(tuple, found.tolist())))
+
+
+def test_labels_need_not_be_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours_module, "_MANY", 0)
+    found = neighbour_pairs(PLAIN, FOUR, 2, 3)
+    assert set(map(tuple, found.tolist())) == slow_pairs(PLAIN, FOUR, 2, 3)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["plain", "far from the origin", "tight clusters", "tiny"])
+def test_rough_distances_are_on_the_right_side(name: str, kind: type) -> None:
+    samples = ScaledSamples.of(CASES[name][0])
+    exact = ((samples.Z[:, None] - samples.Z) ** 2).sum(axis=2)
+    low, high = (
+        np.matmul(left, right.T) for left, right in (samples.factors(kind, -1), samples.factors(kind, 1))
+    )
+    assert (low <= exact).all()
+    assert (high >= exact).all()
+    assert (high - low).max() <= 5.0 * samples.error(kind) * samples.squares.max()
+
+
+def test_tight_clusters_need_double_precision() -> None:
+    kinds = [
+        streamed_module._first_reach(ScaledSamples.of(Z), labels, (3, 5))[0]
+        for Z, labels in (CASES["plain"], CASES["tight clusters"])
+    ]
+    assert kinds == [np.float32, np.float64]

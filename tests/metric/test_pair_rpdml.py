@@ -207,5 +207,5 @@ def test_wrong_types_are_named(data) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             PairRPDML(preprocessor=preprocessor).fit(indices, signs)
-    with pytest.raises(ValueError, match="Indices must be whole numbers"):
+    with pytest.raises(ValueError, match="Indices into `preprocessor` must be whole numbers"):
         PairRPDML(preprocessor=X).fit(indices + 0.5, signs)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 
 from geodual.manifolds import SPD
 from geodual.metric.logdet.program import LogDetProgram
@@ -61,3 +63,32 @@ def test_the_preconditioner_inverts_the_hessian_for_normal_differences() -> None
     S = rng.standard_normal((3, 3))
     S = S + S.T
     np.testing.assert_allclose(model.precondition(model.hessian_product(S)), S, atol=0.05 * np.abs(S).max())
+
+
+def test_a_light_solve_is_near_the_optimum_for_a_light_loss() -> None:
+    """Its loss counts n at the prior; weights of the pairs stand for the lighter loss here."""
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    i, j = np.triu_indices(len(X), 1)
+    pairs, similar, eye = np.column_stack([i, j]), y[i] == y[j], np.eye(X.shape[1])
+    loss = SquaredHinge.weighted(5.0, 40.0, C1=1.0, C2=0.0)
+    program = LogDetProgram(X, PairList(pairs, similar), loss, eye)
+    W, n_iter = program.solve_lightly(eye, max_iter=50)
+    at_prior = program(eye).primal  # the divergence is zero there
+    assert at_prior > 10.0 * len(eye)
+    light = PairList(pairs, similar, np.full(len(pairs), len(eye) / at_prior))
+    light_program = LogDetProgram(X, light, loss, eye)
+    assert light_program(eye).primal == pytest.approx(len(eye))
+    best = light_program.solve(eye, 1e-10, 100)
+    assert best.converged
+    assert best.primal <= light_program(W).primal <= 1.12 * best.primal
+    assert 1 <= n_iter < best.n_iter
+
+
+def test_a_loss_that_is_light_already_is_taken_as_it_is() -> None:
+    X = np.array([[0.0, 0.0], [1.0, 0.5], [3.0, 1.0], [2.0, 4.0]])
+    pairs, similar = np.array([[0, 1], [2, 3], [0, 2]]), np.array([True, True, False])
+    program = LogDetProgram(
+        X, PairList(pairs, similar), SquaredHinge.weighted(1.0, 4.0, C1=1e-3, C2=0.0), np.eye(2)
+    )
+    assert program(np.eye(2)).light_weight() == 1.0

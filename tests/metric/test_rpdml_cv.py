@@ -14,6 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import RPDML, RPDMLCV, EuclideanMetric, LocalPairs, NeighborRPDML
+from geodual.metric.logdet import folds as folds_module
+from geodual.metric.logdet import learner as learner_module
 from geodual.metric.logdet.scores import MetricNeighbors, pair_auc
 
 matplotlib.use("Agg")
@@ -272,3 +274,32 @@ def test_unknown_labels_are_trained_on_but_not_tested(wine) -> None:
 def test_bad_choices_are_named(wine, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RPDMLCV(**options).fit(*wine)
+
+
+def test_bounds_are_found_once_per_fold(wine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given pairs, no fit of a fold finds them again; the last fit is to other samples."""
+    sizes = []
+    for module in (folds_module, learner_module):
+        found = module.sample_bounds
+        monkeypatch.setattr(
+            module, "sample_bounds", lambda Z, *rest, found=found: sizes.append(len(Z)) or found(Z, *rest)
+        )
+    options = {"Cs": (1.0, 10.0), "cv": 3, "percentiles": (10, 90)}
+    search = RPDMLCV(pairs=("all", "local"), **options).fit(*wine)
+    assert sorted(sizes) == [118, 119, 119, 178]
+    i, j = np.triu_indices(178, 1)
+    distances = ((wine[0][i] - wine[0][j]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(search.bounds_, np.percentile(distances, (10, 90)))
+    RPDMLCV(pairs=("all",), bounds=(1.0, 50.0), **options).fit(*wine)
+    RPDMLCV(cv=3).fit(*wine)
+    assert len(sizes) == 4
+
+
+def test_bounds_of_a_fold_change_nothing(wine) -> None:
+    """The scores are those of fits that find their bounds themselves."""
+    X, y = wine
+    train, test = np.arange(0, 178, 2), np.arange(1, 178, 2)
+    search = RPDMLCV(Cs=(10.0,), pairs=("all",), cv=[(train, test)], scoring="knn", tol=0.1).fit(X, y)
+    metric = RPDML(C=10.0, pairs="all", tol=0.1).fit(X[train], y[train])
+    classifier = KNeighborsClassifier(5).fit(metric.transform(X[train]), y[train])
+    assert search.scores_[0, 0, 0] == classifier.score(metric.transform(X[test]), y[test])

@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import ITML, RPDML, LocalPairs, PairRPDML
 from geodual.metric.logdet import bounds as bounds_module
-from geodual.metric.logdet.bounds import counted_percentiles
+from geodual.metric.logdet.counted_distances import counted_percentiles
 from geodual.metric.logdet.samples import Samples
 from geodual.metric.pairs.threshold import best_threshold
 from geodual.metric.pairs.weights import copy_weight

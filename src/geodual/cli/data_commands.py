@@ -117,7 +117,9 @@ def run_factors(
     if suffix == ".parquet":
         write_atomically(out, factors.to_parquet)
     else:
-        write_atomically(out, lambda path: factors.to_csv(path, date_format="%Y-%m-%d", lineterminator="\n"))
+        from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
+
+        write_csv(out, factors, keep_index=True)
     if not quiet:
         say(f"{len(factors):,} rows × {factors.shape[1]} factors: {out}")
 

@@ -6,6 +6,7 @@ To show the help at once, heavy packages are imported only when a command runs: 
 
 from __future__ import annotations
 
+import errno
 from typing import Annotated
 
 import typer
@@ -15,6 +16,8 @@ from geodual.errors import DataError
 
 from . import data_commands, learn_command, select_command, study_commands
 from .console import complain
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a disk that has no more room for a file
 
 app = typer.Typer(
     name="geodual",
@@ -51,4 +54,5 @@ def main() -> None:
     except DataError as error:
         complain(str(error))
     except OSError as error:
-        complain(f"{error.filename or 'file'}: {error.strerror or error}. Check the path and permissions.")
+        remedy = "Make room, and run again" if error.errno in _FULL else "Check the path and permissions"
+        complain(f"{error.filename or 'file'}: {error.strerror or error}. {remedy}.")

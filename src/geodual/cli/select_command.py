@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from geodual import funds
-from geodual.funds.atomic_file import write_atomically
 
+from .cluster_option import Dask, use_cluster
 from .console import format_percent, format_signed, plain_records, print_json, print_table, progress_of, say
 from .options import (
     ConfigFile,
@@ -56,6 +56,7 @@ def run_select(
     ] = None,
     excel: Excel = None,
     jobs: Jobs = -1,
+    dask: Dask = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -87,10 +88,12 @@ def run_select(
         "facts": None if facts is None else funds.read_facts(facts),
         "forecaster": forecaster,
     }
-    with progress_of("past decisions", quiet or as_json) as progress:
+    with use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
         selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
     if csv is not None:
-        write_atomically(csv, lambda path: selection.picks.to_csv(path, index=False, lineterminator="\n"))
+        from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
+
+        write_csv(csv, selection.picks, keep_index=False)
     if html is not None:
         selection.report(html)
     if excel is not None:

@@ -12,6 +12,7 @@ from geodual import funds
 from geodual.funds.run_layout import CHECKPOINTS, REPORT
 from geodual.funds.study.folder_lock import hold_folder
 
+from .cluster_option import Dask, use_cluster
 from .console import (
     format_number,
     format_percent,
@@ -47,6 +48,7 @@ def run_backtest(
     out: Out = Path("geodual-run"),
     excel: Excel = None,
     jobs: Jobs = -1,
+    dask: Dask = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -67,13 +69,16 @@ def run_backtest(
     geodual backtest nav.csv --forecasters rpdml,momentum,ridge,factor:rsi_63
 
     geodual backtest nav.xlsx --excel study.xlsx
+
+    geodual backtest nav.parquet --dask tcp://scheduler:8786
     """
     keep_input(nav, excel)
     panel = funds.read_nav(nav)
     levels = None if index is None else funds.read_index(index, index_column)
     if facts is not None:
         settings["facts"] = funds.read_facts(facts)
-    _run(panel, levels, settings, out, excel, jobs, quiet, as_json)
+    with use_cluster(dask, jobs):
+        _run(panel, levels, settings, out, excel, jobs, quiet, as_json)
 
 
 @takes_settings("metrics")

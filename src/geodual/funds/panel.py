@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
+
+_BLOCK = 2**21  # values per block: memory for arrays of this size is used again, larger ones get new pages
 
 
 @dataclass(frozen=True)
@@ -98,3 +101,16 @@ class Panel:
     def until(self, day: pd.Timestamp) -> Panel:
         """Return the panel as it was known on a day: without later rows."""
         return Panel(self.nav.loc[:day], self.source, self.findings)
+
+
+def fund_blocks(shape: tuple[int, int]) -> Iterator[slice]:
+    """Yield the columns of a NAV table in blocks, so that working memory does not grow with the funds.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Number of days and number of funds.
+    """
+    size = max(_BLOCK // max(shape[0], 1), 1)
+    for start in range(0, shape[1], size):
+        yield slice(start, start + size)

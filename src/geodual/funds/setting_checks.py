@@ -77,6 +77,9 @@ def check_day(name: str, value: Any) -> str:
     if value is None or value == "" or isinstance(value, int | float) or str(value).isdigit():
         raise DataError(problem)
     try:
-        return pd.Timestamp(value).date().isoformat()
-    except (ValueError, TypeError):
-        raise DataError(problem) from None
+        day = pd.Timestamp(value)
+        if not pd.isna(day):  # which pandas makes of "NaN" and the like
+            return day.date().isoformat()
+    except (ValueError, TypeError, NotImplementedError):  # the last for years before 1, such as "-1"
+        pass
+    raise DataError(problem)

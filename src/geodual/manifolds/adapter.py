@@ -60,6 +60,7 @@ class PymanoptManifold(Manifold):
     closed_form_log = False
 
     def __init__(self, manifold: Any) -> None:
+        _check_pymanopt(manifold)
         self.wrapped = manifold
         self.is_product = hasattr(manifold, "manifolds")
         self.factors = [PymanoptFactor(factor) for factor in getattr(manifold, "manifolds", [manifold])]
@@ -96,7 +97,7 @@ class PymanoptManifold(Manifold):
             return self.each("random_point")
 
     def random_tangent(self, x: Point, rng: np.random.Generator) -> Vector:
-        frame = self.frame(x)
+        frame = self._checked_frame(x)
         u = frame.random(rng)
         return frame.tangent(u / frame.norm(u))
 
@@ -202,14 +203,15 @@ def as_manifold(manifold: Any) -> Manifold:
     >>> as_manifold(pymanopt.manifolds.Sphere(3)).dim
     2
     """
-    if isinstance(manifold, Manifold):
-        return manifold
-    if hasattr(manifold, "euclidean_to_riemannian_gradient") and hasattr(manifold, "inner_product"):
-        return PymanoptManifold(manifold)
-    raise TypeError(
-        f"`manifold` must be a geodual or pymanopt manifold, got {type(manifold).__name__}; "
-        "choose one of geodual.manifolds, such as SPD(3)."
-    )
+    return manifold if isinstance(manifold, Manifold) else PymanoptManifold(manifold)
+
+
+def _check_pymanopt(manifold: Any) -> None:
+    if not hasattr(manifold, "euclidean_to_riemannian_gradient") or not hasattr(manifold, "inner_product"):
+        raise TypeError(
+            f"`manifold` must be a geodual or pymanopt manifold, got {type(manifold).__name__}; "
+            "choose one of geodual.manifolds, such as SPD(3)."
+        )
 
 
 @contextmanager

@@ -117,7 +117,10 @@ class Manifold(ABC):
 
     @abstractmethod
     def project(self, x: Point, v: Vector) -> Vector:
-        """Project the ambient vector `v` orthogonally onto the tangent space at `x`."""
+        """Project the ambient vector `v` orthogonally onto the tangent space at `x`.
+
+        Solvers do this often, so here `x` is trusted to be a point.
+        """
 
     @abstractmethod
     def random_point(self, rng: np.random.Generator) -> Point:
@@ -125,7 +128,7 @@ class Manifold(ABC):
 
     def random_tangent(self, x: Point, rng: np.random.Generator) -> Vector:
         """Draw a tangent vector of unit length at `x`, uniform in direction."""
-        frame = self.frame(x)
+        frame = self._checked_frame(x)
         c = frame.random(rng)
         length = frame.norm(c)
         # On a manifold of dimension 0 the only tangent vector is zero.
@@ -186,9 +189,10 @@ class Manifold(ABC):
 def as_finite_array(x: Any, shape: tuple[int, ...], owner: object, dtype: type = float) -> Array:
     """Return `x` as an array of the given type, or raise an error that names what is wrong with it."""
     try:
-        if dtype is float and np.iscomplexobj(x):  # `asarray` would drop the imaginary parts
+        given = np.asarray(x)
+        if dtype is float and np.iscomplexobj(given):  # imaginary parts would be dropped
             raise TypeError("its entries are complex.")
-        array: Array = np.asarray(x, dtype=dtype)
+        array: Array = np.asarray(given, dtype=dtype)
     except (TypeError, ValueError) as error:
         kind = "a real array" if dtype is float else "an array"
         raise NotOnManifoldError(f"A point of {owner} must be {kind} of shape {shape}: {error}") from None

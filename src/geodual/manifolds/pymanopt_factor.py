@@ -115,9 +115,10 @@ class PymanoptFactor:
             holds, condition = _CHECKS[self.kind]
             if not holds(self.manifold, point):
                 raise NotOnManifoldError(f"A point of {owner} must be {condition}.")
-        still = self.manifold.retraction(point, self.manifold.zero_vector(point))
+        with np.errstate(all="ignore"):  # a zero column cannot be normalised: then the defect is NaN
+            still = self.manifold.retraction(point, self.manifold.zero_vector(point))
         defect = float(np.abs(still - point).max())
-        if defect > 1e-6 * max(1.0, float(np.abs(point).max())):
+        if not defect <= 1e-6 * max(1.0, float(np.abs(point).max())):
             raise NotOnManifoldError(
                 f"Not a point of {owner}: it is off by {defect:.3g}; project it onto the manifold first."
             )

@@ -15,6 +15,8 @@ from .registry import register_metric as register_metric
 from .rpdml import RPDML as RPDML
 from .rpdml_cv import RPDMLCV as RPDMLCV
 from .rpdml_regressor import RPDMLRegressor as RPDMLRegressor
+from .saving import load_metric as load_metric
+from .saving import save_metric as save_metric
 from .triplet_rpdml import TripletRPDML as TripletRPDML
 
 __all__ = [
@@ -33,7 +35,9 @@ __all__ = [
     "QuadrupletRPDML",
     "RPDMLRegressor",
     "TripletRPDML",
+    "load_metric",
     "make_metric",
     "metric_names",
     "register_metric",
+    "save_metric",
 ]

@@ -9,17 +9,20 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from geodual.arrays import Array, Indices
+from geodual.cluster import check_dask_array, is_dask
 
 from .importance import feature_shares
 from .looks import LooksMixin
 from .low_rank import LowRankPlusDiagonal, feature_blocks, mapped
 from .pair_array import pair_differences
 
+_LARGEST = 1e150  # the square of a larger number may overflow
 UNKNOWN = -1  # the class of a sample without label, as in scikit-learn's semi-supervised learners
 
 
@@ -60,15 +63,20 @@ class MahalanobisMixin(LooksMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array or dask array of shape (n_samples, n_features)
             Samples, with the features of `fit`.
 
         Returns
         -------
         array of shape (n_samples, n_components)
-            X Lᵀ.
+            X Lᵀ. For a dask array it is a dask array too, which is computed when it is needed.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            check_dask_array(X)
+            X = validate_data(self, X, reset=False, skip_check_array=True).rechunk({1: -1})
+            chunks = X.chunks[0], (self._n_features_out,)
+            return X.map_blocks(mapped, self.components_, dtype=float, chunks=chunks)  # type: ignore[no-any-return]
         X = validate_data(self, X, reset=False, dtype=float, accept_sparse=self._sparse_format)
         return mapped(X, self.components_)
 
@@ -175,12 +183,24 @@ class MetricLearner(MahalanobisMixin, BaseEstimator):
         options = {"dtype": float, "order": "C", "accept_sparse": self._sparse_format}
         X, y = validate_data(self, X, y, ensure_min_samples=2, **options)
         check_classification_targets(y)
+        check_size(X)
         return X, encoded_labels(y, type(self).__name__)
+
+
+def check_size(X: Any) -> None:
+    """Raise if samples are so large that squared distances would overflow."""
+    values = X.data if issparse(X) else X
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))  # without a copy
+    if largest > _LARGEST:
+        raise ValueError(f"`X` has values up to {largest:.3g}, whose squares overflow; scale the features.")
 
 
 def n_axes(X: Any) -> int:
     """Return the number of axes of an array, a table, or what can become an array."""
-    return int(X.ndim) if hasattr(X, "ndim") else np.asarray(X).ndim
+    try:
+        return int(X.ndim) if hasattr(X, "ndim") else np.asarray(X).ndim
+    except ValueError:
+        return 0  # rows of different lengths; the checks that follow say so
 
 
 def encoded_labels(y: Any, learner: str) -> Indices:

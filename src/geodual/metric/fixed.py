@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import MetricLearner, check_n_components
+from .base import MetricLearner, check_n_components, check_size
 from .scatter import centred, inverse_root, inverse_root_in_span, oriented
 
 
@@ -41,6 +41,7 @@ class _UnsupervisedMetric(MetricLearner):
         self
         """
         X = validate_data(self, X, dtype=float, ensure_min_samples=self._min_samples)
+        check_size(X)
         check_n_components(self.n_components, X.shape[1])
         with blas_threads_for(product_operations(X.shape[1], *X.shape)):
             self._set_metric(self._components(X)[: self.n_components], X)

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
+from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, product_operations
 
 from .base import UNKNOWN, MetricLearner, warn_of_unknown
 from .geometric_mean import GeometricMean
+from .pairs.cluster_samples import load_samples
+from .pairs.sample_blocks import SampleBlocks
 from .scatter import pair_scatters
 
 
@@ -98,8 +101,8 @@ class GMML(MetricLearner):
 
         Parameters
         ----------
-        X : array or sparse array of shape (n_samples, n_features)
-            Samples.
+        X : array, sparse array or dask array of shape (n_samples, n_features)
+            Samples. Those of a dask array stay on the workers of the active client of Dask.
         y : array of shape (n_samples,)
             Class labels of any type. −1 means unknown if there are at least two other labels: such samples
             make no pairs, but count for the covariance of `prior`.
@@ -111,6 +114,8 @@ class GMML(MetricLearner):
         self
         """
         mean = GeometricMean(self.t, self.reg, self.prior, self.n_components)
+        if is_dask(X):
+            return self._fit_on_cluster(mean, load_samples(self, X, y, sample_weight))
         X, labels = self._validate_all(X, y)
         weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         mean.check()
@@ -122,4 +127,12 @@ class GMML(MetricLearner):
         with blas_threads_for(product_operations(min(X.shape), n_samples, n_features)):
             L = mean.components(X, lambda Z: pair_scatters(Z[known], labels[known], weight[known]), weight)
             self._set_metric(L, X, weight)
+        return self
+
+    def _fit_on_cluster(self, mean: GeometricMean, blocks: SampleBlocks) -> GMML:
+        mean.check()
+        # Prior and importances depend on the covariance only, so a few samples can stand for all.
+        few = blocks.standing_for_all()
+        L = mean.components(few, lambda Z: blocks.labelled().pair_scatters(), np.ones(len(few)))
+        self._set_metric(L, few)
         return self

@@ -27,6 +27,8 @@ def feature_shares(components: Array | LowRankPlusDiagonal, X: Any, weight: Arra
         L, zeros, one = components, np.zeros(n_features), np.eye(len(components))
         diagonal = LowRankPlusDiagonal(zeros, L.T, one, L.T).scatter_diagonal(X, weight)
     else:
+        # In units in which no product overflows: the shares do not depend on them.
+        X, components = _of_unit_size(X), _of_unit_size(components)
         centred = X - np.average(X, axis=0, weights=weight)
         # With few samples W is not formed either.
         few = 2 * n_samples < n_features
@@ -35,3 +37,8 @@ def feature_shares(components: Array | LowRankPlusDiagonal, X: Any, weight: Arra
     positive = np.maximum(diagonal, 0.0)
     total = positive.sum()
     return positive / total if total > 0.0 else np.full(n_features, 1.0 / n_features)
+
+
+def _of_unit_size(X: Array) -> Array:
+    largest = np.abs(X).max()
+    return X / largest if largest > 0.0 else X

@@ -72,7 +72,7 @@ class LMNN(MetricLearner):
         objective, and often much larger than the error.
     n_iter_ : int
         Number of L-BFGS iterations.
-    history_ : array of shape (n_iter_ + 1,)
+    history_ : array of shape (number of steps + 1,)
         Smallest p so far, at the start and after each iteration.
     n_features_in_ : int
         Number of features.

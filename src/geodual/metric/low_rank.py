@@ -70,6 +70,10 @@ class LowRankPlusDiagonal(LinearOperator):
         matrix.flat[:: len(self) + 1] += self._diagonal
         return matrix
 
+    def parts(self) -> tuple[Array, Any, Array, Any]:
+        """Return d, U, C and V."""
+        return self._diagonal, self._left, self._core, self._right
+
     def scaled(self, factor: float) -> LowRankPlusDiagonal:
         """Return a multiple of the matrix."""
         return LowRankPlusDiagonal(factor * self._diagonal, self._left, factor * self._core, self._right)

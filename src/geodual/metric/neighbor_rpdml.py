@@ -155,6 +155,8 @@ class NeighborRPDML(LogDetLearner):
         check_share("shrinkage", self.shrinkage)
         if self._local is None:
             raise ValueError(f'`pairs` must be "local" or LocalPairs, got {self.pairs!r}.')
+        if not self._local.is_exact:
+            raise ValueError(f'`pairs` must have the index "exact" here, got {self.pairs!r}.')
         if isinstance(self.prior, str) and self.prior not in ("within", "identity", "covariance"):
             raise ValueError(
                 f'`prior` must be "within", "identity", "covariance" or a matrix, got {self.prior!r}.'

@@ -9,6 +9,8 @@ from scipy.sparse import csr_array, issparse
 
 from geodual.arrays import Array
 
+_LARGEST = 1e150  # the square of a larger number may overflow
+
 
 def pair_differences(pairs: Any, n_features: int) -> Any:
     """Return the differences of the samples of pairs: an array, or a sparse array for two sparse arrays."""
@@ -24,13 +26,22 @@ def pair_differences(pairs: Any, n_features: int) -> Any:
     return array[:, 0] - array[:, 1]
 
 
+def real_array(values: Any, name: str) -> Array:
+    """Return an array of floats; raise if there are texts, complex numbers or rows of different lengths."""
+    try:
+        array = np.asarray(values)
+        if np.iscomplexobj(array):
+            raise TypeError("its entries are complex")  # a conversion would drop their imaginary parts
+        return np.asarray(array, dtype=float)
+    except (TypeError, ValueError) as error:
+        problem = str(error).rstrip(".")
+        raise ValueError(f"`{name}` must be an array of numbers: {problem}; check its entries.") from None
+
+
 def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
     """Return pairs of samples as an array of shape (n_pairs, 2, n_features); raise if they are invalid."""
-    try:
-        array = np.asarray(pairs, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"`pairs` must be an array of numbers: {error}.") from None
-    if array.ndim != 3 or array.shape[1] != 2 or not len(array):
+    array = real_array(pairs, "pairs")
+    if array.ndim != 3 or array.shape[1] != 2 or not array.size:
         raise ValueError(f"`pairs` must have shape (n_pairs, 2, n_features), got {array.shape}.")
     if n_features is not None and array.shape[2] != n_features:
         raise ValueError(
@@ -39,4 +50,9 @@ def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
         )
     if not np.isfinite(array).all():
         raise ValueError("`pairs` must be finite, got NaN or infinite entries; drop these pairs.")
+    if np.abs(array).max() > _LARGEST:
+        raise ValueError(
+            f"`pairs` has values up to {np.abs(array).max():.3g}, so samples may be too far apart to square "
+            "distances; scale the features."
+        )
     return array

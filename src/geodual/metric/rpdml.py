@@ -71,7 +71,7 @@ class RPDML(IncrementalMixin, LogDetLearner):
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     random_state : int or RandomState, optional
-        Seed for random pairs, and for the percentiles if there are more than 4 million pairs.
+        Seed for random pairs, and for the percentiles of more than 100,000 samples.
     verbose : int
         1 prints a line per iteration, 0 nothing.
     n_jobs : int, optional
@@ -97,6 +97,8 @@ class RPDML(IncrementalMixin, LogDetLearner):
         u and l.
     bounds_are_exact_ : bool
         False if u and l were estimated from a random sample of the pairs.
+    neighbours_are_exact_ : bool
+        False if local pairs were found with an approximate index.
     n_iter_ : int
         Number of iterations; with local pairs, of both fits.
     n_pairs_ : int

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 from geodual.arrays import Array
 
 from .base import MetricLearner, check_whole, warn_of_unknown
-from .logdet.folds import Fold, LabelledSamples, choose_folds
+from .logdet.folds import Fold, LabelledSamples, choose_folds, with_bounds
 from .logdet.learner import LogDetLearner
 from .logdet.path_plot import plot_scores
 from .logdet.scores import check_scoring
@@ -38,8 +38,9 @@ _LEARNT = (
     "n_iter_",
     "n_pairs_",
     "history_",
-    "bounds_",  # only of pairs, like the next
+    "bounds_",  # only of pairs, like the next two
     "bounds_are_exact_",
+    "neighbours_are_exact_",
 )
 
 
@@ -48,9 +49,8 @@ class RPDMLCV(MetricLearner):
 
     Choose it if the metric is for classification and you do not want to tune anything. By default it fits
     `NeighborRPDML` with several shrinkages of its prior. It can also fit `RPDML` with several kinds of pairs.
-    Each choice is fitted to every training fold and scored on the test fold. These fits are only as accurate
-    as a comparison needs, and start from the metric of a smaller C. At last the best choice is fitted to all
-    samples, with the certificate of `NeighborRPDML` or `RPDML`.
+    Each choice is fitted to every training fold, as accurately as a comparison needs, and scored on the test
+    fold. At last the best choice is fitted to all samples, with the certificate of its learner.
 
     Parameters
     ----------
@@ -68,8 +68,7 @@ class RPDMLCV(MetricLearner):
         less on chance than "knn", the accuracy of the k nearest neighbours. "auc" is the area under the ROC
         curve of the distances as a test of whether two samples have the same class. Also the name of any
         scikit-learn scorer, such as "balanced_accuracy", or a function ``scorer(classifier, X, y)`` of the
-        k-nearest-neighbour classifier and the test samples; if there are weights, ``sample_weight`` is passed
-        too.
+        k-nearest-neighbour classifier and the test samples, with ``sample_weight`` if there are weights.
     n_neighbors : int
         Number k of neighbours.
     cv : int, splitter or iterable
@@ -85,15 +84,14 @@ class RPDMLCV(MetricLearner):
     bounds : (float, float), optional
         For pairs: the bounds (u, l) on squared distances, 0 < u < l. By default derived from `percentiles`.
     tol : float
-        Stop the last fit when its relative duality gap is at most `tol`. The fits to be compared stop at 0.1
-        or at `tol`, whichever is larger.
+        Stop the last fit at this relative duality gap, and the compared ones at 0.1 or `tol`, the larger.
     max_iter : int, optional
         Maximal number of iterations per fit; 500 by default.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     random_state : int or RandomState, optional
-        Seed for random pairs, and for the percentiles if there are more than 4 million pairs.
+        Seed for random pairs, and for the percentiles of more than 100,000 samples.
     n_jobs : int, optional
         Number of processes over folds and kinds, as in joblib; one by default.
 
@@ -126,8 +124,8 @@ class RPDMLCV(MetricLearner):
         The relative duality gap, the objective at W, and its lower bound for any metric.
     n_iter_, n_pairs_, history_ : int, int and tuple
         Number of iterations, number of pairs, and a record per iteration.
-    bounds_, bounds_are_exact_ : (float, float) and bool
-        For pairs: u and l, and False if they were estimated from a random sample of the pairs.
+    bounds_, bounds_are_exact_, neighbours_are_exact_ : (float, float), bool and bool
+        For pairs: u and l; False if random pairs stand for all; False if neighbours are approximate.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -211,6 +209,9 @@ class RPDMLCV(MetricLearner):
             weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         warn_of_unknown(labels)
         folds = choose_folds(self.cv, LabelledSamples(X, labels, column_or_1d(y), weight), groups)
+        of_pairs = [kind for kind in kinds if not kind.is_neighbors]
+        if of_pairs and self.bounds is None:
+            folds = with_bounds(folds, self._learner(Cs[0], of_pairs[0], self.tol), self.n_jobs)
         # Kinds of the same pairs share a path.
         paths = [list(path) for _, path in groupby(kinds, key=lambda kind: kind.pairs)]
         tables = Parallel(n_jobs=self.n_jobs)(
@@ -240,8 +241,7 @@ class RPDMLCV(MetricLearner):
     @property
     def _tie(self) -> float:
         """Difference of scores up to which they count as equal: more for shares, which vary by chance."""
-        shares = isinstance(self.scoring, str) and self.scoring in ("votes", "knn", "auc")
-        return _SHARE_TIE if shares else 1e-12
+        return _SHARE_TIE if self.scoring in ("votes", "knn", "auc") else 1e-12
 
     def _learner(self, C: float, kind: Kind, tol: float) -> LogDetLearner:
         shared: dict[str, Any] = {"C": C, "tol": tol}

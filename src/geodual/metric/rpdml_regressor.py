@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from geodual.arrays import Array, Indices
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import MahalanobisMixin, check_iteration, check_positive, check_whole
+from .base import MahalanobisMixin, check_iteration, check_positive, check_size, check_whole
 from .logdet.certificate import CertifiedMetric
 from .logdet.program import LogDetProgram
 from .logdet.solution import keep_solution, warn_unless_converged
@@ -167,6 +167,9 @@ class RPDMLRegressor(RegressorMixin, MahalanobisMixin, BaseEstimator):
         self
         """
         X, y = validate_data(self, X, y, dtype=float, order="C", y_numeric=True, ensure_min_samples=2)
+        check_size(X)
+        if y.dtype.kind in "SU":
+            raise ValueError(f"`y` must hold numbers, got texts such as {y[0]!r}; use RPDML for classes.")
         self._check_parameters()
         weight = np.ones(len(X))
         if sample_weight is not None:

@@ -19,12 +19,36 @@ _ROUNDING = 64.0 * float(np.finfo(float).eps)  # relative rounding error of a me
 def centred(X: Array) -> Array:
     """Return X minus its mean; features that vary only by rounding errors become zero."""
     result = X - X.mean(axis=0)
-    result[:, np.abs(result).max(axis=0) <= _ROUNDING * np.abs(X).max(axis=0)] = 0.0
-    if not result.any():
-        raise ValueError("All samples are equal, so there is no metric to learn; check the features.")
-    if not _SMALLEST < np.abs(result).max() < _LARGEST:
-        raise ValueError("The features are too small or too large to be squared; scale the features.")
+    result[:, ~varying(np.abs(result).max(axis=0), np.abs(X).max(axis=0))] = 0.0
     return np.asarray(result)
+
+
+def varying(deviation: Array, size: Array) -> NDArray[np.bool_]:
+    """Tell which features vary by more than rounding errors; raise if there are none, or if they are extreme.
+
+    Parameters
+    ----------
+    deviation, size : array of shape (n_features,)
+        The largest distance from the mean, and the largest absolute value, of each feature.
+    """
+    varies = deviation > _ROUNDING * size
+    if not varies.any():
+        raise ValueError("All samples are equal, so there is no metric to learn; check the features.")
+    if not _SMALLEST < deviation[varies].max() < _LARGEST:
+        raise ValueError("The features are too small or too large to be squared; scale the features.")
+    return np.asarray(varies)
+
+
+def standing_for(covariance: Array) -> Array:
+    """Return 2 n samples with this covariance and mean zero, n being the number of features.
+
+    They stand for samples that are not in memory, for all that depends on their covariance only.
+    """
+    scales = feature_scales(covariance)
+    # In equal units, so that features of small scatter keep their digits.
+    spectrum, basis = np.linalg.eigh(covariance / np.outer(scales, scales))
+    root = (basis * np.sqrt(np.maximum(spectrum, 0.0))).T * scales
+    return np.asarray(np.vstack([root, -root]) * np.sqrt(len(root) - 0.5))  # half of the divisor 2 n − 1
 
 
 def distinct_rows(X: Any) -> tuple[Indices, Indices]:
@@ -164,17 +188,40 @@ def pair_scatters(X: Array, labels: NDArray[np.intp], weight: Array) -> tuple[Ar
     weight : array of shape (n_samples,)
         Weights of the samples. Each pair counts once, with the product of the weights of its samples.
     """
-    n_features = X.shape[1]
-    S, D = np.zeros((n_features, n_features)), np.zeros((n_features, n_features))
-    totals = np.bincount(labels, weight)
-    present = np.flatnonzero(totals)  # a class of weight zero has no mean
-    means = np.zeros((len(totals), n_features))
-    for c in present:
-        members = labels == c
-        means[c] = weight[members] @ X[members] / totals[c]
-        Z = (X[members] - means[c]) * np.sqrt(weight[members])[:, None]
+    totals, sums = class_sums(X, labels, weight, int(labels.max()) + 1)
+    means = class_means(totals, sums)
+    S, D = scatter_sums(X, labels, weight, totals, means)
+    return S, D + between_sum(totals, means)
+
+
+def class_sums(X: Array, labels: NDArray[np.intp], weight: Array, n_classes: int) -> tuple[Array, Array]:
+    """Return the total weight and the weighted sum of the samples of each class; parts add up."""
+    members = [labels == c for c in range(n_classes)]
+    sums = [weight[rows] @ X[rows] for rows in members]
+    return np.bincount(labels, weight, minlength=n_classes).astype(float), np.array(sums)
+
+
+def class_means(totals: Array, sums: Array) -> Array:
+    """Return the mean of each class; zero for a class of weight zero, which has no mean."""
+    return sums / np.where(totals > 0.0, totals, 1.0)[:, None]
+
+
+def scatter_sums(
+    X: Array, labels: NDArray[np.intp], weight: Array, totals: Array, means: Array
+) -> tuple[Array, Array]:
+    """Return Σ n_c T_c and Σ (n − n_c) T_c of some samples, given n_c and m_c of all; parts add up."""
+    S, D = (np.zeros((X.shape[1], X.shape[1])) for _ in range(2))
+    for c in np.unique(labels):
+        rows = labels == c
+        Z = (X[rows] - means[c]) * np.sqrt(weight[rows])[:, None]
         T = Z.T @ Z
         S += totals[c] * T
         D += (totals.sum() - totals[c]) * T
-    between = (means[present] - totals @ means / totals.sum()) * np.sqrt(totals[present])[:, None]
-    return S, D + totals.sum() * (between.T @ between)
+    return S, D
+
+
+def between_sum(totals: Array, means: Array) -> Array:
+    """Return n Σ n_c (m_c − m)(m_c − m)ᵀ."""
+    mass = totals.sum()
+    between = (means - totals @ means / mass) * np.sqrt(totals)[:, None]
+    return np.asarray(mass * (between.T @ between))

@@ -11,6 +11,7 @@ from geodual.arrays import Array
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates, Point
 
+from .constraint import as_cost
 from .problem import Constraint, Problem
 
 _STEPS = 10.0 ** np.arange(-0.5, -8.25, -0.25)  # from long steps to those where rounding errors dominate
@@ -139,10 +140,12 @@ def check_gradient(problem: Problem, x: Point, rng: np.random.Generator | None =
     x = problem.manifold.check_point(x)
     frame = problem.manifold.frame(x)
     c = frame.coordinates(problem.manifold.random_tangent(x, rng))  # of length 1
-    checks = list(_check_function("cost", problem.cost, problem.gradient, problem.hessian_product, frame, c))
-    for kind, blocks in (("inequalities", problem.inequalities), ("equalities", problem.equalities)):
-        for position, block in enumerate(blocks):
-            checks += _check_block(f"{kind}[{position}]", block, frame, c, rng)
+    with np.errstate(all="ignore"):  # a function that is not finite fails the check; numpy need not warn
+        functions = (problem.cost, problem.gradient, problem.hessian_product)
+        checks = list(_check_function("cost", *functions, frame, c))
+        for kind, blocks in (("inequalities", problem.inequalities), ("equalities", problem.equalities)):
+            for position, block in enumerate(blocks):
+                checks += _check_block(f"{kind}[{position}]", block, frame, c, rng)
     return GradientCheck(tuple(checks))
 
 
@@ -155,8 +158,8 @@ def _check_function(
     c: Coordinates,
 ) -> Iterator[DerivativeCheck]:
     """Check the gradient and, if it is given, the Hessian of a function along the geodesic of `c`."""
-    start = float(value(frame.point))
-    ahead = np.array([float(value(frame.exp(t * c))) for t in _STEPS])
+    start = as_cost(value(frame.point))
+    ahead = np.array([as_cost(value(frame.exp(t * c))) for t in _STEPS])
     gradient = egrad(frame.point)
     first = frame.inner(frame.gradient(gradient), c)
     remainder = ahead - start - _STEPS * first
@@ -175,9 +178,18 @@ def _check_block(
     """Check a block of constraints through ⟨w, c(x)⟩ with random weights w, and `directional` by itself."""
     w = rng.standard_normal(len(block(frame.point)))
     second = block.hessian_product
+
+    def weighted(x: Point) -> float:
+        if len(values := block(x)) != len(w):
+            raise ValueError(
+                f"{name} gave {len(values)} numbers, but {len(w)} at `x`; return vectors of the same length "
+                "everywhere."
+            )
+        return float(w @ values)
+
     yield from _check_function(
         name,
-        lambda x: float(w @ block(x)),
+        weighted,
         lambda x: block.jacobian_product(x, w),
         None if second is None else lambda x, u: second(x, w, u),
         frame,

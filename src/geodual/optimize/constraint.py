@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from reprlib import repr as brief
 from typing import Any
 
 import numpy as np
@@ -90,13 +91,24 @@ class Constraint:
 
 def as_vector(values: Any) -> Array:
     """Return the values of a constraint as a vector; a number becomes a vector of one entry."""
-    vector = np.asarray(values, dtype=float)
+    try:
+        vector = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"A constraint must give numbers, got {brief(values)}; return a vector.") from None
     if vector.ndim > 1:
         raise ValueError(
             f"A constraint must give a number or a vector, got an array of shape {vector.shape}; "
             "flatten it with numpy.ravel, in its derivatives too."
         )
     return vector if vector.ndim else vector.reshape(1)
+
+
+def as_cost(value: Any) -> float:
+    """Return the value of a cost as a float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"The cost must be a number, got {brief(value)}; check cost(x).") from None
 
 
 def listed(functions: Any) -> list[Any]:

@@ -13,6 +13,7 @@ from geodual.manifolds import Frame
 from geodual.manifolds.frame import Point, Vector
 
 from .ambient import pairing, scaled, total
+from .constraint import as_cost
 from .problem import Constraint, Problem
 
 
@@ -120,7 +121,7 @@ class ConstraintVector:
 
     def evaluate(self, x: Point) -> EvaluatedPoint:
         """Return `x` with its frame, cost and constraints."""
-        return EvaluatedPoint(self.problem.manifold.frame(x), float(self.problem.cost(x)), self.value(x))
+        return EvaluatedPoint(self.problem.manifold.frame(x), as_cost(self.problem.cost(x)), self.value(x))
 
     def value(self, x: Point) -> Array:
         """Return c(x)."""

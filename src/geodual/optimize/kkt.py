@@ -33,7 +33,7 @@ class KKT:
     feasibility : float
         Largest violation of a constraint: of hₖ(x) ≤ 0 or gⱼ(x) = 0.
     complementarity : float
-        Largest |λₖ hₖ|.
+        Largest absolute value of λₖ hₖ.
 
     Attributes
     ----------

@@ -193,7 +193,8 @@ class _Hessian:
         """Return terms of the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y; differenced if not given."""
         terms = self._constraints.lagrangian_hessian(self._x, self._cost_weight, self._weighted, u)
         if self._undifferentiated is not None:
-            length = self._frame.norm(c)
+            # A numpy number: where the step underflows, the product is infinite instead of an exception.
+            length = np.float64(self._frame.norm(c))
             if length > 0.0:
                 step = _DIFFERENCE_STEP * self._frame.unit / length
                 # `move` follows the tangent vector to first order, which is all that a difference needs.

@@ -170,8 +170,9 @@ def newton_cg(
     norm = first_norm = model.frame.norm(model.gradient)
     travelled, n_products = 0.0, 0
     for iteration in range(max_iter):
-        if norm <= tol or (watch is not None and watch(model)):
-            return Minimum(model, "converged", iteration, n_products)
+        done = norm <= tol or (watch is not None and watch(model))
+        if done or norm == 0.0:  # with a negative `tol` only `watch` decides, but here no step leads on
+            return Minimum(model, "converged" if done else "stalled", iteration, n_products)
         # Solve each Newton system only as well as its step deserves: better as the gradient falls, but no
         # better than `tol` needs.
         accuracy = min(forcing, math.sqrt(norm / first_norm) if norm < first_norm else forcing)
@@ -205,13 +206,13 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
     step_squared, at_boundary, n_products = 0.0, False, 0
     # In exact arithmetic `dim` products suffice; rounding errors may ask for more.
     budget = 2 * model.frame.dim + 20
-    while n_products < budget:
+    while n_products < budget and (squared := inner(direction, direction)) != 0.0:  # 0 by underflow
         image = model.hessian_product(direction)
         n_products += 1
         curvature = inner(direction, image)
         # At negative curvature the model falls without bound: go to the boundary.
         length = product / curvature if curvature > 0.0 else math.inf
-        overlap, squared = inner(step, direction), inner(direction, direction)
+        overlap = inner(step, direction)
         ahead = step_squared + 2.0 * length * overlap + length * length * squared
         if not ahead < radius * radius:
             # Solve ‖step + length · direction‖ = radius for the length.

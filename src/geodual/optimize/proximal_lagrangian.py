@@ -120,7 +120,8 @@ class _ProximalLagrangian:
             if minimum.status == "runaway" or feasibility.is_greedy(minimum.model, state.point):
                 outcome = self._after_escape(state, minimum)
                 if isinstance(outcome, Stop):
-                    yield self._update(minimum.model.point, state.y, state.penalty, minimum.n_products)
+                    last = self._update(minimum.model.point, state.y, state.penalty, minimum.n_products)
+                    yield self._in_refreshed_units(last)
                     yield outcome
                     return
                 state = outcome
@@ -204,10 +205,10 @@ class _ProximalLagrangian:
 
     def _advance(self, state: State, minimum: _Minimum) -> tuple[Update, State]:
         """Update the multipliers from the inner minimum, polish if promising, and prepare the next step."""
-        model = minimum.model
-        violation = model.violation
+        model, violation = minimum.model, minimum.model.violation
         update = self._update(model.point, model.estimates, state.penalty, minimum.n_products)
-        if minimum.status == "max_iterations" and state.unfinished < _UNFINISHED:
+        # What looks like a certificate goes on: it must hold in the units of its own point.
+        if minimum.status == "max_iterations" and state.unfinished < _UNFINISHED and worst(update) > self.tol:
             return update, replace(state, point=model.point, unfinished=state.unfinished + 1)
         state = replace(state, point=model.point, y=model.estimates, unfinished=0)
         if self.tol < worst(update) < min(state.polish_below, polish_limit(self.constraints, state.point)):
@@ -230,8 +231,7 @@ class _ProximalLagrangian:
         assert update.kkt is not None
         start = Polished(state.point, state.y, update.kkt, update.hessian_products)
         found = polish(self.constraints, self.units, start, state.penalty, self.tol)
-        multipliers = self.units.unscaled(found.y)
-        spent = found.n_products
+        multipliers, spent = self.units.unscaled(found.y), found.n_products
         update = Update(
             found.point, multipliers, penalty=state.penalty, hessian_products=spent, kkt=found.kkt
         )

@@ -29,7 +29,7 @@ def theorem1_bound(
     n_constraints : int
         Number m of constraints.
     constraint_bound : float
-        Bound G on every |hₖ| over the iterates.
+        Bound G on the absolute value of every hₖ over the iterates.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def corollary1_bound(
     n_constraints : int
         Number m of constraints.
     constraint_bound : float
-        Bound G on every |hₖ| over the iterates.
+        Bound G on the absolute value of every hₖ over the iterates.
 
     Returns
     -------

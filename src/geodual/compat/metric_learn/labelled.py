@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from geodual import metric
 from geodual.arrays import Array, Indices
+from geodual.metric.scatter import centred
 
 from .preprocessed import LabelledLearner, PreprocessedLearner, take_over
 
@@ -145,6 +146,7 @@ class NCA(LabelledLearner):
         self.random_state = random_state
 
     def _learn(self, X: Array, labels: Indices) -> None:
+        centred(X)  # raises if samples are equal or extreme, where scikit-learn would crash
         learner = NeighborhoodComponentsAnalysis(
             self.n_components,
             init=self.init,

@@ -9,11 +9,13 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import validate_data
 
 from geodual.arrays import Array, Indices
-from geodual.metric.base import check_n_components
+from geodual.metric.base import check_n_components, check_size
 from geodual.metric.scatter import feature_scales, raised_spectrum
 
 from .constraints import drawn_chunks
 from .preprocessed import LabelledLearner, PreprocessedLearner
+
+_SMALLEST = 1e-150  # smaller numbers vanish when they are squared
 
 
 class RCA(PreprocessedLearner):
@@ -63,6 +65,7 @@ class RCA(PreprocessedLearner):
         self
         """
         X = validate_data(self, self._looked_up(X), dtype=float, ensure_min_samples=2)
+        check_size(X)
         chunks = np.asarray(chunks)
         if chunks.shape != (len(X),) or not np.issubdtype(chunks.dtype, np.integer):
             raise ValueError(
@@ -133,6 +136,8 @@ def _relevant_components(X: Array, chunks: Indices, n_components: int | None) ->
     deviation = X - (means / sizes[:, None])[number]
     if not deviation.any():
         raise ValueError("`chunks` must have a chunk of at least two different samples; check the chunks.")
+    if np.abs(deviation).max() < _SMALLEST:
+        raise ValueError("The samples of chunks are too near to square their distances; scale the features.")
     inner = deviation.T @ deviation / len(X)
     scales = feature_scales(inner)
     units = np.outer(scales, scales)
@@ -140,6 +145,8 @@ def _relevant_components(X: Array, chunks: Indices, n_components: int | None) ->
     inner = (basis * spectrum) @ basis.T * units
     if n_components is None or n_components == X.shape[1]:
         spectrum, basis = np.linalg.eigh(inner)
+        if not spectrum[0] > 0.0:
+            raise ValueError("The features differ too much in size to invert their covariance; scale them.")
         return np.asarray((basis / np.sqrt(spectrum)) @ basis.T)
     total = np.cov(X.T)
     # Largest total variance per variance in chunks first; vectors a with aᵀ S a = 1.

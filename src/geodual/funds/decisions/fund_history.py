@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array, Indices
 
+from ..panel import fund_blocks
+
 
 class FundHistory:
     """The past of all funds at some rows of a NAV table, each from rows up to it only.
@@ -32,16 +34,38 @@ class FundHistory:
     """
 
     def __init__(self, nav: pd.DataFrame, days: pd.DatetimeIndex) -> None:
-        rows = nav.index.get_indexer(days)
-        known, filled = nav.notna().to_numpy(), nav.ffill().to_numpy(float)
-        count = known.cumsum(axis=0)
-        before = np.vstack([np.full((1, filled.shape[1]), np.nan), filled[:-1]])
-        changed = known & (filled != before)  # the first value differs from NaN, so it counts as a change
-        moved, seen = (changed & ~np.isnan(before)).sum(axis=1), (known & ~np.isnan(before)).sum(axis=1)
-        lively = (moved > 0) & (2 * moved >= seen - 1)
-        still = (known & lively[:, None]).cumsum(axis=0)
-        since = still - np.maximum.accumulate(np.where(changed, still, 0))
-        self.has_value: NDArray[np.bool_] = known[rows]
-        self.last_value: Array = filled[rows]
-        self.n_values: Indices = count[rows]
-        self.n_still: Indices = since[rows]
+        rows, blocks = nav.index.get_indexer(days), list(fund_blocks(nav.shape))
+        lively = _lively_rows(nav, blocks)
+        shape = len(rows), nav.shape[1]
+        self.has_value: NDArray[np.bool_] = np.empty(shape, dtype=bool)
+        self.last_value: Array = np.empty(shape)
+        self.n_values: Indices = np.empty(shape, dtype=np.intp)
+        self.n_still: Indices = np.empty(shape, dtype=np.intp)
+        for some in blocks:
+            known, filled, changed, _ = _changes(nav.iloc[:, some])
+            still = (known & lively[:, None]).cumsum(axis=0)
+            since = still - np.maximum.accumulate(np.where(changed, still, 0))
+            self.has_value[:, some], self.last_value[:, some] = known[rows], filled[rows]
+            self.n_values[:, some], self.n_still[:, some] = known.cumsum(axis=0)[rows], since[rows]
+
+
+def _lively_rows(nav: pd.DataFrame, blocks: list[slice]) -> NDArray[np.bool_]:
+    """Return the rows on which at least half of the other funds moved, shape (n_days,)."""
+    moved, seen = np.zeros(len(nav), dtype=np.intp), np.zeros(len(nav), dtype=np.intp)
+    for some in blocks:
+        known, _, changed, before = _changes(nav.iloc[:, some])
+        moved += (changed & before).sum(axis=1)
+        seen += (known & before).sum(axis=1)
+    return np.asarray((moved > 0) & (2 * moved >= seen - 1))
+
+
+def _changes(
+    nav: pd.DataFrame,
+) -> tuple[NDArray[np.bool_], Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return where funds have values, the last values, where these change, and where there are earlier ones.
+
+    A first value counts as a change.
+    """
+    known, filled = nav.notna().to_numpy(), nav.ffill().to_numpy(float)
+    before = np.vstack([np.full((1, filled.shape[1]), np.nan), filled[:-1]])
+    return known, filled, known & (filled != before), ~np.isnan(before)

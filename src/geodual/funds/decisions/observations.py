@@ -9,16 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geodual.arrays import Array
-
 from ..factors.compute import compute_factors
 from ..factors.factor import FactorSet
 from ..factors.named_columns import compute_columns
 from ..forecasters.training import Today, Training
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts, no_facts
-from .cross_section import CrossSection, Membership, take_cross_section
+from .cross_section import Membership, take_cross_section
 from .fund_history import FundHistory
+from .interval import Interval, join_intervals
 
 _ENOUGH_OF_TYPE = 5  # a type with fewer funds has no mean of its own
 
@@ -66,7 +65,7 @@ class Observations:
             for row, (raw, day) in enumerate(zip(by_day, days, strict=True))
         ]
         self._asked = compute_columns(panel, days, asked, factors)
-        self._intervals: dict[int, tuple[CrossSection, NDArray[np.bool_], Array]] = {}
+        self._intervals: dict[int, Interval] = {}
 
     @property
     def funds(self) -> pd.Index[str]:
@@ -83,22 +82,17 @@ class Observations:
         start, end = (self._history.last_value[row, at] for row in (t - 1, t))
         return pd.Series(end / start - 1.0, index=funds)
 
-    def training(self, t: int, window: int | str = 1) -> Training:
-        """Return what can be learnt from on day t: the last holding intervals that are over, or "all"."""
+    def intervals(self, t: int, window: int | str = 1) -> list[Interval]:
+        """Return the last holding intervals that are over on day t, the oldest first; or "all" of them."""
         first = 1 if window == "all" else max(t - int(window), 0) + 1
         for s in range(first, t + 1):
-            if s not in self._intervals:  # long windows meet the same intervals day after day
+            if s not in self._intervals:  # neighbouring days and other forecasters share it
                 self._intervals[s] = self._interval(s)
-        parts = [self._intervals[s] for s in range(first, t + 1)]
-        funds = [section.funds[rows] for section, rows, _ in parts]
-        sizes = [len(index) for index in funds]
-        return Training(
-            np.vstack([section.features[rows] for section, rows, _ in parts]),
-            np.concatenate([earned for _, _, earned in parts]),
-            np.repeat(np.arange(len(parts))[::-1], sizes),
-            funds[0].append(funds[1:]),
-            np.concatenate([self._groups(index) for index in funds]),
-        )
+        return [self._intervals[s] for s in range(first, t + 1)]
+
+    def training(self, t: int, window: int | str = 1) -> Training:
+        """Return what can be learnt from on day t: the last holding intervals that are over, or "all"."""
+        return join_intervals(self.intervals(t, window))
 
     def today(self, t: int) -> Today:
         """Return the funds of day t, with the raw factors that were asked for."""
@@ -123,10 +117,12 @@ class Observations:
         before, after = (self._history.n_values[row, at] for row in (t - 1, t))
         return pd.Series(after > before, index=funds)
 
-    def _interval(self, s: int) -> tuple[CrossSection, NDArray[np.bool_], Array]:
-        returns, known = self.returns(s), np.asarray(self.seen(s), dtype=bool)
-        seen = returns[known]
-        return self.sections[s - 1], known, np.asarray(self._excess(seen) if self._by_type else seen, float)
+    def _interval(self, s: int) -> Interval:
+        section, seen = self.sections[s - 1], np.asarray(self.seen(s), dtype=bool)
+        returns = self.returns(s)[seen]
+        earned = np.asarray(self._excess(returns) if self._by_type else returns, float)
+        funds = section.funds[seen]
+        return Interval(section.features, seen, earned, funds, self._groups(funds))
 
     def _excess(self, returns: pd.Series[float]) -> pd.Series[float]:
         """Return returns less the mean of the funds of the same type, or of all funds if these are few."""

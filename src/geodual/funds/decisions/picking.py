@@ -93,10 +93,9 @@ class _Picker:
         """Return the positions of the funds to hold, best forecast first."""
         ranking = decision.ranking
         by_rank: list[str] = decision.funds[ranking].tolist()
-        order = sorted(range(len(by_rank)), key=lambda at: self._urgency(by_rank[at], at, decision.day))
         counts: list[Counter[str]] = [Counter() for _ in self._limits]
         ranks: list[int] = []
-        for rank in order:
+        for rank in self._order(by_rank, decision.day):
             if len(ranks) == self._config.top:
                 break
             if self._has_room(by_rank[rank], counts):
@@ -105,12 +104,15 @@ class _Picker:
         self._bought = {by_rank[at]: self._bought.get(by_rank[at], decision.day) for at in ranks}
         return np.asarray(ranking[ranks])
 
-    def _urgency(self, fund: str, rank: int, day: pd.Timestamp) -> tuple[int, int]:
-        """Return the order in which places are given: to funds that must stay, that may stay, to the best."""
-        bought = self._bought.get(fund)
-        if bought is not None and (day - bought).days < self._config.min_holding:
-            return 0, rank
-        return (1 if bought is not None and rank < self._config.keep_rank else 2), rank
+    def _order(self, by_rank: list[str], day: pd.Timestamp) -> list[int]:
+        """Return ranks in the order in which places are given: funds that must stay, that may, the best."""
+        place = {fund: rank for rank, fund in enumerate(by_rank)}
+        held = [(fund, place[fund]) for fund in self._bought if fund in place]
+        must = sorted(
+            rank for fund, rank in held if (day - self._bought[fund]).days < self._config.min_holding
+        )
+        may = sorted(rank for _, rank in held if rank < self._config.keep_rank)
+        return list(dict.fromkeys([*must, *may, *range(len(by_rank))]))
 
     def _has_room(self, fund: str, counts: list[Counter[str]]) -> bool:
         """Tell whether the limits allow one more fund of this type and company, and count it if so."""

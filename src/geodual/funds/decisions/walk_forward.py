@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import threading
+import warnings
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from numbers import Integral
 
 import joblib
@@ -10,12 +14,17 @@ import joblib
 from geodual.errors import DataError
 
 from ..forecasters.forecast import Forecaster, window_of
-from ..forecasters.training import Today, Training
+from ..forecasters.training import Today
 from ..progress import ProgressCallback, ignore_progress
 from .checkpoints import Checkpoints
 from .decision import Decision, decide
+from .interval import Interval, join_intervals
 from .observations import Observations
 from .worker_watch import tie_to_parent
+
+_SHARED = 100_000  # bytes from which worker processes share an array in memory; smaller ones are copied
+# A decision catches its warnings, which Python can do in one thread of a process only.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def walk_forward(
@@ -61,31 +70,50 @@ def walk_forward(
         if found is not None:
             made[t, name] = found
     left = [task for task in tasks if task not in made]
-    decide_one = joblib.delayed(tie_to_parent(decide))  # no worker outlives a killed run
-    knowledge = _Knowledge(observations)
-    decisions = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-        decide_one(name, forecasters[name], *knowledge.of(t, forecasters[name])) for t, name in left
+    alone = joblib.effective_n_jobs(n_jobs) == 1
+    decide_one = joblib.delayed(tie_to_parent(partial(_decide, alone)))  # no worker outlives a killed run
+    today = _Today(observations)
+    decisions = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=_SHARED)(
+        decide_one(
+            name, forecasters[name], today(t), *observations.intervals(t, window_of(forecasters[name]))
+        )
+        for t, name in left
     )
     # joblib yields decisions one by one, so that each is saved before the next ones are finished.
-    for task, decision in zip(left, decisions, strict=True):
-        made[task] = decision
-        if checkpoints:
-            checkpoints.save(decision)
-        progress(len(made), len(tasks), f"{decision.day.date()} {decision.metric}")
+    with _closing(decisions):
+        for task, decision in zip(left, decisions, strict=True):
+            made[task] = decision
+            if checkpoints:
+                checkpoints.save(decision)
+            progress(len(made), len(tasks), f"{decision.day.date()} {decision.metric}")
     return [made[task] for task in tasks]
 
 
-class _Knowledge:
-    """What is known on a day. Training sets of one day are shared; those of earlier days are let go."""
+def _decide(alone: bool, name: str, forecaster: Forecaster, today: Today, *intervals: Interval) -> Decision:
+    """Decide on a day; intervals are arguments of their own, so that joblib sends each of them once."""
+    # Where decisions run side by side, a decision does not start workers of its own.
+    with _ONE_AT_A_TIME, nullcontext() if alone else joblib.parallel_config("sequential"):
+        return decide(name, forecaster, join_intervals(intervals), today)
+
+
+@contextmanager
+def _closing(decisions: Generator[Decision]) -> Iterator[None]:
+    """Cancel the work that is left if a run is interrupted, without joblib's warning that it is not used."""
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            decisions.close()
+
+
+class _Today:
+    """The funds of a day, made once for all forecasters."""
 
     def __init__(self, observations: Observations) -> None:
         self._observations, self._day = observations, -1
-        self._trainings: dict[int | str, Training] = {}
 
-    def of(self, t: int, forecaster: Forecaster) -> tuple[Training, Today]:
+    def __call__(self, t: int) -> Today:
         if t != self._day:
-            self._day, self._trainings, self._today = t, {}, self._observations.today(t)
-        window = window_of(forecaster)
-        if window not in self._trainings:
-            self._trainings[window] = self._observations.training(t, window)
-        return self._trainings[window], self._today
+            self._day, self._today = t, self._observations.today(t)
+        return self._today

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+from geodual.arrays import Array
 
 from ..decisions.observations import Observations
 from ..forecasters.targets import centred_ranks
@@ -19,6 +22,7 @@ from .simultaneous_interval import simultaneous_interval
 from .statistics import corrected_p, newey_west_t, spearman_ic
 
 MOMENTUM = "momentum"  # the forecaster that all others are compared with
+_FEWEST = 3  # funds for a rank correlation, as in `spearman_ic`
 _NOTHING = 1e-9  # share of the ranks' variance below which nothing is left
 _DECIMALS = 9  # of the part that is left: ranks that tie must not differ by rounding
 COLUMNS = (
@@ -49,9 +53,34 @@ def factor_ics(observations: Observations, rows: Sequence[int]) -> pd.DataFrame:
     for i, t in enumerate(rows):
         if t < last:
             realised = observations.returns(t + 1).to_numpy(float)
-            values[i] = [spearman_ic(scores, realised) for scores in observations.sections[t].features.T]
+            values[i] = _column_ics(observations.sections[t].features, realised)
     days = pd.DatetimeIndex(observations.days[list(rows)], name="date")
     return pd.DataFrame(values, index=days, columns=pd.Index(columns, name="metric"))
+
+
+def _column_ics(forecasts: Array, realised: Array) -> Array:
+    """Return `spearman_ic` of each column of forecasts, ranking the realised returns once.
+
+    Parameters
+    ----------
+    forecasts : array of shape (n_funds, n_forecasts)
+        Finite values.
+    realised : array of shape (n_funds,)
+        Funds without a finite value are left out.
+
+    Returns
+    -------
+    array of shape (n_forecasts,)
+        NaN as in `spearman_ic`.
+    """
+    known = np.isfinite(realised)
+    x, y = forecasts[known], realised[known]
+    if len(y) < _FEWEST:
+        return np.full(forecasts.shape[1], np.nan)
+    # Ranks are halves of whole numbers, so these sums are exact in any order.
+    x, y = rankdata(x, axis=0) - 0.5 * (len(y) + 1), rankdata(y) - 0.5 * (len(y) + 1)
+    size = np.sqrt((x * x).sum(axis=0) * (y @ y))
+    return np.asarray(np.clip(y @ x / np.where(size > 0.0, size, np.nan), -1.0, 1.0))
 
 
 def unexplained_ic(forecast: ArrayLike, momentum: ArrayLike, realised: ArrayLike) -> float:

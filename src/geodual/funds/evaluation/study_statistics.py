@@ -113,7 +113,7 @@ class StudyStatistics(StudyFields):
     @cached_property
     def _types(self) -> pd.Series[str]:
         known = self.facts["type"].dropna() if "type" in self.facts else pd.Series(dtype=str)
-        return known[known.index.isin(self.predictions["fund"])]
+        return known[known.index.isin(self.predictions["fund"].unique())]
 
     @cached_property
     def rank_autocorrelation(self) -> pd.DataFrame:

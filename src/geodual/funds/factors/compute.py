@@ -13,7 +13,7 @@ from geodual.arrays import Array, Indices
 from geodual.errors import DataError
 
 from ..config import PAPER_FACTORS
-from ..panel import Panel
+from ..panel import Panel, fund_blocks
 from .factor import Factor, FactorSet, RecursiveFactor, WindowedFactor
 from .recursive import GaplessHistory
 from .registry import choose_factors
@@ -70,12 +70,13 @@ def compute_factors(
     table = _check_table(panel)
     rows = _find_rows(table.index, dates)
     chosen = factors if isinstance(factors, FactorSet) else choose_factors(factors)
-    nav = table.to_numpy(float)
-    nav = np.where((nav > 0.0) & np.isfinite(nav), nav, np.nan)
-    values = np.empty((len(chosen.columns), len(rows), nav.shape[1]))
+    values = np.empty((len(chosen.columns), len(rows), table.shape[1]))
     with np.errstate(all="ignore"):  # 0/0 and NaN are expected: they become missing factors
-        _fill_windowed(values, nav, rows, chosen)
-        _fill_recursive(values, nav, rows, chosen)
+        for some in fund_blocks(table.shape):
+            nav = table.iloc[:, some].to_numpy(float)
+            nav = np.where((nav > 0.0) & np.isfinite(nav), nav, np.nan)
+            _fill_windowed(values[:, :, some], nav, rows, chosen)
+            _fill_recursive(values[:, :, some], nav, rows, chosen)
     return pd.DataFrame(
         values.reshape(len(chosen.columns), -1).T,
         index=pd.MultiIndex.from_product([table.index[rows], table.columns], names=["date", "fund"]),

@@ -33,8 +33,9 @@ class WindowedFactor:
         Name of the factor; its columns are called name_w.
     measure : callable
         ``measure(trail, w)`` returns an array of shape (n_funds,), NaN where the factor is not defined.
-        ``trail.nav[i]`` holds the NAVs of all funds i rows before the day, for i = 0 … w, and
-        ``trail.returns[i]`` their returns on that row, for i < w.
+        ``trail.nav[i]`` holds the NAVs of the funds i rows before the day, for i = 0 … w, and
+        ``trail.returns[i]`` their returns on that row, for i < w. Funds come in blocks, so the value of a
+        fund must not depend on other funds.
     label : str
         Name of the factor in reports, in words.
     values_needed : callable
@@ -78,7 +79,8 @@ class RecursiveFactor:
     measure : callable
         ``measure(history, w)`` returns an array of shape (n_decisions, n_funds), NaN where the factor is not
         defined. ``history.nav`` of shape (n_days, n_funds) holds the values of each fund without gaps, and
-        ``history.at_decisions(x)`` picks the rows of the decision days.
+        ``history.at_decisions(x)`` picks the rows of the decision days. Funds come in blocks, so the
+        value of a fund must not depend on other funds.
     label : str
         Name of the factor in reports, in words.
     values_needed : callable

@@ -114,3 +114,7 @@ class Today:
     known: Array
     columns: tuple[str, ...] = ()
     factors: Mapping[str, Array] = field(default_factory=dict)
+
+    def __sizeof__(self) -> int:
+        """Return the size of the arrays: Dask sends an object once to a worker if it knows that it is big."""
+        return object.__sizeof__(self) + self.features.nbytes

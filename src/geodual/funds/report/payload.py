@@ -12,6 +12,7 @@ import pandas as pd
 
 from geodual.metric.registry import FEATURED
 
+from ..csv_cells import csv_text
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .plots import COLOURS, colour_map
@@ -98,8 +99,7 @@ def _csv_texts(study: StudyTables) -> dict[str, str]:
         "findings": pd.DataFrame(list(map(asdict, study.findings))),
     }
     return {
-        name: table.to_csv(index=name in with_index, date_format="%Y-%m-%d", lineterminator="\n")
-        for name, table in (with_index | without).items()
+        name: csv_text(table, keep_index=name in with_index) for name, table in (with_index | without).items()
     }
 
 

@@ -2,7 +2,9 @@
 
 /* Tables: reading the embedded CSVs, sorting, and filling long tables when they are opened. */
 
-/* CSV, with the quoting of Python. */
+/* CSV, with the quoting of Python, and an apostrophe before texts that look like formulas. */
+
+const unmark = (text) => (/^'+[=+\-@\t\r\n＝＋－＠]/.test(text) ? text.slice(1) : text);
 
 function parseCsv(text) {
   const rows = [];
@@ -11,7 +13,7 @@ function parseCsv(text) {
   const cell = /(?:"((?:[^"]|"")*)"|([^",\n]*))(,|\n|$)/gy;
   while (cell.lastIndex < text.length) {
     const [, quoted, plain, end] = cell.exec(text);
-    row.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+    row.push(unmark(quoted === undefined ? plain : quoted.replaceAll('""', '"')));
     if (end !== ",") {
       rows.push(row);
       row = [];

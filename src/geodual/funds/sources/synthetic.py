@@ -18,6 +18,7 @@ from geodual.errors import DataError
 
 from ..calendar import rebalance_days
 from ..panel import Panel
+from ..setting_checks import check_day, check_integer
 from .reading.fund_facts import FundFacts, read_facts
 from .reading.quality import inspect_quality
 
@@ -178,11 +179,9 @@ def synthetic_universe(
     >>> bool((universe.expected_returns.std(axis=1) < 1e-12).all())  # no skill, so all funds are alike
     True
     """
-    if n_funds < 1 or seed < 0 or not 0.0 <= signal < np.inf:
-        raise DataError(
-            "`n_funds` must be positive, `seed` and `signal` not negative, and `signal` finite, "
-            f"got {n_funds}, {seed} and {signal}; use numbers such as 100, 0 and 1.0."
-        )
+    n_funds, seed = check_integer("n_funds", n_funds, 1, 697), check_integer("seed", seed, 0, 0)
+    if not isinstance(signal, int | float | np.floating) or not 0.0 <= signal < np.inf:
+        raise DataError(f"`signal` must be a number of at least 0, and finite, got {signal!r}; 1.0 is usual.")
     days = _trading_days(start, end)
     rng = np.random.default_rng(seed)
     kinds = rng.choice(len(_KINDS), size=n_funds, p=[kind.share for kind in _KINDS.values()])
@@ -202,12 +201,7 @@ def synthetic_universe(
 
 def _trading_days(start: str, end: str) -> pd.DatetimeIndex:
     """Return weekdays without the long Chinese holidays, on fixed dates (the real lunar ones move)."""
-    try:
-        days = pd.bdate_range(start, end, name="date")
-    except ValueError:
-        raise DataError(
-            f"`start` and `end` must be dates, got {start} and {end}; write them as 2012-01-04."
-        ) from None
+    days = pd.bdate_range(check_day("start", start), check_day("end", end), name="date")
     closed = np.zeros(len(days), dtype=bool)
     for month, first, last in _HOLIDAYS:
         closed |= (days.month == month) & (days.day >= first) & (days.day <= last)

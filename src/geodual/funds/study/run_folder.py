@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..atomic_file import write_atomically
+from ..csv_cells import write_csv
 from ..evaluation.study_tables import StudyTables
 from ..panel import Finding
 from ..report import write_report
@@ -47,13 +48,13 @@ def save_study(study: StudyTables, folder: Path) -> Path:
     (folder / SUMMARY).unlink(missing_ok=True)
     _write_text(folder / CONFIG, study.config.to_toml())
     for name in TABLES:
-        _write_csv(folder / f"{name}.csv", getattr(study, name), keep_index=name in INDEXED)
-    _write_csv(folder / "table1.csv", study.table(), keep_index=True)
-    _write_csv(folder / "baselines.csv", study.baselines, keep_index=True)
-    _write_csv(folder / "skill_map.csv", study.skill_map, keep_index=True)
-    _write_csv(folder / "annual_returns.csv", study.annual_returns(), keep_index=True)
-    _write_csv(folder / "comparisons.csv", study.comparisons(), keep_index=True)
-    _write_csv(
+        write_csv(folder / f"{name}.csv", getattr(study, name), keep_index=name in INDEXED)
+    write_csv(folder / "table1.csv", study.table(), keep_index=True)
+    write_csv(folder / "baselines.csv", study.baselines, keep_index=True)
+    write_csv(folder / "skill_map.csv", study.skill_map, keep_index=True)
+    write_csv(folder / "annual_returns.csv", study.annual_returns(), keep_index=True)
+    write_csv(folder / "comparisons.csv", study.comparisons(), keep_index=True)
+    write_csv(
         folder / "findings.csv",
         pd.DataFrame(study.findings, columns=[field.name for field in fields(Finding)]),
         keep_index=False,
@@ -64,12 +65,6 @@ def save_study(study: StudyTables, folder: Path) -> Path:
     write_report(study, folder / REPORT)
     _write_text(folder / SUMMARY, json.dumps(summarise(study), indent=2, ensure_ascii=False) + "\n")
     return folder
-
-
-def _write_csv(path: Path, table: pd.DataFrame, *, keep_index: bool) -> None:
-    write_atomically(
-        path, lambda place: table.to_csv(place, index=keep_index, date_format="%Y-%m-%d", lineterminator="\n")
-    )
 
 
 def _write_text(path: Path, text: str) -> None:

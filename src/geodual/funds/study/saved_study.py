@@ -13,6 +13,7 @@ import pandas as pd
 from geodual.errors import DataError
 
 from ..config import StudyConfig, read_config
+from ..csv_cells import read_csv
 from ..forecasters.registry import UNIVERSE
 from ..panel import Finding
 from ..run_layout import CONFIG, SUMMARY
@@ -143,7 +144,7 @@ def _is_old(summary: dict[str, Any]) -> bool:
 
 def _read_factor_ic(path: Path) -> pd.DataFrame:
     """Return the ICs of the factors; their names are those of the file."""
-    names = pd.read_csv(path, nrows=0).columns
+    names = read_csv(path, nrows=0).columns
     return _indexed(_read_table(path, list(names)), path.stem, "date")
 
 
@@ -174,7 +175,7 @@ def _read_summary(path: Path) -> dict[str, Any]:
 def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
     """Return the columns of a table with their types checked; only sparse ones may have no rows."""
     # Only an empty cell is missing: a fund may be called "NA".
-    table = pd.read_csv(path, dtype=dict.fromkeys(_TEXTS, str), keep_default_na=False, na_values=[""])
+    table = read_csv(path, dtype=dict.fromkeys(_TEXTS, str), keep_default_na=False, na_values=[""])
     missing = [column for column in columns if column not in table]
     if missing:
         raise ValueError(f"{path.name}: no column `{missing[0]}`")
@@ -231,7 +232,7 @@ def _indexed(table: pd.DataFrame, name: str, key: str) -> pd.DataFrame:
 def _read_findings(path: Path) -> tuple[Finding, ...]:
     # Fund codes and dates stay text: leading zeros would be lost, and both may be empty.
     types = {"kind": str, "matters": bool, "fund": str, "date": str, "count": int, "message": str}
-    table = pd.read_csv(path, dtype=types, keep_default_na=False)
+    table = read_csv(path, dtype=types, keep_default_na=False)
     if list(table.columns) != [field.name for field in fields(Finding)]:
         raise ValueError(f"{path.name}: its columns were changed")
     return tuple(Finding(*row) for row in table.itertuples(index=False, name=None))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import pdist
 
 from geodual.arrays import Array
 
+from ..pairs.pair_differences import PairDifferences
 from ..pairs.weights import copy_weight
+from .counted_distances import CountedSamples, counted_percentiles
+from .distance_percentiles import distances_at
 
-_EXACT_PAIRS = 4_000_000  # with more pairs, percentiles are estimated from a sample
-_SAMPLED_PAIRS = 1_000_000
+_LISTED_PAIRS = 200_000  # of up to this number of pairs, all distances are listed and sorted
+_EXACT_PAIRS = 5_000_000_000  # of more pairs,
+_DRAWN_PAIRS = 1_000_000  # this number is drawn at random
 _DISTINCT = 1e-6  # bounds that differ by less, relatively, count as equal
 _SMALLEST, _LARGEST = 1e-140, 1e140  # squares of bounds between these neither under- nor overflow
 
@@ -22,10 +25,75 @@ _SMALLEST, _LARGEST = 1e-140, 1e140  # squares of bounds between these neither u
 def choose_bounds(
     bounds: Any, percentiles: Any, distances: Array | None, counts: Array | None = None, what: str = "samples"
 ) -> tuple[float, float]:
-    """Return the bounds (u, l): percentiles of the squared distances, or `bounds` if there are none."""
+    """Return percentiles of squared distances as valid bounds (u, l), or `bounds` if there are no distances.
+
+    Parameters
+    ----------
+    bounds : (float, float), optional
+        The bounds that the user gave.
+    percentiles : (float, float)
+        The percentiles for u and l. A percentile of zero (many equal samples) is replaced by the smallest
+        positive distance, and equal percentiles are moved apart; both give a warning.
+    distances : array of shape (n_pairs,), optional
+        Squared distances.
+    counts : array of shape (n_pairs,), optional
+        How often each distance counts; once by default.
+    what : str
+        What the error messages call the samples.
+    """
     if distances is None:
         return check_bounds(bounds)
-    return percentile_bounds(distances, percentiles, counts, what)
+    shares = check_percentiles(percentiles)
+    _check_farthest(float(distances.max()), what)
+    u, l = counted_percentiles(distances, counts, shares).tolist()  # noqa: E741 - the paper's letter
+    return valid_bounds(u, l, shares[0], lambda: float(distances[distances > 0.0].min()))
+
+
+def sample_bounds(
+    Z: Array, weight: Array | None, percentiles: Any, rng: np.random.RandomState, n_threads: int = 1
+) -> tuple[tuple[float, float], bool]:
+    """Return percentiles of the squared distances of all pairs of samples as valid bounds (u, l).
+
+    They are exact up to five billion pairs (100,000 samples). Beyond, a million random pairs stand for all,
+    because a pass over all pairs would take longer than a fit to local pairs.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_features)
+        Samples; at least two.
+    weight : array of shape (n_samples,), optional
+        How often each sample counts; once by default. Copies of the same sample are pairs at distance zero.
+    percentiles : (float, float)
+        The percentiles for u and l, as in `choose_bounds`.
+    rng : RandomState
+        Source of random pairs; not used if the percentiles are exact.
+    n_threads : int
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    bounds : (float, float)
+        u and l.
+    exact : bool
+        Whether all pairs count.
+    """
+    shares = check_percentiles(percentiles)
+    _check_farthest(float(_row_squares(Z - Z[0]).max()), "samples")
+    samples = CountedSamples(Z, None if weight is None else weight / copy_weight(weight))
+    n = len(samples.Z)
+    exact = n * (n - 1) // 2 <= _EXACT_PAIRS
+    if exact and n * (n - 1) // 2 > _LISTED_PAIRS:
+        places = [share / 100.0 * (samples.n_pairs - 1.0) for share in shares]
+        u, l = distances_at(samples, places, n_threads)  # noqa: E741 - the paper's letter
+        bounds = valid_bounds(u, l, shares[0], lambda: distances_at(samples, [samples.zeros], n_threads)[0])
+        return bounds, True
+    if exact:
+        values, counts = samples.all_distances()
+    else:
+        pairs = samples.drawn_pairs(_DRAWN_PAIRS, rng)
+        values, counts = PairDifferences(*pairs).distances(samples.Z), None
+    u, l = counted_percentiles(values, counts, shares).tolist()  # noqa: E741
+    return valid_bounds(u, l, shares[0], lambda: float(values[values > 0.0].min())), exact
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
@@ -36,34 +104,41 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
     return _check_range(u, l)
 
 
-def percentile_bounds(
-    distances: Array, percentiles: Any, counts: Array | None = None, what: str = "samples"
-) -> tuple[float, float]:
-    """Return percentiles of squared distances as valid bounds (u, l).
-
-    Parameters
-    ----------
-    distances : array of shape (n_pairs,)
-        Squared distances.
-    percentiles : (float, float)
-        The percentiles for u and l. A percentile of zero (many equal samples) is replaced by the smallest
-        positive distance, and equal percentiles are moved apart; both give a warning.
-    counts : array of shape (n_pairs,), optional
-        How often each distance counts; once by default.
-    what : str
-        What the error messages call the samples.
-    """
+def check_percentiles(percentiles: Any) -> tuple[float, float]:
+    """Return the percentiles (low, high); raise if they are invalid."""
     low, high = _check_pair("percentiles", "(low, high)", percentiles)
     if not 0.0 <= low < high <= 100.0:
         raise ValueError(f"`percentiles` must satisfy 0 ≤ low < high ≤ 100, got {percentiles}.")
-    farthest = float(distances.max())
+    return low, high
+
+
+def _check_farthest(farthest: float, what: str) -> None:
+    """Raise if the largest squared distance, or one of its size, is zero or infinite."""
     if farthest == 0.0:
         raise ValueError(f"All {what} are equal, so there is no distance to learn; check the features.")
     if not np.isfinite(farthest):
         raise ValueError(f"The {what} are too far apart to square their distances; scale the features.")
-    u, l = counted_percentiles(distances, counts, (low, high)).tolist()  # noqa: E741
+
+
+def valid_bounds(
+    u: float,
+    l: float,  # noqa: E741 - the paper's letter
+    low: float,
+    smallest: Callable[[], float],
+) -> tuple[float, float]:
+    """Return percentiles of squared distances as bounds with 0 < u < l; warn if they had to be changed.
+
+    Parameters
+    ----------
+    u, l : float
+        The percentiles.
+    low : float
+        Which percentile u is.
+    smallest : callable
+        Returns the smallest positive distance, if it is needed.
+    """
     if u <= 0.0:
-        u = float(distances[distances > 0.0].min())
+        u = smallest()
         warnings.warn(
             f"More than {low:g} % of the pairs have distance zero, so the upper bound for similar pairs is "
             f"the smallest positive squared distance, {u:.3g}. Give `bounds` to choose another.",
@@ -99,73 +174,5 @@ def _check_range(u: float, l: float) -> tuple[float, float]:  # noqa: E741
     return u, l
 
 
-def counted_percentiles(values: Array, counts: Array | None, percentiles: Sequence[float]) -> Array:
-    """Return percentiles of values as if each were repeated as often as it counts."""
-    if counts is None:
-        return np.asarray(np.percentile(values, percentiles))
-    order = np.argsort(values)
-    order = order[counts[order] > 0.0]
-    ends = np.cumsum(counts[order])
-    starts = ends - counts[order]
-    # Positions of the first and of the last copy of each value in the sorted, repeated list; between them
-    # `np.percentile` interpolates linearly.
-    places = np.column_stack([starts, np.maximum(ends - 1.0, starts)]).ravel()
-    wanted = np.asarray(percentiles) / 100.0 * (ends[-1] - 1.0)
-    return np.asarray(np.interp(wanted, places, np.repeat(values[order], 2)))
-
-
-def squared_distances(
-    Z: Array, weight: Array | None, rng: np.random.RandomState
-) -> tuple[Array, Array | None, bool]:
-    """Return squared distances of pairs of samples, for the percentiles.
-
-    With more than 4 million pairs, a million random pairs are used. Copies of the same sample count as pairs
-    at distance zero.
-
-    Parameters
-    ----------
-    Z : array of shape (n_samples, n_features)
-        Samples.
-    weight : array of shape (n_samples,), optional
-        How often each sample counts; once by default.
-    rng : RandomState
-        Source of random pairs.
-
-    Returns
-    -------
-    distances : array of shape (n_distances,)
-        Squared distances.
-    counts : array of shape (n_distances,) or None
-        How often each counts; None means once.
-    exact : bool
-        Whether these are all pairs.
-    """
-    n = len(Z)
-    copies = None if weight is None else weight / copy_weight(weight)
-    if n * (n - 1) // 2 > _EXACT_PAIRS:
-        return _drawn_distances(Z, np.ones(n) if copies is None else copies, rng), None, False
-    distances = np.asarray(pdist(Z, "sqeuclidean"))
-    if copies is None:
-        return distances, None, True
-    i, j = np.triu_indices(n, 1)
-    # A sample of c copies makes c (c − 1)/2 pairs of distance zero with itself.
-    counts = np.append(copies[i] * copies[j], max(0.5 * float(copies @ (copies - 1.0)), 0.0))
-    return np.append(distances, 0.0), counts, True
-
-
-def _drawn_distances(Z: Array, copies: Array, rng: np.random.RandomState) -> Array:
-    """Draw a million pairs of different copies of samples, and return their squared distances."""
-    odds = copies / copies.sum()
-    i, j = rng.choice(len(Z), (2, _SAMPLED_PAIRS), p=odds)
-    same = np.flatnonzero(i == j)
-    # Two draws of a sample with c copies hit the same copy with probability 1/c; these are drawn again.
-    while (same := same[rng.uniform(size=len(same)) * copies[i[same]] < 1.0]).size:
-        j[same] = rng.choice(len(Z), len(same), p=odds)
-        same = same[i[same] == j[same]]
-    distances = np.empty(_SAMPLED_PAIRS)
-    # In parts, so that the differences of all pairs are never in memory at once.
-    for start in range(0, _SAMPLED_PAIRS, 65_536):
-        part = slice(start, start + 65_536)
-        gap = Z[i[part]] - Z[j[part]]
-        distances[part] = np.einsum("kf,kf->k", gap, gap)
-    return distances
+def _row_squares(V: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", V, V))

@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 
 from geodual.arrays import Array
 
+NOT_FINITE = "The objective is not finite at the start; standardise the features."
+
 
 @dataclass(frozen=True)
 class CertifiedIteration:
@@ -143,7 +145,7 @@ class Certificate:
 
     def __init__(self, start: Bounded, tol: float, report: Callable[[CertifiedIteration], object]) -> None:
         if not math.isfinite(start.primal):
-            raise ValueError("The objective is not finite at the start; standardise the features.")
+            raise ValueError(NOT_FINITE)
         self._tol, self._report = tol, report
         self._started = time.perf_counter()
         self._best = _Best(start.W, start.primal, start.noise, start.distance_noise)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
 
 from geodual.arrays import Array, Indices
+from geodual.threads import one_thread
 
 from ..base import UNKNOWN
 from ..pairs.selection import check_row_numbers
+from .bounds import sample_bounds
 from .learner import LogDetLearner
 from .scores import MetricNeighbors, check_scoring, pair_auc
+from .space import choose_space
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +52,39 @@ class LabelledSamples:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One fold: samples to fit a metric to, and samples to test it on."""
+    """One fold: samples to fit a metric to, and samples to test it on.
+
+    Attributes
+    ----------
+    samples : LabelledSamples
+        All samples.
+    train, test : array
+        Row numbers of the samples to fit and to test.
+    bounds : (float, float), optional
+        The bounds (u, l) of learners from pairs, if they are known before the fits.
+    """
 
     samples: LabelledSamples
     train: Indices
     test: Indices
+    bounds: tuple[float, float] | None = None
+
+    def find_bounds(self, learner: LogDetLearner) -> tuple[float, float]:
+        """Return the bounds that a learner would derive from the training samples."""
+        samples, rows = self.samples, self.train
+        weight, rng = samples.weight_of(rows), check_random_state(learner.random_state)
+        with one_thread():
+            Z = choose_space(learner.prior, samples.X[rows], weight).Z
+            return sample_bounds(Z, weight, learner.percentiles, rng)[0]
 
     def fit(self, learner: LogDetLearner, start: Array | None) -> LogDetLearner:
-        """Fit a learner to the training samples, from the metric `start` if it is given."""
+        """Fit a learner to the training samples, from the metric `start` if it is given.
+
+        The learner gets the bounds of the fold, if it takes any.
+        """
         samples, rows = self.samples, self.train
+        if self.bounds is not None and "bounds" in learner.get_params(deep=False):
+            learner.set_params(bounds=self.bounds)
         return learner.fit_from(start, samples.X[rows], samples.labels[rows], samples.weight_of(rows))
 
     def score(self, learner: LogDetLearner, scoring: Any, n_neighbors: int) -> float:
@@ -69,6 +98,22 @@ class Fold:
         neighbours.fit(samples.X[known], samples.names[known], samples.weight_of(known))
         options = {} if weight is None else {"sample_weight": weight}
         return float(scorer(neighbours, samples.X[test], samples.names[test], **options))
+
+
+def with_bounds(folds: list[Fold], learner: LogDetLearner, n_jobs: int | None) -> list[Fold]:
+    """Return the folds with the bounds of a learner from pairs, so that they are found once per fold.
+
+    Parameters
+    ----------
+    folds : list of Fold
+        The folds.
+    learner : LogDetLearner
+        A learner with the prior, the percentiles and the random state of all learners to be fitted.
+    n_jobs : int, optional
+        Number of processes over folds, as in joblib; one by default.
+    """
+    found = Parallel(n_jobs=n_jobs)(delayed(fold.find_bounds)(learner) for fold in folds)
+    return [replace(fold, bounds=bounds) for fold, bounds in zip(folds, found, strict=True)]
 
 
 def choose_folds(cv: Any, samples: LabelledSamples, groups: Any = None) -> list[Fold]:

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from geodual.arrays import Array, Indices
+from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, one_thread, product_operations
 
 from ..base import UNKNOWN, MetricLearner, check_iteration, warn_of_unknown
@@ -22,14 +23,15 @@ from ..pairs.pair_list import PairList
 from ..pairs.pair_loss import PairLoss
 from ..pairs.pair_set import Pairs
 from ..pairs.selection import given_pairs, sampled_pairs
-from .bounds import choose_bounds, squared_distances
+from .bounds import check_bounds, sample_bounds
 from .certificate import CertifiedMetric
+from .cluster_fit import fit_on_cluster
 from .program import MAX_ITER, LogDetProgram
 from .samples import LabelledRows, Samples
 from .solution import iteration_printer, keep_solution, warn_unless_converged
-from .space import choose_space
+from .space import Space, choose_space
 
-_ROUGH = 0.01  # relative gap at which the first of the two fits to local pairs ends
+_MANY = 20_000  # of more samples, this number is enough to find the metric that decides who is near
 
 
 class LogDetLearner(MetricLearner):
@@ -81,9 +83,10 @@ class LogDetLearner(MetricLearner):
 
         Parameters
         ----------
-        X : array or sparse array of shape (n_samples, n_features)
+        X : array, sparse array or dask array of shape (n_samples, n_features)
             Samples. Sparse ones save memory if there are fewer samples than features, more than 5,000
-            features, and the prior is the identity.
+            features, and the prior is the identity. Those of a dask array stay on the workers of the active
+            client of Dask, which do the work; this needs ``pairs="all"``.
         y : array of shape (n_samples,)
             Class labels of any type. −1 means unknown if there are at least two other labels: such samples
             make no pairs, but count for the covariance and the percentiles.
@@ -102,6 +105,10 @@ class LogDetLearner(MetricLearner):
         -------
         self
         """
+        if is_dask(X):
+            others = {"pair_weight": pair_weight, "must_link": must_link, "cannot_link": cannot_link}
+            fit_on_cluster(self, X, y, sample_weight, others)
+            return self
         samples = self._check(X, y, sample_weight, pair_weight, must_link, cannot_link)
         warn_of_unknown(samples.labels)
         return self._learn(samples)
@@ -124,6 +131,9 @@ class LogDetLearner(MetricLearner):
         -------
         self
         """
+        if is_dask(X):
+            fit_on_cluster(self, X, y, sample_weight, start=start)
+            return self
         return self._learn(self._check(X, y, sample_weight), start)
 
     def _check(
@@ -185,27 +195,38 @@ class LogDetLearner(MetricLearner):
             space = choose_space(self.prior, X, samples.weight, reduce=self._may_reduce)
         with one_thread():
             rng = check_random_state(self.random_state)
-            distances, counts, self.bounds_are_exact_ = (
-                squared_distances(space.Z, samples.weight, rng) if self.bounds is None else (None, None, True)
-            )
-            self.bounds_ = choose_bounds(self.bounds, self.percentiles, distances, counts)
+            if self.bounds is None:
+                self.bounds_, self.bounds_are_exact_ = sample_bounds(
+                    space.Z, samples.weight, self.percentiles, rng, effective_n_jobs(self.n_jobs)
+                )
+            else:
+                self.bounds_, self.bounds_are_exact_ = check_bounds(self.bounds), True
+            self.neighbours_are_exact_ = self._local is None or self._local.is_exact
             used = samples.by_class() if self._local is None else samples.distinct_by_class()
-            Y, first = used.with_links(space.X), space.prior if start is None else space.lower(start)
-            pairs = self._choose_pairs(space.Z[used.rows], used, samples, rng)
-            n_iter = 0
+            Y, first, n_iter, near = used.with_links(space.X), space.prior, 0, space.Z
             if self._local is not None:
-                # A first fit, only to find the neighbours under a learnt metric; it need not be accurate.
-                rough = max(self.tol, _ROUGH)
-                found = self._solve(Y, pairs, space.prior_inverse, first, self._budget, rough)
-                first, n_iter = found.W, found.n_iter
-                near = Y[: len(used.rows)] @ np.linalg.cholesky(first)
-                pairs = self._choose_pairs(near, used, samples, rng)
+                first, n_iter = self._fit_lightly(space, _some(used, self._local.n_similar), samples, rng)
+                near = space.X @ np.linalg.cholesky(first)
+            pairs = self._choose_pairs(near[used.rows], used, samples, rng)
+            first = first if start is None else space.lower(start)
             found = self._solve(Y, pairs, space.prior_inverse, first, self._budget - n_iter, self.tol)
             warn_unless_converged(self, found, n_iter)
             n_iter += found.n_iter
         keep_solution(self, space, found, X, samples.weight)
         self.n_iter_, self.n_pairs_ = max(n_iter, 1), pairs.n_pairs
         return self
+
+    def _fit_lightly(
+        self, space: Space, used: LabelledRows, samples: Samples, rng: np.random.RandomState
+    ) -> tuple[Array, int]:
+        """Return a metric to find the neighbours under, and the number of iterations it took.
+
+        It starts from the prior in any case, so that the pairs do not depend on `start`.
+        """
+        pairs = self._choose_pairs(space.Z[used.rows], used, samples, rng)
+        loss = self._pair_loss(*self.bounds_, pairs.total_weight)
+        light = LogDetProgram(used.with_links(space.X), pairs, loss, space.prior_inverse)
+        return light.solve_lightly(space.prior, self._budget)
 
     def _solve(
         self, X: Array, pairs: Pairs, prior_inverse: Array, start: Array, max_iter: int, tol: float
@@ -238,3 +259,12 @@ class LogDetLearner(MetricLearner):
             indices = sampled_pairs(labels, int(self.pairs), rng) if local is None else local.find(Z, labels)
             pair_weight = None if weight is None else weight[indices].prod(axis=1)
         return PairList(indices, labels[indices[:, 0]] == labels[indices[:, 1]], pair_weight)
+
+
+def _some(used: LabelledRows, n_similar: int) -> LabelledRows:
+    """Return an even choice of samples of each class if there are many, so that only one search is long."""
+    step = -(-len(used.rows) // _MANY)
+    rank = np.arange(len(used.rows)) - np.searchsorted(used.labels, used.labels)
+    chosen = (rank % step == 0) | (rank <= n_similar)  # small classes stay whole
+    weight = None if used.weight is None else used.weight[chosen]
+    return LabelledRows(used.rows[chosen], used.labels[chosen], weight, used.links)

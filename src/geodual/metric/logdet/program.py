@@ -12,17 +12,17 @@ from copy import copy
 from functools import cached_property, partial
 
 import numpy as np
-from scipy.linalg import eigh
 
 from geodual.arrays import Array
 from geodual.manifolds import SPD
 from geodual.manifolds.spd import symmetrised
-from geodual.optimize.newton_cg import newton_cg
+from geodual.optimize.newton_cg import Minimum, newton_cg
 
 from ..pairs.pair_loss import PairLoss
 from ..pairs.pair_set import Pairs
-from .certificate import Certificate, CertifiedIteration, CertifiedMetric
+from .certificate import NOT_FINITE, Certificate, CertifiedIteration, CertifiedMetric
 from .coordinates import GaussianPreconditioner, StraightFrame
+from .lower_bound import lower_bound
 
 MAX_ITER = 500
 
@@ -33,7 +33,7 @@ _LEAST_RADIUS = 1.0  # of the trust region
 _ROUGH = 1e-3  # relative gap of the optimum of a part of the pairs, where the iteration starts
 _FAR = 0.3  # relative gap there from which the part is not used any further
 _LEAST_PROGRESS = 0.05  # of the gap in two steps, or else Hessian products are taken from all pairs
-_SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, nearly up to the largest allowed
+_LIGHT = 0.1  # relative gap at which a light solve ends
 
 
 class LogDetProgram:
@@ -97,20 +97,45 @@ class LogDetProgram:
         # Near the optimum of a part of the pairs, the full loss is there from the beginning.
         weight = model.balancing_weight() if self._thin is None else 1.0
         while True:
-            minimum = newton_cg(
-                partial(self, weight=weight),
-                model.weighted(weight),
-                tol=-1.0,  # the gap decides, not the gradient
-                max_iter=left,
-                step_limit=SPD(len(W)).step_limit,
-                least_radius=_LEAST_RADIUS,
-                forcing=0.5,  # a Hessian product costs as much as an evaluation here
-                watch=partial(self._watch, certificate),
-            )
+            minimum = self._newton(model, weight, left, partial(self._watch, certificate))
             model, left = minimum.model, left - minimum.n_iter
             if weight == 1.0 or certificate.proved:
                 return certificate.metric(minimum.status)
             weight = min(_GROWTH * weight, 1.0)
+
+    @np.errstate(all="ignore")
+    def solve_lightly(self, W: Array, max_iter: int) -> tuple[Array, int]:
+        """Return a matrix near the optimum for a light loss, and the number of iterations.
+
+        The loss counts at most n at `W`, for n features, as the divergence is of this order. The matrix is
+        good enough to find neighbours: a stronger loss follows the first neighbours too closely.
+
+        Parameters
+        ----------
+        W : array of shape (n_features, n_features)
+            Where to start: W₀.
+        max_iter : int
+            Maximal number of iterations.
+        """
+        model = self(W)
+        if not math.isfinite(model.primal):
+            raise ValueError(NOT_FINITE)
+        minimum = self._newton(model, model.light_weight(), max_iter, _near_or_turn)
+        return minimum.model.W, minimum.n_iter
+
+    def _newton(
+        self, model: LocalProgram, weight: float, max_iter: int, watch: Callable[[LocalProgram], bool]
+    ) -> Minimum[LocalProgram]:
+        return newton_cg(
+            partial(self, weight=weight),
+            model.weighted(weight),
+            tol=-1.0,  # the gap decides, not the gradient
+            max_iter=max_iter,
+            step_limit=SPD(len(model.W)).step_limit,
+            least_radius=_LEAST_RADIUS,
+            forcing=0.5,  # a Hessian product costs as much as an evaluation here
+            watch=watch,
+        )
 
     def _first_model(self, W: Array, tol: float, max_iter: int) -> LocalProgram:
         """Evaluate where the iteration starts: at the optimum of a part of the pairs, if there is one."""
@@ -139,6 +164,14 @@ class LogDetProgram:
 def _serves(gaps: list[float]) -> bool:
     """Tell whether the last two steps reduced the gap as fast as good Hessian products do."""
     return len(gaps) < 3 or gaps[-1] <= _LEAST_PROGRESS * gaps[-3]
+
+
+def _near_or_turn(model: LocalProgram) -> bool:
+    """Return whether a light solve ends; otherwise prepare the next Newton step."""
+    if model.value - model.dual <= _LIGHT * model.value:
+        return True
+    model.turn()
+    return False
 
 
 class LocalProgram:
@@ -201,6 +234,10 @@ class LocalProgram:
             return 1.0
         return min(max(-float(np.vdot(a, b / length)) / length, 1.0 / length), 1.0)
 
+    def light_weight(self) -> float:
+        """Return the weight t ≤ 1 for which the loss at W is at most the number of features."""
+        return min(1.0, len(self._prior) / max(self._pass.value, 1e-300))
+
     @property
     def W(self) -> Array:
         """The matrix W."""
@@ -226,30 +263,9 @@ class LocalProgram:
 
     @cached_property
     def dual(self) -> float:
-        """A lower bound on the optimum: the dual at λ = t φ′, or at a smaller λ if P(λ) is not definite.
-
-        It bounds the optimum of p(t), and also that of p(1) ≥ p(t), because φ ≥ 0. As LᵀP(λ)L = I + 2 grad,
-        it costs one Cholesky factorisation.
-        """
-        try:
-            factor = np.linalg.cholesky(np.eye(len(self._prior)) + 2.0 * self.gradient)
-        except np.linalg.LinAlgError:
-            return self._shrunk_dual()
-        log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
-        return 0.5 * (log_det - self._log_ratio) - self.weight * self._pass.conjugate
-
-    def _shrunk_dual(self) -> float:
-        """Return the best bound at λ = s φ′ over some 0 < s < t for which P(λ) is positive definite.
-
-        No pass over the pairs is needed: φ* is convex, and φ*(0) ≤ 0 because φ ≥ 0, so φ*(s a) ≤ s φ*(a).
-        """
-        spectrum = eigh(2.0 * symmetrised(self._pass.slope_sum), self._prior, eigvals_only=True)
-        log_det_prior = float(np.linalg.slogdet(self._prior)[1])
-        # 1 + s σ > 0 for the smallest generalised eigenvalue σ < 0, with a margin for rounding errors.
-        limit = min(self.weight, -(1.0 - 1e-9) / float(spectrum[0]))
-        s = limit * _SHRINKAGES
-        log_det = log_det_prior + np.log1p(s[:, None] * spectrum).sum(axis=1)
-        return float((0.5 * (log_det - self._log_ratio) - s * self._pass.conjugate).max())
+        """A lower bound on the optimum of p(t), and also on that of p(1) ≥ p(t), because φ ≥ 0."""
+        slope = symmetrised(self._pass.slope_sum)
+        return lower_bound(self._prior, slope, self._pass.conjugate, self.weight, self._log_ratio)
 
     def hessian_product(self, S: Array) -> Array:
         """Return ½ S + t Zᵀ Lap(φ″ q(S)) Z, where q(S) = zᵀ S z for the difference z of each pair."""

@@ -31,6 +31,8 @@ from .sparse_span import SparseSpan, sparse_span
 _COPIES = 16  # with this many samples per feature, there are hardly fewer distinct samples than features
 _BLOCK = 128  # rows that are symmetrised at once
 
+_SMALLEST = 1e-140  # the inverse squares of smaller numbers overflow
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureSpace:
@@ -228,6 +230,8 @@ def _covariance_span(X: Array, distinct: Array, place: Indices, weight: Array | 
     the span, and s their eigenvalues, raised to at least f. Then W₀ = T (V s⁻¹ Vᵀ + (I − V Vᵀ)/f) T.
     """
     scales, spectrum, V, floor = raised_factors(weighted_deviations(X, weight))
+    if scales.min() < _SMALLEST:
+        raise ValueError("The features vary too little to invert their covariance; scale the features.")
     basis = V / np.sqrt(spectrum) / scales[:, None]
     dual_basis = V * np.sqrt(spectrum) * scales[:, None]
     Y = (distinct @ basis)[place]

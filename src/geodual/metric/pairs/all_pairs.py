@@ -50,10 +50,7 @@ class AllPairs(Pairs):
         self._given_weight, self._n_threads = sample_weight, n_threads
         self._weight = np.ones(n) if sample_weight is None else sample_weight
         self._chunks = chunks_of(list(class_tiles(labels)))
-        # A sample of weight 2 stands for two equal samples, which also make a pair.
-        mass, copy = float(self._weight.sum()), copy_weight(self._weight)
-        self.total_weight = 0.5 * mass * (mass - copy)
-        self._surplus = 0.5 * mass * copy
+        self.total_weight, self._surplus = pair_masses(self._weight)
 
     def _block(self, Z: Array) -> Block:
         # Differences do not depend on the centre, but rounding errors of products do.
@@ -85,37 +82,20 @@ class AllPairs(Pairs):
             curvature_total += sums.curvature_total
             slopes.join(sums.slopes)
             curvatures.append(sums.curvatures)
-        own = loss.terms(np.zeros(1), similar=True, weight=np.array([self._surplus]))
-        return LossPass(
-            value - own.value,
-            conjugate - own.conjugate,
-            slopes.total(block.Z),
-            curvature_total - float(own.curvature.sum()),
-            curvatures,
-            _EPS * (slopes.size + abs(own.value)),
-        )
+        slope_sum, noise = slopes.total(block.Z), _EPS * slopes.size
+        found = LossPass(value, conjugate, slope_sum, curvature_total, curvatures, noise)
+        return without_surplus(found, loss, self._surplus)
 
     def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Any] | None) -> Array:
         assert curvatures is not None
         Z, size = Z - Z.mean(axis=0), float(np.linalg.norm(S)) or 1.0
-        kind = np.float32 if self._allows_single(Z) else np.float64
-        forms = Block.of(Z.astype(kind, copy=False), self._given_weight, (S / size).astype(kind, copy=False))
+        forms = form_block(Z, self._given_weight, S / size, self.n_pairs)
         distances = None if _are_kept(curvatures) else Block.of(Z, self._given_weight)
         sums = LaplacianSum(forms)
         tasks = list(zip(self._chunks, curvatures, strict=True))
         for part in self._map(lambda task: curvature_sums(forms, distances, task[0], loss, task[1]), tasks):
             sums.join(part)
         return size * sums.total(Z)
-
-    def _allows_single(self, Z: Array) -> bool:
-        """Tell whether products with Z may be in single precision: it takes half the time.
-
-        A Newton step needs no more; values, gradients and the duality gap are always in double precision.
-        """
-        return (
-            self.n_pairs * Z.shape[1] >= _MANY
-            and _SINGLE_RANGE[0] < float(np.abs(Z).max()) < _SINGLE_RANGE[1]
-        )
 
     def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
         assert losses.curvatures is not None
@@ -140,6 +120,34 @@ class AllPairs(Pairs):
         self._check_limit(limit)
         i, j = np.triu_indices(len(self._labels), 1)
         return PairTable(i, j, self._labels[i] == self._labels[j], self._weight[i] * self._weight[j])
+
+
+def pair_masses(weight: Array) -> tuple[float, float]:
+    """Return the total weight of all pairs of samples, and the surplus of the diagonal, see `AllPairs`."""
+    # A sample of weight 2 stands for two equal samples, which also make a pair.
+    mass, copy = float(weight.sum()), copy_weight(weight)
+    return 0.5 * mass * (mass - copy), 0.5 * mass * copy
+
+
+def without_surplus(found: LossPass, loss: PairLoss, surplus: float) -> LossPass:
+    """Take the surplus of the diagonal, similar pairs of distance zero, off the sums of the loss."""
+    own = loss.terms(np.zeros(1), similar=True, weight=np.array([surplus]))
+    return found._replace(
+        value=found.value - own.value,
+        conjugate=found.conjugate - own.conjugate,
+        curvature_total=found.curvature_total - float(own.curvature.sum()),
+        noise=found.noise + _EPS * abs(own.value),
+    )
+
+
+def form_block(Z: Array, weight: Array | None, S: Array, n_pairs: int) -> Block:
+    """Prepare the forms zᵀSz of centred samples, in single precision if there are many: half the time.
+
+    A Newton step needs no more; values, gradients and the duality gap are always in double precision.
+    """
+    fits = _SINGLE_RANGE[0] < float(np.abs(Z).max()) < _SINGLE_RANGE[1]
+    kind = np.float32 if fits and n_pairs * Z.shape[1] >= _MANY else np.float64
+    return Block.of(Z.astype(kind, copy=False), weight, S.astype(kind, copy=False))
 
 
 def _are_kept(curvatures: list[Kept]) -> bool:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from geodual.arrays import Array
 
 from ..base import MahalanobisMixin, n_axes
+from ..pair_array import real_array
 from .preprocessor import look_up
 from .weights import check_pair_weight
 
@@ -44,10 +45,7 @@ class ComparisonClassifier(MahalanobisMixin, BaseEstimator):
         """Return tuples of samples as an array; look them up if indices are given."""
         if n_axes(tuples) == 2:
             tuples = look_up(self.preprocessor, tuples)
-        try:
-            array = np.asarray(tuples, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"`{self._what}` must be an array of numbers: {error}.") from None
+        array = real_array(tuples, self._what)
         size = max(self._places) + 1
         if array.ndim != 3 or array.shape[1] != size or not array.size:
             raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,13 +66,14 @@ def check_kinds(pairs: Any, shrinkages: Any, *, shrunk: bool) -> tuple[Kind, ...
     """
     # No arrays of pairs: their row numbers refer to all samples, not to those of a fold.
     allowed = (str, LocalPairs, numbers.Integral)
-    if isinstance(pairs, allowed) or not np.size(pairs) or not all(isinstance(p, allowed) for p in pairs):
+    listed = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, allowed) else []
+    if not listed or not all(isinstance(pair, allowed) for pair in listed):
         raise ValueError(
             '`pairs` must be a sequence of "neighbors", "all", "local", LocalPairs or numbers, got '
             f"{pairs!r}."
         )
     kinds: list[Kind] = []
-    for value in pairs:
+    for value in listed:
         kind = Kind(value, None)
         kinds += [Kind(value, s) for s in _checked(shrinkages)] if shrunk and kind.is_neighbors else [kind]
     return tuple(kinds)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from geodual.arrays import Array, Indices
 
 from ..base import check_whole
-from .neighbours import neighbour_pairs
+from .approximate_neighbours import approximate_neighbours
+from .neighbours import distinct_pairs, neighbour_pairs
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,10 @@ class LocalPairs:
         Number of nearest neighbours in the same class; fewer in classes that have too few samples.
     n_dissimilar : int
         Number of nearest neighbours in other classes.
+    index : "exact" or "approximate"
+        How they are found. "approximate" misses some of them, and saves time with hundreds of thousands of
+        samples in few classes; it needs the package pynndescent. `neighbours_are_exact_` of the learner
+        tells which it was.
 
     See Also
     --------
@@ -44,10 +47,22 @@ class LocalPairs:
 
     n_similar: int = 5
     n_dissimilar: int = 15
+    index: str = "exact"
 
     def __post_init__(self) -> None:
         check_whole("n_similar", self.n_similar, 1)
         check_whole("n_dissimilar", self.n_dissimilar, 1)
+        if self.index not in ("exact", "approximate"):
+            raise ValueError(f'`index` must be "exact" or "approximate", got {self.index!r}.')
+
+    def __repr__(self) -> str:
+        index = "" if self.is_exact else f", index={self.index!r}"
+        return f"LocalPairs(n_similar={self.n_similar}, n_dissimilar={self.n_dissimilar}{index})"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the pairs are those of the nearest neighbours, without exception."""
+        return self.index == "exact"
 
     def find(self, Z: Array, labels: Indices) -> Indices:
         """Return the pairs of row numbers, each once, also if a pair is found from both sides.
@@ -64,7 +79,5 @@ class LocalPairs:
         array of shape (n_pairs, 2)
             Sorted pairs, the smaller number first.
         """
-        pairs = neighbour_pairs(Z, labels, self.n_similar, self.n_dissimilar)
-        # Numbers that stand for sorted pairs are compared much faster than the pairs.
-        first, second = np.sort(pairs, axis=1).T
-        return np.column_stack(np.divmod(np.unique(first * len(Z) + second), len(Z)))
+        search = neighbour_pairs if self.is_exact else approximate_neighbours
+        return distinct_pairs(search(Z, labels, self.n_similar, self.n_dissimilar), len(Z))

@@ -7,7 +7,9 @@ import numpy as np
 from geodual.arrays import Array, Indices
 
 from .gram import gram_factors
+from .streamed_neighbours import streamed_neighbours
 
+_MANY = 6_000  # with more samples, rough distances first are faster
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
 
 
@@ -30,6 +32,8 @@ def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int
     """
     # Sorted by class, the samples of a class are a slice.
     order = np.argsort(labels, kind="stable")
+    if len(Z) > _MANY:
+        return np.asarray(order[streamed_neighbours(Z[order], labels[order], (n_similar, n_dissimilar))])
     ends = np.cumsum(np.bincount(labels))
     left, right = gram_factors(*2 * (Z[order] - Z.mean(axis=0),))
     step = max(_ENTRIES // len(Z), 16)
@@ -45,6 +49,21 @@ def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int
             neighbours = np.hstack([inside + start, outside])
             pairs.append(np.column_stack([np.repeat(rows, neighbours.shape[1]), neighbours.ravel()]))
     return np.asarray(order[np.vstack(pairs)])
+
+
+def distinct_pairs(pairs: Indices, n_samples: int) -> Indices:
+    """Return pairs of row numbers sorted, the smaller number first, and each once.
+
+    Parameters
+    ----------
+    pairs : array of shape (n_pairs, 2)
+        Pairs of row numbers, in which a pair may be there twice, also the other way round.
+    n_samples : int
+        Number of rows.
+    """
+    # Numbers that stand for sorted pairs are compared much faster than the pairs.
+    numbers = np.sort(pairs.min(axis=1) * n_samples + pairs.max(axis=1))
+    return np.column_stack(np.divmod(numbers[np.diff(numbers, prepend=-1) > 0], n_samples))
 
 
 def _smallest(distance: Array, count: int) -> Indices:

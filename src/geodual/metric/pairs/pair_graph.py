@@ -10,6 +10,9 @@ from scipy.sparse import csr_array
 from geodual.arrays import Array, Indices
 
 _ENTRIES = 131_072  # 1 MB: rows of this many entries in all are gathered at once, and stay in the cache
+_MANY = 100_000  # entries of the samples from which second derivatives are computed in single precision
+_SINGLE_RANGE = (1e-12, 1e12)  # of coordinates whose squares neither under- nor overflow in single precision
+_LOST_DIGITS = 1e3  # largest loss of relative accuracy there
 
 
 class PairGraph:
@@ -26,16 +29,18 @@ class PairGraph:
     """
 
     def __init__(self, i: Indices, j: Indices) -> None:
-        self.rows, ends = np.unique(np.concatenate([i, j]), return_inverse=True)
-        self._i, self._j = ends.reshape(2, -1)
-        # The adjacency matrix is symmetric, so the pairs appear in it a second time, the other way round.
-        first, second = np.concatenate([self._i, self._j]), np.concatenate([self._j, self._i])
-        order = np.lexsort((second, first))
-        self._pair = np.tile(np.arange(len(self._i)), 2)[order]  # the pair of each entry
-        self._degree = np.bincount(first, minlength=len(self.rows))
-        starts = np.concatenate([[0], np.cumsum(self._degree)])
-        self._adjacency = csr_array((np.ones(len(order)), second[order], starts))
+        used = np.bincount(np.concatenate([i, j])) > 0
+        self.rows = np.flatnonzero(used)
+        place = np.cumsum(used) - 1
+        self._i, self._j = place[i], place[j]
+        n = len(self.rows)
+        self._degree = np.bincount(np.concatenate([self._i, self._j]), minlength=n)
+        # Each pair is one entry; the other half of the adjacency matrix is the transpose of this one.
+        self._pair = np.lexsort((self._j, self._i))  # the pair of each entry
+        starts = np.concatenate([[0], np.cumsum(np.bincount(self._i, minlength=n))])
+        self._adjacency = csr_array((np.ones(len(self._i)), self._j[self._pair], starts), shape=(n, n))
         self._buffers = np.empty((2, 0, 0))
+        self._prepared: tuple[Array, Array] | None = None  # samples, and the same as `centred` made them
 
     def centred(self, Z: Array) -> Array:
         """Return the samples that are in pairs, minus the mean of the ends of all pairs."""
@@ -59,11 +64,37 @@ class PairGraph:
         return np.asarray(own[self._i] + own[self._j] - 2.0 * cross)
 
     def laplacian_form(self, Z: Array, a: Array) -> Array:
-        """Return Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = Zᵀ Lap(a) Z."""
-        self._adjacency.data = a[self._pair]
-        product = self._weighted_degree(a)[:, None] * Z
+        """Return Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = Zᵀ Lap(a) Z for centred samples, in their precision."""
+        unit = float(np.abs(a).max(initial=0.0)) or 1.0  # single precision has a small range
+        a = a / unit
+        self._adjacency.data = a[self._pair].astype(Z.dtype)
+        product = (0.5 * self._weighted_degree(a)).astype(Z.dtype)[:, None] * Z
         product -= self._adjacency @ Z
-        return np.asarray(Z.T @ product)
+        half = (Z.T @ product).astype(float)
+        return np.asarray(unit * (half + half.T))
+
+    def moment(self, Z: Array, a: Array) -> Array:
+        """Return Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ for a ≥ 0, and prepare the sums of forms at the same Z.
+
+        If there are many samples, both are computed in single precision: they need not be accurate.
+        """
+        Y = self.centred(Z)
+        least, most = _SINGLE_RANGE
+        if Y.size >= _MANY and least < float(np.abs(Y).max()) < most:
+            single = Y.astype(np.float32)
+            total = self.laplacian_form(single, a)
+            if self.size(Y, a) <= _LOST_DIGITS * float(np.trace(total)):
+                self._prepared = Z, single
+                return total
+        self._prepared = Z, Y
+        return self.laplacian_form(Y, a)
+
+    def form_sum(self, Z: Array, S: Array, a: Array) -> Array:
+        """Return Σ a (zᵀ S z) z zᵀ over the differences z = zᵢ − zⱼ."""
+        if self._prepared is None or self._prepared[0] is not Z:
+            self._prepared = Z, self.centred(Z)
+        Y = self._prepared[1]
+        return self.laplacian_form(Y, a * self.forms(Y, Y @ S.astype(Y.dtype)))
 
     def size(self, Z: Array, a: Array) -> float:
         """Return Σ |a| (‖zᵢ‖² + ‖zⱼ‖²), which scales the rounding error of `laplacian_form`."""
@@ -77,8 +108,8 @@ class PairGraph:
         """Yield zᵢ and yⱼ of some pairs at a time, with their positions; they may be overwritten."""
         step = max(_ENTRIES // Z.shape[1], 16)
         # Buffers are kept, because new memory of this size costs more time than what is done with it.
-        if self._buffers.shape != (2, step, Z.shape[1]):
-            self._buffers = np.empty((2, step, Z.shape[1]))
+        if self._buffers.shape != (2, step, Z.shape[1]) or self._buffers.dtype != Z.dtype:
+            self._buffers = np.empty((2, step, Z.shape[1]), Z.dtype)
         for start in range(0, len(self._i), step):
             part = slice(start, start + step)
             i, j = self._i[part], self._j[part]

@@ -94,15 +94,14 @@ class PairList(Pairs):
     def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
         assert curvatures is not None  # `evaluate` always keeps them
         if len(curvatures) == 1:  # of all pairs together: `evaluate` used products over samples
-            Y = self._graph.centred(Z)
-            return self._graph.laplacian_form(Y, curvatures[0] * self._graph.forms(Y, Y @ S))
+            return self._graph.form_sum(Z, S, curvatures[0])
         return self._differences.form_sum(Z, S, np.concatenate(curvatures))
 
     def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
         curvatures = losses.curvatures
         assert curvatures is not None
         if len(curvatures) == 1:
-            return self._graph.laplacian_form(self._graph.centred(Z), curvatures[0])
+            return self._graph.moment(Z, curvatures[0])
         return self._differences.weighted_sum(Z, np.concatenate(curvatures))
 
     def index_list(self, limit: int) -> PairTable:

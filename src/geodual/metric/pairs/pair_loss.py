@@ -103,7 +103,13 @@ class SquaredHinge(PairLoss):
     @classmethod
     def weighted(cls, u: float, l: float, C1: float, C2: float) -> SquaredHinge:  # noqa: E741 - the paper's letter
         """Return the loss for the bounds u and l, the weight C₁ of the slacks and C₂ of the multipliers."""
-        return cls(u, l, C2 + u**2 / C1, C2 + l**2 / C1)
+        scales = (C2 + u**2 / C1, C2 + l**2 / C1) if C1 > 0.0 else (np.inf, np.inf)
+        if not 0.0 < min(scales) <= max(scales) < np.inf:
+            raise ValueError(
+                f"`C` divided by the weight of all pairs is {C1:.3g}, too small or too large for the "
+                f"bounds u = {u:.3g} and l = {l:.3g}; choose another `C`, or weights nearer to 1."
+            )
+        return cls(u, l, *scales)
 
     def _excess(self, d: Array, similar: bool) -> Array:
         return np.asarray(np.maximum(d - self.upper if similar else self.lower - d, 0.0))

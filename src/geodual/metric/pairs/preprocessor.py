@@ -38,7 +38,7 @@ def look_up(preprocessor: Any, indices: Any) -> Array:
             )
     else:
         rows = _as_samples(preprocessor)
-        samples = rows[check_row_numbers("Indices", indices, len(rows)).ravel()]
+        samples = rows[check_row_numbers("Indices into `preprocessor`", indices, len(rows)).ravel()]
     return samples.reshape(*indices.shape, samples.shape[1])
 
 

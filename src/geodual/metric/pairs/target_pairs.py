@@ -11,6 +11,7 @@ from sklearn.utils.random import sample_without_replacement
 from geodual.arrays import Array, Indices
 
 from ..scatter import distinct_rows
+from .neighbours import distinct_pairs
 
 _CHUNK = 65_536  # number of pairs whose differences are formed at once
 
@@ -77,9 +78,7 @@ def nearest_pairs(Z: Array, n_neighbors: int) -> Indices:
     search = NearestNeighbors(n_neighbors=min(n_neighbors, len(Z) - 1)).fit(Z)
     near = search.kneighbors(return_distance=False)
     ends = np.column_stack([np.repeat(np.arange(len(Z)), near.shape[1]), near.ravel()])
-    first, second = np.sort(ends, axis=1).T
-    # Numbers that stand for sorted pairs are compared much faster than the pairs.
-    return np.column_stack(np.divmod(np.unique(first * len(Z) + second), len(Z)))
+    return distinct_pairs(ends, len(Z))
 
 
 def random_pairs(n_samples: int, n_pairs: int, rng: np.random.RandomState) -> Indices:

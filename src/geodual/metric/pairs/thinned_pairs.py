@@ -24,13 +24,13 @@ class ThinnedPairs(Pairs):
     ----------
     pairs : Pairs
         The pairs of these samples.
-    rows : array of shape (n_chosen,)
-        Row numbers of these samples among all.
+    rows : array of shape (n_chosen,), or slice
+        Row numbers of these samples among those that it is called with.
     total_weight : float
         Sum of the weights of all pairs.
     """
 
-    def __init__(self, pairs: Pairs, rows: Indices, total_weight: float) -> None:
+    def __init__(self, pairs: Pairs, rows: Indices | slice, total_weight: float) -> None:
         self._pairs, self._rows = pairs, rows
         self._scale = total_weight / pairs.total_weight
         self.n_pairs, self.total_weight = pairs.n_pairs, total_weight

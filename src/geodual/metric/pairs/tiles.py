@@ -1,4 +1,4 @@
-"""Sums over the pairs of two blocks of samples, tile by tile: what a loop and threads share.
+"""Sums over the pairs of two blocks of samples, tile by tile: what a loop, threads and a cluster share.
 
 The distances of a tile are computed, used and forgotten while they are in the cache.
 """
@@ -61,15 +61,21 @@ class Tile(NamedTuple):
         return 0.5 if self.halved else 1.0
 
 
-def class_tiles(labels: Indices) -> Iterator[Tile]:
-    """Cut the upper triangle of the distance matrix of samples, sorted by class, into tiles."""
-    n = len(labels)
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [n]])
+def class_tiles(labels: Indices, n_rows: int | None = None) -> Iterator[Tile]:
+    """Cut the upper triangle of the distance matrix of samples, sorted by class, into tiles.
+
+    If `n_rows` is given, only the rectangle of the pairs between the first `n_rows` samples and the others.
+    """
+    n, end = len(labels), len(labels) if n_rows is None else n_rows
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(labels[:end])) + 1, [end]])
     for start, stop in pairwise(edges.tolist()):
+        same = int(np.searchsorted(labels, labels[start], side="right"))  # the end of the class
         for row in range(start, stop, _ROWS):
             rows = slice(row, min(row + _ROWS, stop))
-            yield Tile(rows, rows, similar=True, halved=True)
-            for first, last, similar in ((rows.stop, stop, True), (stop, n, False)):
+            left = rows.stop if n_rows is None else n_rows
+            if n_rows is None:
+                yield Tile(rows, rows, similar=True, halved=True)
+            for first, last, similar in ((left, same, True), (max(left, same), n, False)):
                 for column in range(first, last, _COLUMNS):
                     yield Tile(rows, slice(column, min(column + _COLUMNS, last)), similar, halved=False)
 

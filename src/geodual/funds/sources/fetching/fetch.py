@@ -16,6 +16,7 @@ import pandas as pd
 from geodual.errors import DataError
 
 from ...atomic_file import write_atomically
+from ...csv_cells import write_csv
 from .akshare_source import Akshare, import_akshare
 from .download import download_funds
 from .fund_choice import choose_funds
@@ -198,7 +199,7 @@ def fetch_universe(
         series, outcome = download_funds(source, list(meta.index), folder / "funds", failures, progress)
     finally:  # an interrupted run must list its failures, too
         table = pd.DataFrame(failures.items(), columns=["code", "error"])
-        write_atomically(folder / "failed.csv", lambda path: table.to_csv(path, index=False))
+        write_csv(folder / "failed.csv", table, keep_index=False)
     nav = _assemble(series, index.index, first, last)
     if nav.empty:
         raise DataError(
@@ -216,8 +217,8 @@ def fetch_universe(
         last_day=f"{nav.index[-1]:%Y-%m-%d}",
     )
     if not index.empty:
-        write_atomically(folder / "index.csv", lambda path: index.to_csv(path, index_label="date"))
-    write_atomically(folder / "meta.csv", lambda path: meta.loc[nav.columns].to_csv(path, index_label="code"))
+        write_csv(folder / "index.csv", index.rename_axis("date").to_frame(), keep_index=True)
+    write_csv(folder / "meta.csv", meta.loc[nav.columns].rename_axis("code"), keep_index=True)
     write_atomically(folder / "nav.parquet", lambda path: nav.to_parquet(path))
     report = _describe_run(summary, settings, getattr(source.client, "__version__", "unknown"))
     write_atomically(folder / "fetch.json", lambda path: path.write_text(report, "utf-8"))

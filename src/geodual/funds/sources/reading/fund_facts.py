@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...csv_cells import unmark_text
 from .day_column import read_days
 from .known_columns import find_named, open_source
 from .raw_table import RawTable
@@ -238,6 +239,7 @@ def _read_column(table: RawTable, role: str, column: int | None) -> Any:
             return pd.DatetimeIndex([pd.NaT] * n_rows, dtype="datetime64[us]")
         return read_days(table, column, optional=True)
     texts = [None] * n_rows if column is None else table.known_texts(column).to_pylist()
+    texts = [text and unmark_text(text) for text in texts]  # `geodual fetch` marks what looks like a formula
     if column is None or role != "purchase_fee":
         return pd.Series(texts, dtype=float if role == "purchase_fee" else object)
     return [_read_fee(table, row, column, text) for row, text in enumerate(texts)]

@@ -1,0 +1,109 @@
+"""The option ``--dask``: decisions are made by the workers of a cluster of Dask."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from geodual.errors import DataError
+
+_PATIENCE = 5.0  # seconds until the scheduler answers, and until it has a worker
+_LOST = 30.0  # seconds without any worker after which a run gives up
+_POLL = 1.0  # seconds between two looks at the workers
+
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS|local",
+        help="Decide on a cluster of Dask: address of its scheduler, such as tcp://host:8786, or local for "
+        "--jobs workers on this machine.",
+    ),
+]
+
+
+@contextmanager
+def use_cluster(address: str | None, jobs: int = -1) -> Iterator[None]:
+    """Let all that joblib runs in parallel run on a cluster of Dask, while a command does its work.
+
+    Parameters
+    ----------
+    address : str, optional
+        Address of a scheduler, or "local" for a cluster on this machine, which ends with the command. Nothing
+        changes without it.
+    jobs : int
+        Number of workers of a local cluster; −1 for one per core.
+    """
+    if address is None:
+        yield
+        return
+    try:
+        import_module("distributed")
+    except ImportError:
+        raise DataError("`--dask` needs Dask; install it with pip install 'geodual[dask]'.") from None
+    joblib, cluster = import_module("joblib"), import_module("geodual.cluster")
+    with ExitStack() as stack:
+        place = address
+        if address == "local":
+            place = stack.enter_context(cluster.local_cluster(jobs if jobs > 0 else None))
+        stack.enter_context(_connect(place))
+        stack.enter_context(joblib.parallel_config("dask"))
+        yield
+
+
+@contextmanager
+def _connect(place: Any) -> Iterator[None]:
+    """Make a cluster the active one; raise in one line if it does not answer, has no workers, or is lost."""
+    distributed, over = import_module("distributed"), threading.Event()
+    for name in ("distributed", "distributed.client"):  # their logs would tell the same in many lines
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        client = distributed.Client(place, timeout=_PATIENCE)
+    except Exception as error:  # what answers there may be anything
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise DataError(
+            f"`--dask`: no scheduler of Dask answers at {place} ({reason}). Start one with `dask scheduler`, "
+            "and give its address, such as tcp://localhost:8786; or give local."
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
+            raise DataError(
+                f"`--dask`: the scheduler at {place} has no workers. Start some with `dask worker {place}`."
+            ) from None
+        threading.Thread(target=_close_if_lost, args=(client, over), daemon=True).start()
+        try:
+            yield
+        except _failures() as error:
+            raise DataError(
+                f"`--dask`: the cluster at {place} was lost ({type(error).__name__}). Start it again, "
+                "and run the same command; saved work is not repeated."
+            ) from None
+        finally:
+            over.set()
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    """Return what Dask raises if workers or the scheduler are lost."""
+    distributed, comm = import_module("distributed"), import_module("distributed.comm")
+    return distributed.CancelledError, distributed.KilledWorker, comm.CommClosedError, TimeoutError
+
+
+def _close_if_lost(client: Any, over: threading.Event) -> None:
+    """Close the connection if there have been no workers for some time: all that waits then fails."""
+    last = time.monotonic()
+    while not over.wait(_POLL):
+        with suppress(Exception):  # no answer is like no worker
+            if client.nthreads():
+                last = time.monotonic()
+        if time.monotonic() - last > _LOST:
+            client.close()
+            return

@@ -1,0 +1,87 @@
+"""The fit of RPDML and ITML to a dask array: the solver is here, the samples are on the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from geodual.arrays import Array
+from geodual.threads import one_thread
+
+from ..base import check_iteration
+from ..pairs.cluster_pairs import ClusterPairs
+from ..pairs.cluster_samples import load_samples
+from ..pairs.sample_blocks import SampleBlocks
+from .bounds import check_bounds, check_percentiles, valid_bounds
+from .cluster_percentiles import ClusterDistances
+from .prior import prior_matrices
+from .solution import keep_solution, warn_unless_converged
+from .space import FeatureSpace
+
+
+def fit_on_cluster(
+    learner: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    others: Mapping[str, Any] = MappingProxyType({}),
+    start: Array | None = None,
+) -> None:
+    """Fit a learner to all pairs of samples on a cluster.
+
+    Parameters
+    ----------
+    learner : LogDetLearner
+        The learner.
+    X : dask array of shape (n_samples, n_features)
+        Samples.
+    y, sample_weight : array or dask array of shape (n_samples,)
+        Class labels, and how often each sample counts (once, if None).
+    others : mapping
+        Further arguments of `fit`, which must be None here.
+    start : array of shape (n_features, n_features), optional
+        Where to start; the prior by default.
+    """
+    _check_learner(learner, others)
+    blocks = load_samples(learner, X, y, sample_weight, stacklevel=5)
+    with one_thread():
+        # Prior and importances depend on the covariance only, so a few samples can stand for all.
+        few = blocks.standing_for_all()
+        space = FeatureSpace(few, *prior_matrices(learner.prior, few))
+        learner.bounds_, learner.bounds_are_exact_ = _bounds(learner, blocks, space), True
+        pairs, here = ClusterPairs(blocks.labelled()), np.eye(few.shape[1])
+        first = space.prior if start is None else start
+        found = learner._solve(here, pairs, space.prior_inverse, first, learner._budget, learner.tol)
+        warn_unless_converged(learner, found)
+    learner.neighbours_are_exact_ = True
+    keep_solution(learner, space, found, few, None)
+    learner.n_pairs_ = pairs.n_pairs
+
+
+def _check_learner(learner: Any, others: Mapping[str, Any]) -> None:
+    if not hasattr(learner, "bounds"):  # a learner whose pairs have no bounds, such as `NeighborRPDML`
+        raise ValueError(f"{type(learner).__name__} does not take dask arrays; give `X.compute()`.")
+    check_iteration(learner.tol, learner._budget)
+    learner._check_parameters()
+    if not (isinstance(learner.pairs, str) and learner.pairs == "all"):
+        raise ValueError(
+            f'A dask array needs `pairs="all"`, got {learner.pairs!r}. Set it, or give `X.compute()`.'
+        )
+    if getattr(learner, "solver", "certified") != "certified":
+        raise ValueError(f'A dask array needs `solver="certified"`, got {learner.solver!r}.')
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(f"`{name}` cannot be given with a dask array; give `X.compute()`.")
+
+
+def _bounds(learner: Any, blocks: SampleBlocks, space: FeatureSpace) -> tuple[float, float]:
+    """Return the given bounds (u, l), or percentiles of the squared distances under the prior."""
+    if learner.bounds is not None:
+        return check_bounds(learner.bounds)
+    shares = check_percentiles(learner.percentiles)
+    distances = ClusterDistances(blocks, np.linalg.cholesky(space.prior))
+    u, l = distances.at([share / 100.0 * (distances.n_pairs - 1.0) for share in shares])  # noqa: E741
+    return valid_bounds(u, l, shares[0], distances.smallest)

@@ -1,0 +1,196 @@
+"""Checks of a saved metric: which attributes a learner must have, and what they must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from geodual.arrays import Array
+
+from .logdet.certificate import Convergence
+from .logdet.incremental import IncrementalMixin
+from .low_rank import LowRankPlusDiagonal
+from .pairs.kinds import Kind
+from .pairs.local_pairs import LocalPairs
+from .pairs.pair_classifier import PairClassifier
+from .rpdml_cv import RPDMLCV
+from .rpdml_regressor import RPDMLRegressor
+
+_ROUNDING = 1e-7  # how far below zero an eigenvalue may be, relative to the largest
+
+_ALWAYS = {"components_", "feature_importances_", "n_features_in_"}
+# What is needed besides by the methods of a class.
+_NEEDED: dict[type, set[str]] = {
+    PairClassifier: {"threshold_", "classes_"},
+    IncrementalMixin: {
+        "W_",
+        "history_",
+        "objective_",
+        "dual_objective_",
+        "duality_gap_",
+        "n_iter_",
+        "n_pairs_",
+    },
+    RPDMLRegressor: {"_search_", "_targets_", "_counts_", "W_", "history_"},
+    RPDMLCV: {"W_", "Cs_", "kinds_", "scores_", "C_", "pairs_", "shrinkage_", "best_index_", "best_score_"},
+}
+
+
+def check_learner(learner: Any, fitted: Mapping[str, Any]) -> None:
+    """Raise unless fitted attributes make a learner that works.
+
+    Parameters
+    ----------
+    learner : estimator
+        The learner, with its parameters.
+    fitted : mapping
+        Its fitted attributes by name.
+
+    Raises
+    ------
+    ValueError, KeyError
+        If an attribute is missing, unknown, or not what it must be.
+    """
+    needed = _ALWAYS.union(*(names for kind, names in _NEEDED.items() if isinstance(learner, kind)))
+    missing, unknown = needed - set(fitted), set(fitted) - set(_CHECKS)
+    if missing or unknown:
+        raise ValueError(f"`{min(missing or unknown)}` is {'missing' if missing else 'unknown'}")
+    n_features = fitted["n_features_in_"]
+    for name, value in fitted.items():
+        if not _CHECKS[name](value, n_features):
+            raise ValueError(f"`{name}` is not what it must be")
+    if isinstance(learner, RPDMLRegressor):
+        _check_search(fitted)
+
+
+def _check_search(fitted: Mapping[str, Any]) -> None:
+    samples = fitted["_search_"]
+    if samples.shape != (len(fitted["_targets_"]), len(fitted["components_"])) or len(samples) < 1:
+        raise ValueError("`_search_` does not fit `_targets_`")
+    if fitted["_counts_"].shape != fitted["_targets_"].shape or (fitted["_counts_"] <= 0.0).any():
+        raise ValueError("`_counts_` does not fit `_targets_`")
+
+
+def _is_number(value: Any, _: int = 0) -> bool:
+    return type(value) in (int, float) and bool(np.isfinite(value))
+
+
+def _is_count(value: Any, _: int = 0) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _is_finite_array(value: Any, n_axes: int) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == n_axes and bool(np.isfinite(value).all())
+
+
+def _is_array(n_axes: int) -> Callable[[Any, int], bool]:
+    return lambda value, _: _is_finite_array(value, n_axes)
+
+
+def _is_per_feature(value: Any, n_features: int) -> bool:
+    return _is_finite_array(value, 1) and len(value) == n_features
+
+
+def _are_names(value: Any, n_features: int) -> bool:
+    is_text = isinstance(value, np.ndarray) and value.dtype == object
+    return is_text and value.shape == (n_features,) and all(isinstance(name, str) for name in value)
+
+
+def _is_map(value: Any, n_features: int) -> bool:
+    if isinstance(value, LowRankPlusDiagonal):
+        return len(value) == n_features and _is_finite(value)
+    return (
+        _is_finite_array(value, 2)
+        and value.dtype == float
+        and value.shape[1] == n_features
+        and len(value) > 0
+    )
+
+
+def _is_finite(matrix: LowRankPlusDiagonal) -> bool:
+    parts = (part.data if issparse(part) else part for part in matrix.parts())
+    return all(bool(np.isfinite(part).all()) for part in parts)
+
+
+def _is_semidefinite(value: Any, n_features: int) -> bool:
+    """Tell whether W is a symmetric matrix without negative eigenvalues, up to rounding."""
+    if isinstance(value, LowRankPlusDiagonal):
+        return _is_map(value, n_features) and _is_low_rank_semidefinite(*value.parts())
+    if not (_is_finite_array(value, 2) and value.shape == (n_features, n_features)):
+        return False
+    size = float(np.abs(value).max())
+    if np.abs(value - value.T).max() > _ROUNDING * size:
+        return False
+    return _has_root(value / size if size else value)
+
+
+def _is_low_rank_semidefinite(d: Array, U: Any, C: Array, V: Any) -> bool:
+    if (d <= 0.0).any() or abs(U - V).max() or np.abs(C - C.T).max() > _ROUNDING * np.abs(C).max():
+        return False
+    # D + U C Uᵀ ≥ 0 if and only if I + R C Rᵀ ≥ 0 for any R with RᵀR = Uᵀ D⁻¹ U.
+    scaled = U.multiply(1.0 / np.sqrt(d)[:, None]) if issparse(U) else U / np.sqrt(d)[:, None]
+    gram = scaled.T @ scaled
+    values, vectors = np.linalg.eigh(gram.toarray() if issparse(gram) else gram)
+    R = np.sqrt(values.clip(0.0))[:, None] * vectors.T
+    inner = np.eye(len(C)) + R @ C @ R.T
+    return _has_root(inner / np.abs(inner).max())
+
+
+def _has_root(W: Array) -> bool:
+    """Tell whether W of size 1 is positive semidefinite; Cholesky is much faster than eigenvalues."""
+    try:
+        np.linalg.cholesky(W + _ROUNDING * np.eye(len(W)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _is_threshold(value: Any, _: int) -> bool:
+    return type(value) is float and bool(np.isfinite(value))
+
+
+def _are_signs(value: Any, _: int) -> bool:
+    return isinstance(value, np.ndarray) and value.tolist() == [-1, 1]
+
+
+def _is_history(value: Any, _: int) -> bool:
+    return isinstance(value, Convergence) or _is_finite_array(value, 1)
+
+
+def _is_tuple_of(check: Callable[[Any], bool]) -> Callable[[Any, int], bool]:
+    return lambda value, _: isinstance(value, tuple) and all(map(check, value))
+
+
+_CHECKS: dict[str, Callable[[Any, int], bool]] = {
+    "n_features_in_": _is_count,
+    "feature_names_in_": _are_names,
+    "components_": _is_map,
+    "W_": _is_semidefinite,
+    "feature_importances_": _is_per_feature,
+    "threshold_": _is_threshold,
+    "classes_": _are_signs,
+    "bounds_": _is_tuple_of(_is_number),
+    "bounds_are_exact_": lambda value, _: type(value) is bool,
+    "neighbours_are_exact_": lambda value, _: type(value) is bool,
+    "margin_": _is_number,
+    "objective_": _is_number,
+    "dual_objective_": _is_number,
+    "duality_gap_": _is_number,
+    "n_iter_": _is_count,
+    "n_pairs_": _is_count,
+    "history_": _is_history,
+    "Cs_": _is_array(1),
+    "C_": _is_number,
+    "kinds_": _is_tuple_of(lambda value: isinstance(value, Kind)),
+    "pairs_": lambda value, _: isinstance(value, str | int | LocalPairs),
+    "shrinkage_": lambda value, _: value is None or _is_number(value),
+    "scores_": _is_array(3),
+    "best_index_": _is_tuple_of(lambda value: type(value) is int),
+    "best_score_": _is_number,
+    "_search_": _is_array(2),
+    "_targets_": _is_array(1),
+    "_counts_": _is_array(1),
+}

@@ -1,0 +1,212 @@
+"""Save a fitted metric to a file, and load it again without executing anything that the file holds."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.validation import check_is_fitted
+
+from geodual.atomic_file import write_atomically
+from geodual.errors import DataError
+
+from .fixed import EuclideanMetric, MahalanobisMetric
+from .gmml import GMML
+from .itml import ITML
+from .lmnn import LMNN
+from .logdet.incremental import IncrementalMixin, StepCertificate
+from .neighbor_rpdml import NeighborRPDML
+from .pair_gmml import PairGMML
+from .pair_itml import PairITML
+from .pair_rpdml import PairRPDML
+from .quadruplet_rpdml import QuadrupletRPDML
+from .rpdml import RPDML
+from .rpdml_cv import RPDMLCV
+from .rpdml_regressor import RPDMLRegressor
+from .saved_checks import check_learner
+from .saved_values import from_plain, to_plain
+from .triplet_rpdml import TripletRPDML
+
+_SCHEMA = 1  # raise it when older versions cannot read the files any more
+_HEADER = "header"
+_LEARNERS: dict[str, Any] = {
+    learner.__name__: learner
+    for learner in (
+        *(EuclideanMetric, MahalanobisMetric, GMML, ITML, LMNN, NeighborRPDML, RPDML, RPDMLCV),
+        *(RPDMLRegressor, PairGMML, PairITML, PairRPDML, QuadrupletRPDML, TripletRPDML),
+    )
+}
+# What a file that is no saved metric, or a damaged one, can raise while it is read.
+_BROKEN = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, EOFError, SyntaxError),
+    *(RuntimeError, MemoryError, zipfile.BadZipFile),
+)
+
+
+def save_metric(learner: Any, path: str | Path) -> Path:
+    """Save a fitted metric to a file, to use it in another program or on another day.
+
+    Choose it rather than pickle for files that others will open: nothing in such a file is executed when it
+    is loaded. The file is an ``.npz`` of NumPy with the parameters, all fitted attributes and the version of
+    the format. It is written whole or not at all.
+
+    A saved `RPDMLRegressor` holds its training samples, because it predicts from them.
+
+    Parameters
+    ----------
+    learner : estimator
+        A fitted learner of `geodual.metric`. Its parameters must be plain: texts, numbers, arrays, pairs.
+    path : path
+        File to create or replace, named .npz.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    See Also
+    --------
+    load_metric : Load the metric again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from geodual.metric import RPDML, load_metric, save_metric
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = RPDML().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load_metric(save_metric(learner, Path(folder) / "iris.npz"))
+    >>> bool((again.transform(X) == learner.transform(X)).all())
+    True
+    """
+    path = Path(path)
+    if path.suffix != ".npz":
+        raise DataError(f"{path}: a metric is saved as .npz. Choose a file name that ends in .npz.")
+    if type(learner) not in _LEARNERS.values():
+        raise DataError(
+            f"{type(learner).__name__} cannot be saved; give a fitted learner of geodual.metric: "
+            f"{', '.join(_LEARNERS)}."
+        )
+    arrays: dict[str, Any] = {}
+    tree = {"schema": _SCHEMA, **_learner_to_plain(learner, arrays, "")}
+    header = np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8)
+    members = {_HEADER: header, **arrays}
+    write_atomically(path, lambda place: np.savez(place, allow_pickle=False, **members))
+    return path
+
+
+def load_metric(path: str | Path) -> Any:
+    """Load a metric that `save_metric` saved.
+
+    The file is checked: its format, the class and parameters of the learner, and that its numbers are a
+    metric. It cannot make this function execute anything.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    estimator
+        A fitted learner of the class that was saved. It transforms, measures and predicts as before.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, of a newer version, or no saved metric. It is a `ValueError`.
+
+    See Also
+    --------
+    save_metric : Save a metric.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from geodual.metric import GMML, load_metric, save_metric
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_metric(GMML().fit(X, y), Path(folder) / "iris.npz")
+    ...     load_metric(path)
+    GMML()
+    """
+    content = Path(path).read_bytes()
+    try:
+        tree, arrays = _read_members(content)
+        newest = tree["schema"]
+        if newest == _SCHEMA:
+            return _learner_from_plain(tree, arrays)
+    except _BROKEN as error:
+        raise DataError(
+            f"{path}: this is no metric that `save_metric` saved, or the file was damaged ({error}). Save "
+            "the metric again."
+        ) from None
+    raise DataError(
+        f"{path}: the metric was saved in format {newest!r}, and this version of geodual knows formats up to "
+        f"{_SCHEMA}. Install a newer geodual, or save the metric again."
+    )
+
+
+def _read_members(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the tree and the arrays of a file."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = archive.infolist()
+        # What is not compressed cannot fill the memory with more than the file has.
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise ValueError("its parts are compressed")
+    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    tree = json.loads(arrays.pop(_HEADER).tobytes())
+    if not isinstance(tree, dict):
+        raise ValueError("it has no header")
+    return tree, arrays
+
+
+def _learner_to_plain(learner: Any, arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
+    check_is_fitted(learner)
+    parameters = learner.get_params(deep=False)
+    fitted = {name: value for name, value in vars(learner).items() if name not in parameters}
+    tree: dict[str, Any] = {"class": type(learner).__name__}
+    fitted.pop("_earlier", None)
+    if isinstance(learner, IncrementalMixin):
+        tree["earlier"] = [list(step) for step in learner.certificates_[:-1]]
+    if "_search_" in fitted:
+        fitted["_search_"] = np.asarray(fitted["_search_"]._fit_X)
+    if "best_estimator_" in fitted:
+        tree["best"] = _learner_to_plain(fitted.pop("best_estimator_"), arrays, f"{prefix}best.")
+    for group, values in (("parameters", parameters), ("attributes", fitted)):
+        tree[group] = {}
+        for name, value in values.items():
+            try:
+                tree[group][name] = to_plain(value, arrays, f"{prefix}{name}")
+            except TypeError as error:
+                raise DataError(
+                    f"`{name}` of {type(learner).__name__} cannot be saved, because it is {error}. Replace "
+                    f"it by a plain value with set_params({name}=…), which leaves the fitted metric alone."
+                ) from None
+    return tree
+
+
+def _learner_from_plain(tree: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    kind, given = _LEARNERS[tree["class"]], tree["parameters"]
+    learner = kind(**{name: from_plain(value, arrays) for name, value in given.items()})
+    fitted = {name: from_plain(value, arrays) for name, value in tree["attributes"].items()}
+    check_learner(learner, fitted)
+    if "_search_" in fitted:
+        fitted["_search_"] = NearestNeighbors().fit(fitted["_search_"])
+    if "best" in tree:
+        fitted["best_estimator_"] = _learner_from_plain(tree["best"], arrays)
+    vars(learner).update(fitted)
+    if isinstance(learner, IncrementalMixin) and tree["earlier"]:
+        steps = tuple(StepCertificate(*step) for step in tree["earlier"])
+        learner._earlier = (learner.history_, steps)
+    return learner

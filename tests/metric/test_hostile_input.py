@@ -1,0 +1,99 @@
+"""Samples, pairs and weights that cannot be used: one clear error each. Found by `make fuzz`."""
+
+import numpy as np
+import pytest
+
+from geodual.compat import metric_learn
+from geodual.metric import (
+    ITML,
+    RPDML,
+    RPDMLCV,
+    EuclideanMetric,
+    PairGMML,
+    PairITML,
+    PairRPDML,
+    RPDMLRegressor,
+    TripletRPDML,
+)
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((12, 3)), np.arange(12) % 2
+PAIRS, SIGNS = RNG.standard_normal((6, 2, 3)), np.array([1, -1] * 3)
+
+
+@pytest.mark.parametrize("learner", [PairRPDML(), PairGMML(), PairITML()])
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        (PAIRS.astype(complex), "its entries are complex"),
+        ([[[1.0], [1.0, 2.0]]], "array of numbers"),
+        (np.zeros((6, 2, 0)), "must have shape"),
+        (1e200 * PAIRS, "scale the features"),
+    ],
+)
+def test_pairs_that_are_none(learner, pairs, told: str) -> None:
+    with pytest.raises(ValueError, match=f"`pairs`.*{told}"):
+        learner.fit(pairs, SIGNS)
+
+
+@pytest.mark.parametrize("triplets", [[[[1.0], [1.0, 2.0]]], np.zeros((2, 3, 2), dtype=complex)])
+def test_triplets_that_are_none(triplets) -> None:
+    with pytest.raises(ValueError, match="`triplets` must be an array of numbers"):
+        TripletRPDML().fit(triplets)
+
+
+@pytest.mark.parametrize("indices", [[["a", "b"]], [[0, 99]], [[0.5, 1.0]]])
+def test_indices_that_are_none_name_the_preprocessor(indices) -> None:
+    with pytest.raises(ValueError, match="Indices into `preprocessor`"):
+        PairGMML(preprocessor=X).fit(indices, [1])
+
+
+@pytest.mark.parametrize("weight", ["a", [1j] * 3, len])
+def test_weights_of_pairs_that_are_none(weight) -> None:
+    pairs = np.array([[0, 1], [1, 2], [2, 4]])
+    with pytest.raises(ValueError, match="`pair_weight`"):
+        ITML(pairs=pairs).fit(X, Y, pair_weight=weight)
+
+
+def test_weights_that_leave_no_number_for_the_loss() -> None:
+    with pytest.raises(ValueError, match="choose another `C`, or weights nearer to 1"):
+        PairRPDML(C=1e4).fit(PAIRS, SIGNS, sample_weight=np.full(6, 1e-320))
+
+
+@pytest.mark.parametrize("learner", [RPDML(), EuclideanMetric(), EuclideanMetric(1), RPDMLRegressor()])
+def test_samples_whose_squares_overflow(learner) -> None:
+    with pytest.raises(ValueError, match=r"`X` has values up to .*; scale the features"):
+        learner.fit(1e200 * X, Y)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-150, 1e149])
+def test_shares_of_features_do_not_depend_on_units(size: float) -> None:
+    expected = EuclideanMetric().fit(X).feature_importances_
+    np.testing.assert_allclose(EuclideanMetric().fit(size / 10.0 * X).feature_importances_, expected)
+
+
+def test_texts_are_no_targets() -> None:
+    with pytest.raises(ValueError, match="`y` must hold numbers, got texts such as"):
+        RPDMLRegressor().fit(X, np.array(["ham", "spam"] * 6))
+
+
+@pytest.mark.parametrize("pairs", [None, 3, (), "all"])
+def test_kinds_of_pairs_are_a_sequence(pairs) -> None:
+    with pytest.raises(ValueError, match="`pairs` must be a sequence"):
+        RPDMLCV(pairs=pairs).fit(X, Y)
+
+
+def test_bounds_far_from_the_samples_give_no_crash_and_no_certificate() -> None:
+    """At a gradient of exactly zero there is no next step, although the gap proves nothing."""
+    with pytest.warns(UserWarning, match="relative duality gap"):
+        learner = PairITML(gamma=0.1, bounds=(1e-90, 2e-90), max_iter=50).fit(PAIRS[..., :1], SIGNS)
+    assert learner.duality_gap_ > learner.tol
+
+
+def test_extreme_samples_under_the_names_of_metric_learn() -> None:
+    chunks = np.arange(12) // 4
+    for size in (1e-310, 1e200):
+        with pytest.raises(ValueError, match="scale the features"):
+            metric_learn.NCA().fit(size * X, Y)
+        with pytest.raises(ValueError, match="scale the features"):
+            metric_learn.RCA().fit(size * X, chunks)

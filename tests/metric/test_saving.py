@@ -1,0 +1,295 @@
+"""Saved metrics: equal after a round trip, and a damaged or foreign file is one clear error."""
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from scipy.sparse import random_array
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold
+
+import geodual.metric
+from geodual.errors import DataError
+from geodual.metric import (
+    GMML,
+    ITML,
+    LMNN,
+    RPDML,
+    RPDMLCV,
+    EuclideanMetric,
+    LocalPairs,
+    MahalanobisMetric,
+    NeighborRPDML,
+    PairGMML,
+    PairITML,
+    PairRPDML,
+    QuadrupletRPDML,
+    RPDMLRegressor,
+    TripletRPDML,
+    load_metric,
+    save_metric,
+)
+from geodual.metric.low_rank import LowRankPlusDiagonal
+
+IRIS = load_iris(as_frame=True)
+X, y = IRIS.data.iloc[::3], IRIS.target.to_numpy()[::3]
+RNG = np.random.default_rng(0)
+PAIRS = X.to_numpy()[RNG.integers(0, len(X), (60, 2))]
+SIGNS = np.where(np.arange(60) % 2, 1, -1)
+TRIPLETS, QUADRUPLETS = (X.to_numpy()[RNG.integers(0, len(X), (60, size))] for size in (3, 4))
+
+MAKERS = {
+    "EuclideanMetric": lambda: EuclideanMetric(n_components=2).fit(X),
+    "MahalanobisMetric": lambda: MahalanobisMetric().fit(X),
+    "GMML": lambda: GMML().fit(X, y),
+    "ITML": lambda: ITML(pairs=50, random_state=0).fit(X, y),
+    "LMNN": lambda: LMNN().fit(X, y),
+    "NeighborRPDML": lambda: NeighborRPDML().fit(X, y),
+    "RPDML": lambda: RPDML(pairs=LocalPairs(2, 3), prior=np.eye(4), bounds=(0.5, 4.0)).fit(X, y),
+    "RPDMLCV": lambda: RPDMLCV().fit(X, y),
+    "RPDMLRegressor": lambda: RPDMLRegressor().fit(X, y.astype(float)),
+    "PairGMML": lambda: PairGMML().fit(PAIRS, SIGNS),
+    "PairITML": lambda: PairITML().fit(PAIRS, SIGNS),
+    "PairRPDML": lambda: PairRPDML(preprocessor=X.to_numpy()).fit(PAIRS, SIGNS),
+    "TripletRPDML": lambda: TripletRPDML().fit(TRIPLETS),
+    "QuadrupletRPDML": lambda: QuadrupletRPDML().fit(QUADRUPLETS),
+}
+
+
+def assert_equal(found, expected) -> None:
+    """Compare two values of a learner part by part, types included."""
+    assert type(found) is type(expected)
+    if isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    elif isinstance(expected, tuple | list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_equal(one, other)
+    elif isinstance(expected, LowRankPlusDiagonal):
+        np.testing.assert_array_equal(found @ np.eye(len(found), 3), expected @ np.eye(len(found), 3))
+    elif hasattr(expected, "get_params"):
+        assert set(vars(found)) == set(vars(expected))
+        for name in vars(expected).keys() - {"_fit_X", "_tree", "_earlier"}:
+            assert_equal(vars(found)[name], vars(expected)[name])
+    else:
+        assert found == expected
+
+
+def use(learner) -> list[np.ndarray]:
+    """Return what a learner answers: its transformation, a distance and its predictions."""
+    samples = X.to_numpy()[:5] if not hasattr(learner, "feature_names_in_") else X.iloc[:5]
+    u, v = X.to_numpy()[[0, -1]]
+    answers = [learner.transform(samples), learner.get_metric()(u, v), learner.get_mahalanobis_matrix()]
+    tuples = {"Pair": PAIRS, "Trip": TRIPLETS, "Quad": QUADRUPLETS}.get(type(learner).__name__[:4], samples)
+    return [*answers, learner.predict(tuples)] if hasattr(learner, "predict") else answers
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_metric_is_loaded_as_it_was_saved(name, tmp_path):
+    learner = MAKERS[name]()
+    path = save_metric(learner, tmp_path / "a.npz")
+    again = load_metric(str(path))
+    assert_equal(again, learner)
+    for found, expected in zip(use(again), use(learner), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert again._repr_html_()
+    assert [file.name for file in tmp_path.iterdir()] == ["a.npz"]
+
+
+def test_every_learner_can_be_saved():
+    learners = {name for name in geodual.metric.__all__ if hasattr(getattr(geodual.metric, name), "fit")}
+    assert learners == set(MAKERS)
+
+
+def test_a_metric_of_very_many_features_keeps_its_few_columns(tmp_path):
+    for samples in (
+        RNG.normal(size=(12, 5_001)),
+        random_array((12, 5_001), density=0.01, rng=1, format="csr"),
+    ):
+        learner = RPDML(pairs="all").fit(samples, np.arange(12) % 2)
+        again = load_metric(save_metric(learner, tmp_path / "a.npz"))
+        assert_equal(again, learner)
+        np.testing.assert_array_equal(again.transform(samples), learner.transform(samples))
+        assert (tmp_path / "a.npz").stat().st_size < 10e6
+
+
+def test_a_loaded_metric_goes_on_where_it_was(tmp_path):
+    learner = RPDML().fit(X, y).partial_fit(X[::2], y[::2])
+    again = load_metric(save_metric(learner, tmp_path / "a.npz"))
+    assert again.certificates_ == learner.certificates_
+    assert len(again.certificates_) == 2
+    np.testing.assert_array_equal(again.partial_fit(X, y).W_, learner.partial_fit(X, y).W_)
+    assert [step[0] for step in again.certificates_] == [step[0] for step in learner.certificates_]
+
+
+def look_up(rows):
+    return X.to_numpy()[rows]
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "message"),
+    [
+        (MAKERS["GMML"], "a.pkl", r"Choose a file name that ends in \.npz"),
+        (KFold, "a.npz", "KFold cannot be saved; give a fitted learner of geodual.metric"),
+        (lambda: RPDMLCV(cv=KFold(2, shuffle=True)).fit(X, y), "a.npz", r"`cv` of RPDMLCV .* KFold"),
+        (lambda: PairGMML(preprocessor=look_up).fit(PAIRS, SIGNS), "a.npz", "`preprocessor` of"),
+    ],
+)
+def test_what_cannot_be_saved_is_named(make, name, message, tmp_path):
+    learner = make()
+    with pytest.raises(DataError, match=message):
+        save_metric(learner, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unfitted_learner_is_not_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        save_metric(RPDML(), tmp_path / "a.npz")
+
+
+class Bomb:
+    def __reduce__(self):
+        return (pytest.fail, ("a file was executed",))
+
+
+def bytes_of_npz(**arrays) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=True, **arrays)
+    return buffer.getvalue()
+
+
+def compressed(content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    return buffer.getvalue()
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The bytes of a saved pair classifier."""
+    return save_metric(MAKERS["PairRPDML"](), tmp_path_factory.mktemp("saved") / "a.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda saved: b"",
+        lambda saved: b"date,fund\n2015-01-05,1.0\n",
+        lambda saved: pickle.dumps(Bomb()),
+        lambda saved: bytes_of_npz(header=np.array([Bomb()], dtype=object)),
+        lambda saved: bytes_of_npz(W=np.eye(2)),
+        lambda saved: bytes_of_npz(header=np.frombuffer(b"[" * 100_000, dtype=np.uint8)),
+        lambda saved: saved[: len(saved) // 2],
+        lambda saved: saved[100:],
+        compressed,
+    ],
+    ids=[
+        "empty",
+        "a table",
+        "a pickle",
+        "a pickle in it",
+        "other arrays",
+        "deep",
+        "cut",
+        "late",
+        "compressed",
+    ],
+)
+def test_a_foreign_or_damaged_file_is_one_error(make, saved, tmp_path):
+    path = tmp_path / "b.npz"
+    path.write_bytes(make(saved))
+    with pytest.raises(DataError, match=r"b\.npz: this is no metric .* Save the metric again\.$"):
+        load_metric(path)
+
+
+def change(saved: bytes, **changes) -> bytes:
+    """Return a saved metric with other arrays, or with another part of its header."""
+    with np.load(io.BytesIO(saved)) as stored:
+        arrays = dict(stored)
+    tree = json.loads(arrays["header"].tobytes())
+    for name, value in changes.items():
+        where = tree if name in tree else tree["attributes"] if name.endswith("_") else tree["parameters"]
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif value is None:
+            del where[name]
+        else:
+            where[name] = value
+    arrays["header"] = np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8)
+    return bytes_of_npz(**arrays)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"class": "Popen"}, "Popen"),
+        ({"threshold_": None}, "`threshold_` is missing"),
+        ({"threshold_": float("nan")}, "`threshold_`"),
+        ({"transform_": 1}, "`transform_` is unknown"),
+        ({"__class__": 1}, "__class__"),
+        ({"C": {"code": "1"}}, "unknown kind 'code'"),
+        ({"n_features_in_": 5}, "`.*`"),
+        ({"n_features_in_": True}, "`n_features_in_`"),
+        ({"components_": np.full((4, 4), np.nan)}, "`components_`"),
+        ({"components_": np.eye(3)}, "`components_`"),
+        ({"components_": np.array(["a"])}, "no numbers"),
+        ({"W_": -np.eye(4)}, "`W_`"),
+        ({"W_": np.triu(np.ones((4, 4)))}, "`W_`"),
+        ({"W_": np.diag([1.0, 1.0, 1.0, -0.001])}, "`W_`"),
+        ({"classes_": np.array([0, 1])}, "`classes_`"),
+    ],
+    ids=str,
+)
+def test_what_is_no_metric_is_refused(changes, problem, saved, tmp_path):
+    path = tmp_path / "b.npz"
+    path.write_bytes(change(saved, **changes))
+    with pytest.raises(DataError, match=rf"b\.npz: .*{problem}"):
+        load_metric(path)
+
+
+def test_a_newer_format_asks_for_a_newer_version(saved, tmp_path):
+    path = tmp_path / "b.npz"
+    path.write_bytes(change(saved, schema=2))
+    with pytest.raises(DataError, match=r"b\.npz: .* format 2, .* Install a newer geodual"):
+        load_metric(path)
+
+
+def test_a_matrix_of_rank_one_is_a_metric(saved, tmp_path):
+    path = tmp_path / "b.npz"
+    path.write_bytes(change(saved, W_=np.ones((4, 4))))
+    np.testing.assert_array_equal(load_metric(path).W_, np.ones((4, 4)))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.npz"):
+        load_metric(tmp_path / "none.npz")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_flipped_bytes_are_noticed_or_do_not_matter(seed, saved, tmp_path):
+    """Some bytes of the container, such as a date, mean nothing to the metric."""
+    rng, path, learner = np.random.default_rng(seed), tmp_path / "b.npz", MAKERS["PairRPDML"]()
+    learner.history_, refused = None, 0  # it has the seconds that the fit took
+    for _ in range(100):
+        content = bytearray(saved)
+        for at in rng.integers(0, len(content), rng.integers(1, 4)):
+            content[at] ^= int(rng.integers(1, 256))
+        path.write_bytes(content)
+        try:
+            again = load_metric(path)
+        except DataError:
+            refused += 1
+        else:
+            again.history_ = None
+            assert_equal(again, learner)
+    assert refused > 50

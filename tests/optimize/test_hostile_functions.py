@@ -1,0 +1,48 @@
+"""Functions of users that return nonsense: the error says which one, and what to do. Found by `make fuzz`."""
+
+import numpy as np
+import pytest
+
+from geodual.manifolds import Euclidean
+from geodual.optimize import Constraint, Problem, check_convexity, check_gradient, minimize, newton_cg
+
+
+def problem(cost=lambda x: float(x @ x), block: Constraint | None = None) -> Problem:
+    return Problem(Euclidean(2), cost, gradient=lambda x: 2.0 * x, inequalities=block)
+
+
+@pytest.mark.parametrize("call", [minimize, check_gradient, check_convexity])
+@pytest.mark.parametrize("value", ["a", None, [1.0, 2.0]])
+def test_a_cost_that_is_no_number_is_named(call, value: object) -> None:
+    with pytest.raises(ValueError, match="The cost must be a number"):
+        call(problem(cost=lambda x: value), np.ones(2))
+
+
+@pytest.mark.parametrize("call", [minimize, check_gradient, check_convexity])
+@pytest.mark.parametrize("value", ["a", None, [[1.0], [1.0, 2.0]]])
+def test_a_constraint_that_is_no_vector_is_named(call, value: object) -> None:
+    # None becomes NaN in numpy.
+    block = Constraint(lambda x: ["a"] if value is None else value, lambda x, w: 0.0 * x)
+    with pytest.raises(ValueError, match="A constraint must give numbers"):
+        call(problem(block=block), np.ones(2))
+
+
+def test_a_constraint_that_grows_is_named_by_the_check_too() -> None:
+    count = iter(range(1, 1000))
+    block = Constraint(lambda x: -np.ones(next(count)), lambda x, w: 0.0 * x)
+    with pytest.raises(ValueError, match=r"inequalities\[0\] gave 2 numbers, but 1 at `x`"):
+        check_gradient(problem(block=block), np.ones(2))
+
+
+def test_an_infinite_cost_fails_the_check_without_a_warning() -> None:
+    assert not check_gradient(problem(cost=lambda x: np.inf), np.ones(2))
+
+
+def test_a_stationary_start_that_only_watch_may_accept_stalls() -> None:
+    class Flat:
+        value, noise, gradient = 0.0, 0.0, np.zeros(2)
+        frame = Euclidean(2).frame(np.zeros(2))
+
+    found = newton_cg(lambda x: Flat(), Flat(), tol=-1.0, watch=lambda model: False)
+    assert found.status == "stalled"
+    assert newton_cg(lambda x: Flat(), Flat(), tol=-1.0, watch=lambda model: True).status == "converged"
