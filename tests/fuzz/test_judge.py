@@ -1,0 +1,103 @@
+"""The judge itself: it must see crashes, silent NaN, changed input, leaked errors and false certificates."""
+
+import os
+import time
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fuzz.case import Case, UserError
+from fuzz.judge import judge
+from fuzz.metric_program import pair_hinges, wrong_with_certificate
+from fuzz.summary import Summary
+from fuzz.worker import Worker
+from geodual.metric import RPDML, EuclideanMetric
+
+
+def divide_by_zero() -> float:
+    return 1 / 0
+
+
+def fail() -> None:
+    raise UserError("mine")
+
+
+def warn() -> int:
+    warnings.warn("slow", UserWarning, stacklevel=2)
+    return 1
+
+
+def test_verdicts() -> None:
+    assert judge(Case("answer", lambda: 1)).verdict == "answer"
+    assert judge(Case("certificate", lambda: 1, claim=lambda answer: "certificate")).verdict == "certificate"
+    assert judge(Case("warning", warn)).verdict == "warning"
+    assert judge(Case("user", fail)).verdict == "refusal"
+    assert judge(Case("refusal", lambda: EuclideanMetric("a").fit(np.eye(3)))).verdict == "refusal"
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (divide_by_zero, "crash: ZeroDivisionError"),
+        (lambda: np.linalg.cholesky(-np.eye(2)), "not a refusal: LinAlgError"),
+        (lambda: np.ones(2) @ np.ones(3), "not a refusal: ValueError"),
+        (lambda: np.float64(1e300) * 1e300, "leaked RuntimeWarning"),
+    ],
+)
+def test_what_nobody_thought_of_is_a_finding(call, told: str) -> None:
+    outcome = judge(Case("case", call))
+    assert outcome.verdict == "finding"
+    assert outcome.words.startswith(told)
+
+
+def test_changed_input_is_a_finding() -> None:
+    x = np.zeros(3)
+
+    def call() -> None:
+        x[1] = 1.0
+
+    assert judge(Case("case", call, (x,))).words == "input 0 was changed"
+
+
+def test_a_wrong_answer_is_a_finding() -> None:
+    outcome = judge(Case("case", lambda: np.nan, check=lambda answer: ["NaN"]))
+    assert (outcome.verdict, outcome.words) == ("finding", "NaN")
+
+
+def test_a_false_certificate_of_a_metric_is_refuted() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 2)), np.arange(12) % 2
+    pairs = np.array([[i, j] for i in range(12) for j in range(i)])
+    learner = RPDML(pairs=pairs, bounds=(0.5, 4.0)).fit(X, y)
+    hinges = pair_hinges(X, pairs, y[pairs[:, 0]] == y[pairs[:, 1]], 0.5, 4.0, learner.C)
+    assert list(wrong_with_certificate(learner, learner.W_, np.eye(2), hinges)) == []
+    # Another metric with the same claim, and then with its own objective, but still a gap of 0.
+    false = SimpleNamespace(objective_=learner.objective_, dual_objective_=0.0, duality_gap_=0.0, tol=1e-6)
+    told = list(wrong_with_certificate(false, 2.0 * learner.W_, np.eye(2), hinges))
+    assert told[0].startswith("objective_ is")
+    false.objective_ = float(told[0].split()[-1])
+    (told,) = wrong_with_certificate(false, 2.0 * learner.W_, np.eye(2), hinges)
+    assert told.startswith("a gap of 0 is claimed")
+
+
+def test_a_process_that_dies_or_hangs_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = Worker(limit=60.0)
+    monkeypatch.setattr("fuzz.worker._serve", lambda line, limit: os._exit(3))
+    monkeypatch.setattr("fuzz.worker._START", "fork")
+    assert worker.run("tables", 1).words == "crash: the process died with exit code 3"
+    worker = Worker(limit=0.1)
+    monkeypatch.setattr("fuzz.worker._serve", lambda line, limit: time.sleep(60.0))
+    assert worker.run("tables", 1).words.startswith("hang: no answer after 0.1 s")
+
+
+def test_the_summary_counts() -> None:
+    summary = Summary(["a", "b"])
+    summary.add("a", judge(Case("answer", lambda: 1)), 2.0)
+    assert (summary.cases, summary.findings, summary.next_kind) == (1, 0, "b")
+    assert [row.split()[:2] for row in str(summary).splitlines()[1:]] == [
+        ["a", "1"],
+        ["b", "0"],
+        ["all", "1"],
+    ]
