@@ -1,0 +1,53 @@
+"""Files that others read: the citation, the changelog, the templates."""
+
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import geodual
+
+ROOT = Path(__file__).parent.parent
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_the_citation_is_valid_and_of_this_version() -> None:
+    yaml = pytest.importorskip("yaml")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors"} <= set(citation)
+    assert str(citation["version"]) == geodual.__version__
+    for work in (citation, *citation["references"]):
+        assert work["title"]
+        assert all(
+            {"name"} == set(who) or {"family-names", "given-names"} == set(who) for who in work["authors"]
+        )
+
+
+def test_the_changelog_lists_releases_newest_first() -> None:
+    titles = re.findall(r"^## (.*)$", CHANGELOG, re.M)
+    assert titles[0] == "[Unreleased]"
+    releases = [re.fullmatch(r"\[(\d+)\.(\d+)\.(\d+)\] - (\d{4}-\d\d-\d\d)", title) for title in titles[1:]]
+    assert all(releases), titles
+    versions = [tuple(map(int, found.groups()[:3])) for found in releases if found]
+    days = [date.fromisoformat(found[4]) for found in releases if found]
+    assert versions == sorted(set(versions), reverse=True)
+    assert days == sorted(days, reverse=True)
+    assert ".".join(map(str, versions[0])) == geodual.__version__
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.md")), ids=lambda p: p.stem
+)
+def test_an_issue_template_has_a_name_and_says_what_it_is_about(path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    _, head, body = path.read_text("utf-8").split("---\n", 2)
+    assert {"name", "about"} <= set(yaml.safe_load(head))
+    assert body.strip()
+
+
+def test_what_is_listed_as_slow_exists() -> None:
+    listed = (ROOT / "tests" / "slow_tests.txt").read_text("utf-8").split()
+    assert len(set(listed)) == len(listed)
+    assert [name for name in listed if not (ROOT / "tests" / name).exists()] == []
