@@ -1,8 +1,13 @@
-"""Run the benchmarks: ``python -m benchmarks [section …]``; without a section, all of them."""
+"""Run the benchmarks: ``python -m benchmarks [section …]``; without a section, all of them.
+
+``python -m benchmarks check`` compares a few ratios with the recorded ones, and ends with 1 if one is worse.
+``python -m benchmarks scale`` measures how fits grow with samples, threads and workers.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +24,9 @@ from .metric_shapes import local_pairs_table, many_features_table
 from .null_universes import null_table
 from .random_problems import random_table
 from .regression_accuracy import regression_table
+from .scale.options import add_options, run_with
 from .solvers import held_out_table, scaling_table, solver_table
+from .speed_check import check_speed
 from .study_time import study_table
 from .timing import describe_machine
 
@@ -50,6 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="section", help=f"any of {', '.join(SECTIONS)}")
     parser.add_argument("--out", type=Path, default=Path("output/bench.txt"), help="where to save the tables")
+    parser.add_argument("--record", action="store_true", help="with check: record the ratios instead")
     random = parser.add_argument_group("random", "options of the section random")
     random.add_argument("--n", type=int, default=1000, help="number of problems")
     random.add_argument("--tol", type=float, default=1e-8, help="KKT residual to reach")
@@ -59,6 +67,7 @@ def main() -> None:
     accuracy.add_argument("--seeds", type=int, default=3, help="number of times that folds are drawn")
     accuracy.add_argument("--cache", type=Path, default=CACHE, help="folder of results, to resume from")
     accuracy.add_argument("--figure", type=Path, help="where to save the critical-difference diagram")
+    add_options(parser.add_argument_group("scale", "options of the section scale"))
     arguments = parser.parse_args()
     options = {
         "random": {"n": arguments.n, "tol": arguments.tol, "method": arguments.method},
@@ -69,6 +78,11 @@ def main() -> None:
             "figure": arguments.figure,
         },
     }
+    if arguments.sections == ["check"]:
+        with threadpool_limits(1):
+            sys.exit(0 if check_speed(arguments.record) else 1)
+    if arguments.sections == ["scale"]:
+        sys.exit(0 if run_with(arguments) else 1)
     unknown = set(arguments.sections) - set(SECTIONS)
     if unknown:
         parser.error(f"unknown section {', '.join(sorted(unknown))}; choose from {', '.join(SECTIONS)}")

@@ -128,7 +128,7 @@ def test_thinned_pairs_lead_to_the_same_metric(monkeypatch):
 def test_sums_are_those_of_all_pairs(loss, kept, kind, monkeypatch):
     if not kept:
         for name in ("_KEPT_PLAIN", "_KEPT_BITS", "_KEPT_FLOATS"):
-            monkeypatch.setattr(f"geodual.metric.pairs.tiles.{name}", 0)
+            monkeypatch.setattr(f"geodual.metric.pairs.kept_curvature.{name}", 0)
     X, y = make_samples()
     order, weight = np.argsort(y, kind="stable"), weights(kind)
     here = AllPairs(y[order], None if weight is None else weight[order])

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from geodual.metric import ITML, RPDML, LocalPairs, PairRPDML
-from geodual.metric.pairs import tiles as tiles_module
+from geodual.metric.pairs import kept_curvature as kept_module
 from geodual.metric.pairs.all_pairs import AllPairs
 from geodual.metric.pairs.links import Links
 from geodual.metric.pairs.pair_list import PairList
@@ -71,7 +71,7 @@ def test_weights_count_as_repetitions(data) -> None:
 @pytest.mark.parametrize("budget", [0, 10**9])
 def test_sums_are_those_of_both_sets(budget, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_KEPT_PLAIN", "_KEPT_BITS", "_KEPT_FLOATS"):
-        monkeypatch.setattr(tiles_module, name, budget)
+        monkeypatch.setattr(kept_module, name, budget)
     rng = np.random.default_rng(1)
     labels, Z = np.repeat([0, 1], [5, 6]), rng.standard_normal((11, 3))
     links = Links(np.array([[0, 7], [2, 3]]), np.array([True, False]), np.array([2.0, 1.0]))

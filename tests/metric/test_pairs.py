@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from geodual.metric.pairs import all_pairs as pairs_module
+from geodual.metric.pairs import kept_curvature as kept_module
 from geodual.metric.pairs import pair_differences as differences_module
 from geodual.metric.pairs import pair_graph as pair_graph_module
 from geodual.metric.pairs import pair_list as pair_list_module
@@ -107,10 +108,10 @@ def test_evaluate(case, loss) -> None:
 def keep_curvatures(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Keep curvatures as if there were few, many or very many pairs."""
     if how != "plain":
-        monkeypatch.setattr(tiles_module, "_KEPT_PLAIN", 0)
+        monkeypatch.setattr(kept_module, "_KEPT_PLAIN", 0)
     if how == "not":
-        monkeypatch.setattr(tiles_module, "_KEPT_BITS", 0)
-        monkeypatch.setattr(tiles_module, "_KEPT_FLOATS", 0)
+        monkeypatch.setattr(kept_module, "_KEPT_BITS", 0)
+        monkeypatch.setattr(kept_module, "_KEPT_FLOATS", 0)
 
 
 @pytest.mark.parametrize("kept", ["plain", "packed", "not"])

@@ -12,6 +12,7 @@ from copy import copy
 from functools import cached_property, partial
 
 import numpy as np
+from scipy.linalg.blas import dtrmm
 
 from geodual.arrays import Array
 from geodual.manifolds import SPD
@@ -191,7 +192,7 @@ class LocalProgram:
 
     def __init__(self, program: LogDetProgram, frame: StraightFrame, weight: float) -> None:
         self.program, self.frame = program, frame
-        self._Z = program.X @ frame.factor
+        self._Z = dtrmm(1.0, frame.factor.T, program.X.T).T  # X L in half the time, as L is triangular
         self._straight = (frame, self._Z)  # before they are turned
         self._pass = losses = program.pairs.evaluate(self._Z, program.loss)
         self._bent = program.pairs, losses  # what Hessian products are taken from
@@ -280,7 +281,9 @@ class LocalProgram:
         losses = self._pass if pairs is self.program.pairs else pairs.evaluate(self._Z, loss)
         self._bent = pairs, losses
         moment = pairs.curvature_moment(self._Z, loss, losses)
-        spectrum, basis = np.linalg.eigh(moment)
+        # Curvatures that overflow make no preconditioner.
+        finite = bool(np.isfinite(moment).all())
+        spectrum, basis = np.linalg.eigh(moment if finite else np.zeros_like(moment))
         scale = np.sqrt(self.weight / max(losses.curvature_total, 1e-300))
         self._preconditioner = GaussianPreconditioner(scale * np.maximum(spectrum, 0.0))
         self.gradient = symmetrised(basis.T @ self.gradient @ basis)

@@ -10,10 +10,11 @@ import numpy as np
 
 from geodual.arrays import Array, Indices
 
+from .kept_curvature import Kept
 from .pair_loss import PairLoss
 from .pair_set import LossPass, Pairs, PairTable
 from .thinned_pairs import ThinnedPairs, thinned_rows
-from .tiles import Block, Kept, LaplacianSum, chunks_of, class_tiles, curvature_sums, loss_sums, moment_sums
+from .tiles import Block, LaplacianSum, chunks_of, class_tiles, curvature_sums, loss_sums, moment_sums
 from .weights import copy_weight
 
 _EPS = float(np.finfo(float).eps)

@@ -10,11 +10,12 @@ from geodual.arrays import Array
 from geodual.cluster import on_worker, persisted, summed
 
 from .all_pairs import form_block, pair_masses, without_surplus
+from .kept_curvature import Kept
 from .pair_loss import PairLoss
 from .pair_set import LossPass, Pairs, PairTable
 from .sample_blocks import SampleBlock, SampleBlocks, joined_samples, joined_weights
 from .thinned_pairs import ThinnedPairs, thinned_rows
-from .tiles import Block, Kept, Tile, class_tiles, curvature_sums, loss_sums, moment_sums
+from .tiles import Block, Tile, class_tiles, curvature_sums, loss_sums, moment_sums
 
 _EPS = float(np.finfo(float).eps)
 

@@ -40,7 +40,8 @@ class PairGraph:
         starts = np.concatenate([[0], np.cumsum(np.bincount(self._i, minlength=n))])
         self._adjacency = csr_array((np.ones(len(self._i)), self._j[self._pair], starts), shape=(n, n))
         self._buffers = np.empty((2, 0, 0))
-        self._prepared: tuple[Array, Array] | None = None  # samples, and the same as `centred` made them
+        self._kind: type[np.floating] = np.float64  # precision of sums of forms
+        self._prepared: tuple[Array, Array] | None = None  # samples, and the same centred, in that precision
 
     def centred(self, Z: Array) -> Array:
         """Return the samples that are in pairs, minus the mean of the ends of all pairs."""
@@ -74,25 +75,26 @@ class PairGraph:
         return np.asarray(unit * (half + half.T))
 
     def moment(self, Z: Array, a: Array) -> Array:
-        """Return Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ for a ≥ 0, and prepare the sums of forms at the same Z.
+        """Return Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ for a ≥ 0, and choose the precision of the sums of forms.
 
         If there are many samples, both are computed in single precision: they need not be accurate.
         """
-        Y = self.centred(Z)
-        least, most = _SINGLE_RANGE
+        Y, (least, most) = self.centred(Z), _SINGLE_RANGE
+        self._kind = np.float64
         if Y.size >= _MANY and least < float(np.abs(Y).max()) < most:
-            single = Y.astype(np.float32)
-            total = self.laplacian_form(single, a)
+            total = self.laplacian_form(Y.astype(np.float32), a)
             if self.size(Y, a) <= _LOST_DIGITS * float(np.trace(total)):
-                self._prepared = Z, single
+                self._kind = np.float32
                 return total
-        self._prepared = Z, Y
         return self.laplacian_form(Y, a)
 
     def form_sum(self, Z: Array, S: Array, a: Array) -> Array:
-        """Return Σ a (zᵀ S z) z zᵀ over the differences z = zᵢ − zⱼ."""
+        """Return Σ a (zᵀ S z) z zᵀ over the differences z = zᵢ − zⱼ.
+
+        Z are the samples of the last `moment`, perhaps in other coordinates.
+        """
         if self._prepared is None or self._prepared[0] is not Z:
-            self._prepared = Z, self.centred(Z)
+            self._prepared = Z, self.centred(Z).astype(self._kind)
         Y = self._prepared[1]
         return self.laplacian_form(Y, a * self.forms(Y, Y @ S.astype(Y.dtype)))
 

@@ -5,6 +5,7 @@ The distances of a tile are computed, used and forgotten while they are in the c
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,15 +17,13 @@ from geodual.arrays import Array, Indices
 from geodual.manifolds.spd import symmetrised
 
 from .gram import gram_factors
+from .kept_curvature import Kept, KeptCurvature
 from .pair_loss import LossTerms, PairLoss
 
 # The distances of a tile fit into the cache of a core, and its matrix products are large enough to be fast.
 _ROWS = 256
 _COLUMNS = 1024
 _CHUNK = 2_000_000  # pairs: one task of a thread
-_KEPT_PLAIN = 500_000  # curvatures of up to this number of pairs are kept as they are,
-_KEPT_BITS = 1_000_000_000  # as one bit per pair up to this number (125 MB)
-_KEPT_FLOATS = 32_000_000  # or as four bytes up to this one
 
 
 class Tile(NamedTuple):
@@ -115,34 +114,8 @@ class Block(NamedTuple):
     def of(cls, Z: Array, weight: Array | None, S: Array | None = None) -> Block:
         """Prepare the distances of samples, or their forms (zᵢ − zⱼ)ᵀ S (zᵢ − zⱼ)."""
         left, right = gram_factors(Z, Z if S is None else Z @ S)
-        with_ones = np.hstack([Z, np.ones((len(Z), 1), dtype=Z.dtype)])
-        return cls(Z, left, right, with_ones, np.einsum("ij,ij->i", Z, Z), weight)
-
-
-class KeptCurvature(NamedTuple):
-    """φ″/unit of the pairs of a tile; if there are many, as bits or in single precision."""
-
-    values: NDArray[Any]
-    unit: float
-
-    @classmethod
-    def of(cls, terms: LossTerms, n_pairs: int) -> KeptCurvature | None:
-        """Keep the curvatures of a tile, unless those of all `n_pairs` pairs would take too much memory."""
-        if n_pairs <= _KEPT_PLAIN:
-            return cls(terms.curvature.astype(float), terms.unit)
-        if terms.curvature.dtype == np.bool_:
-            return cls(np.packbits(terms.curvature), terms.unit) if n_pairs <= _KEPT_BITS else None
-        return cls(terms.curvature.astype(np.float32), terms.unit) if n_pairs <= _KEPT_FLOATS else None
-
-    def multiply(self, forms: Array) -> None:
-        """Multiply the forms of a tile by φ″/unit, in place."""
-        if self.values.dtype == np.uint8:
-            forms *= np.unpackbits(self.values, count=forms.size).reshape(forms.shape)
-        else:
-            forms *= self.values
-
-
-Kept = list[KeptCurvature | None]
+        # The right factor is Z, a column of ones, and a last column.
+        return cls(Z, left, right, right[:, :-1], np.einsum("ij,ij->i", Z, Z), weight)
 
 
 class LossSums(NamedTuple):
@@ -169,7 +142,7 @@ def loss_sums(block: Block, tiles: Sequence[Tile], loss: PairLoss, n_pairs: int)
     n_pairs : int
         Number of pairs in all tiles of a pass; it decides whether curvatures are kept.
     """
-    product, slopes = _TileProduct(block, tiles), LaplacianSum(block)
+    product, slopes = _TileProduct("distances", block, tiles), LaplacianSum(block, _rows_of(tiles))
     value = conjugate = curvature_total = 0.0
     curvatures: Kept = []
     for tile in tiles:
@@ -197,11 +170,11 @@ def curvature_sums(
         The tiles.
     loss : PairLoss
         The loss φ.
-    curvatures : list of KeptCurvature or None
+    curvatures : list
         φ″ of each tile, as far as it was kept.
     """
-    product, sums = _TileProduct(block, tiles), LaplacianSum(block)
-    again = None if distances is None else _TileProduct(distances, tiles)
+    product, sums = _TileProduct("forms", block, tiles), LaplacianSum(block, _rows_of(tiles))
+    again = None if distances is None else _TileProduct("distances", distances, tiles)
     for tile, kept in zip(tiles, curvatures, strict=True):
         forms = product(tile)
         if kept is None:
@@ -216,7 +189,7 @@ def curvature_sums(
 
 def moment_sums(block: Block, tiles: Sequence[Tile], curvatures: Kept) -> LaplacianSum:
     """Sum φ″ zzᵀ over tiles whose curvatures were all kept."""
-    sums = LaplacianSum(block)
+    sums = LaplacianSum(block, _rows_of(tiles))
     for tile, kept in zip(tiles, curvatures, strict=True):
         assert kept is not None
         ones = np.ones(tile.shape, dtype=block.Z.dtype)
@@ -235,17 +208,37 @@ def _loss_terms(block: Block, tile: Tile, d: Array, loss: PairLoss) -> LossTerms
     return loss.terms(d, tile.similar, np.outer(block.weight[tile.rows], block.weight[tile.columns]))
 
 
+def _rows_of(tiles: Sequence[Tile]) -> slice:
+    return slice(min(tile.rows.start for tile in tiles), max(tile.rows.stop for tile in tiles))
+
+
 def _total(curvature: NDArray[Any]) -> float:
     # Counting bits is much faster than adding them.
     return float(np.count_nonzero(curvature) if curvature.dtype == np.bool_ else curvature.sum())
 
 
+class _Memory(threading.local):
+    """Memory for one tile, which every thread keeps: to take it anew would take as long as to fill it."""
+
+    def __init__(self) -> None:
+        self._taken: dict[tuple[str, str], NDArray[Any]] = {}
+
+    def of(self, purpose: str, size: int, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return at least `size` numbers; those of two purposes are never the same."""
+        if len(self._taken.get((purpose, kind.char), ())) < size:
+            self._taken[purpose, kind.char] = np.empty(size, dtype=kind)
+        return self._taken[purpose, kind.char]
+
+
+_memory = _Memory()
+
+
 class _TileProduct:
     """Compute the distances or forms of one tile after the other, always in the same memory."""
 
-    def __init__(self, block: Block, tiles: Sequence[Tile]) -> None:
+    def __init__(self, purpose: str, block: Block, tiles: Sequence[Tile]) -> None:
         self._left, self._right = block.left, block.right
-        self._memory = np.empty(max(tile.size for tile in tiles), dtype=block.Z.dtype)
+        self._memory = _memory.of(purpose, max(tile.size for tile in tiles), block.Z.dtype)
 
     def __call__(self, tile: Tile) -> Array:
         out = self._memory[: tile.size].reshape(tile.shape)
@@ -262,6 +255,8 @@ class LaplacianSum:
     ----------
     block : Block
         The samples.
+    rows : slice, optional
+        The rows that tiles may have; all by default. With few, a sum takes little memory, and joins fast.
 
     Attributes
     ----------
@@ -269,9 +264,10 @@ class LaplacianSum:
         Σ |a| (‖zᵢ‖² + ‖zⱼ‖²), which scales the rounding error; a has one sign within a tile.
     """
 
-    def __init__(self, block: Block) -> None:
-        self._block = block
-        self._sums = np.zeros((len(block.Z), block.Z.shape[1] + 1))  # A Z, and the degrees of the rows
+    def __init__(self, block: Block, rows: slice | None = None) -> None:
+        self._block, self._rows = block, rows or slice(0, len(block.Z))
+        # A Z, and the degrees of the rows.
+        self._sums = np.zeros((self._rows.stop - self._rows.start, block.Z.shape[1] + 1))
         self._degrees = np.zeros(len(block.Z))  # of the columns
         self._ones = np.ones(_ROWS, dtype=block.Z.dtype)
         self.size = 0.0
@@ -280,19 +276,25 @@ class LaplacianSum:
         """Add a tile of edge weights, times `share`."""
         sums = a @ self._block.with_ones[tile.columns]  # the column of ones gives the degrees of the rows
         degrees = self._ones[: len(a)] @ a  # faster than a sum over the first axis
-        self._sums[tile.rows] += share * sums
+        self._part(tile.rows)[:] += share * sums
         self._degrees[tile.columns] += share * degrees
         squares = self._block.squares
         size = abs(float(sums[:, -1] @ squares[tile.rows])) + abs(float(degrees @ squares[tile.columns]))
         self.size += abs(share) * size
 
     def join(self, other: LaplacianSum) -> None:
-        """Add the tiles of another sum over the same samples."""
-        self._sums += other._sums
+        """Add the tiles of another sum over the same samples; its rows must be among those of this one."""
+        self._part(other._rows)[:] += other._sums
         self._degrees += other._degrees
         self.size += other.size
 
     def total(self, Z: Array) -> Array:
         """Return Zᵀ Lap(a) Z for the samples Z in double precision."""
-        degrees = self._degrees + self._sums[:, -1]
-        return symmetrised(Z.T @ (degrees[:, None] * Z - 2.0 * self._sums[:, :-1]))
+        degrees = self._degrees.copy()
+        degrees[self._rows] += self._sums[:, -1]
+        terms = degrees[:, None] * Z
+        terms[self._rows] -= 2.0 * self._sums[:, :-1]
+        return symmetrised(Z.T @ terms)
+
+    def _part(self, rows: slice) -> Array:
+        return self._sums[rows.start - self._rows.start : rows.stop - self._rows.start]

@@ -1,0 +1,37 @@
+"""The samples of the benchmark: standardised classes, the same on every machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import make_classification
+from sklearn.preprocessing import StandardScaler
+
+
+def classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return two classes by ``make_classification``, half of whose features tell something, and labels."""
+    X, y = make_classification(
+        n_samples,
+        n_features,
+        n_informative=max(n_features // 4, 2),
+        n_redundant=n_features // 4,
+        random_state=0,
+    )
+    return StandardScaler().fit_transform(X), y
+
+
+def bounds_of(X: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the 5th and the 95th percentile of some squared distances: nearly the bounds of a fit."""
+    # One sample has nothing to do with the next, so these are random pairs.
+    low, high = np.percentile(((X[1:] - X[:-1]) ** 2).sum(axis=1), [5.0, 95.0]).tolist()
+    return low, high
+
+
+def four_classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return four normal classes that differ in five features, and labels: quick to draw."""
+    y = np.arange(n_samples) % 4
+    X = np.random.default_rng(0).standard_normal((n_samples, n_features))
+    X[:, :5] += y[:, None]
+    return X, y

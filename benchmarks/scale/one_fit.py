@@ -1,0 +1,87 @@
+"""One fit in a process of its own, also with older sources: its time and its memory as one line of JSON.
+
+``python -m benchmarks.scale.one_fit '{"samples": "X.npz", "learner": {"C": 100.0}}'``
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+
+
+def fit_elsewhere(
+    samples: Path, learner: Mapping[str, Any], source: Path | None = None, one_thread: bool = True
+) -> dict[str, Any]:
+    """Fit RPDML in a new process, and return what `main` prints there.
+
+    Parameters
+    ----------
+    samples : Path
+        A file with the arrays X and y.
+    learner : mapping
+        Parameters of RPDML.
+    source : Path, optional
+        Another checkout, whose folder `src` is used.
+    one_thread : bool
+        Whether BLAS gets one thread; otherwise it does as it likes.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    if one_thread:
+        environment |= {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
+    if source is not None:
+        environment["PYTHONPATH"] = str((source / "src").resolve())
+    task = json.dumps({"samples": str(samples.resolve()), "learner": dict(learner)})
+    command = [sys.executable, "-m", "benchmarks.scale.one_fit", task]
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    if source is not None and not Path(found["package"]).is_relative_to(source.resolve()):
+        raise RuntimeError(f"{source} was not used, but {found['package']}.")
+    return found
+
+
+def main(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Fit RPDML to samples from a file; return its times, its peak memory above the data and its result."""
+    import geodual
+    from geodual.metric import RPDML
+
+    with np.load(task["samples"]) as saved:
+        X, y = saved["X"], saved["y"]
+    RPDML(pairs="all").fit(X[:500, :5], y[:500])  # imports all that a fit needs
+    before, processor, started = peak_megabytes(), time.process_time(), time.perf_counter()
+    learner = RPDML(**task["learner"]).fit(X, y)
+    processor, seconds = time.process_time() - processor, time.perf_counter() - started
+    return {
+        "processor": processor,
+        "seconds": seconds,
+        "solve": processor * learner.history_[-1].seconds / seconds,  # without checks and bounds
+        "megabytes": peak_megabytes() - before,
+        "passes": learner.history_[-1].passes,
+        "gap": learner.duality_gap_,
+        "objective": learner.objective_,
+        "pairs": learner.n_pairs_,
+        "package": str(Path(geodual.__file__).resolve()),
+    }
+
+
+def peak_megabytes() -> float:
+    """Return the largest memory of this process so far."""
+    # `resource.getrusage` would also count the process that started this one.
+    status = Path("/proc/self/status").read_text("utf-8")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024  # type: ignore[index]
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print(json.dumps(main(json.loads(sys.argv[1]))))

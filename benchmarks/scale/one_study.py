@@ -1,0 +1,93 @@
+"""A backtest of many funds in a process of its own, also with older sources: its time and its memory.
+
+``python -m benchmarks.scale.one_study nav.npz 2017-03-01`` prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .one_fit import ROOT, peak_megabytes
+
+STARTS = {1: "2017-09-01", 3: "2017-03-01"}  # first day of a study with this many decision days
+DAYS = tuple(STARTS)
+_QUARTERS = 60
+
+
+def write_universe(folder: str, n_funds: int) -> Path:
+    """Write the values of synthetic funds over 15 years to a file, from a process of its own."""
+    path = Path(folder) / "nav.npz"
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.scale.one_study", str(path), str(n_funds)], cwd=ROOT, check=True
+    )
+    return path
+
+
+def study_elsewhere(path: Path, source: Path | None = None) -> dict[str, float]:
+    """Backtest in new processes; return processor seconds for 60 quarters and per day, and peak memory.
+
+    Parameters
+    ----------
+    path : Path
+        File from `write_universe`.
+    source : Path, optional
+        Another checkout, whose folder `src` is used.
+    """
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    if source is not None:
+        environment["PYTHONPATH"] = str((source / "src").resolve())
+    runs = []
+    for start in STARTS.values():
+        command = [sys.executable, "-m", "benchmarks.scale.one_study", str(path), start]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        )
+        runs.append(json.loads(done.stdout.splitlines()[-1]))
+    short, long = runs
+    per_day = (long["processor"] - short["processor"]) / (long["days"] - short["days"])
+    return {
+        "per_day": per_day,
+        "processor": long["processor"] + (_QUARTERS - long["days"]) * per_day,
+        "megabytes": long["megabytes"],
+    }
+
+
+def main(path: Path, start: str) -> dict[str, Any]:
+    """Backtest with RPDML and GMML, in one process."""
+    from geodual.funds import Panel, backtest
+
+    with np.load(path) as saved:
+        names = pd.Index([f"M{k:05d}" for k in range(saved["nav"].shape[1])], dtype=str)
+        panel = Panel(pd.DataFrame(saved["nav"], pd.DatetimeIndex(saved["days"]), names))
+    started = time.process_time()
+    study = backtest(panel, metrics=["rpdml", "gmml"], n_jobs=1, start=start)
+    return {
+        "processor": time.process_time() - started,
+        "days": len(study.ic),
+        "megabytes": peak_megabytes(),
+    }
+
+
+def _save_universe(path: Path, n_funds: int) -> None:
+    from geodual.funds import synthetic_universe
+
+    nav = synthetic_universe(n_funds, "2003-01-02", "2017-12-29").panel.nav
+    np.savez(path, nav=nav.to_numpy(), days=nav.index.to_numpy())
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    if sys.argv[2].isdigit():
+        _save_universe(Path(sys.argv[1]), int(sys.argv[2]))
+    else:
+        print(json.dumps(main(Path(sys.argv[1]), sys.argv[2])))
