@@ -110,3 +110,24 @@ def test_many_copies_give_the_smallest_positive_distance(
 def test_what_has_no_bounds_is_named(Z, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         sample_bounds(Z, None, (5, 95), np.random.RandomState(0))
+
+
+@pytest.mark.parametrize("largest", [1e3, 1e10, 1e15])
+def test_heavy_weights_take_no_more_memory(largest: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They count pairs of copies, of which there may be far more than could be drawn."""
+    drawn, draw = [], CountedSamples.drawn_pairs
+
+    def counted(self, n_drawn, rng):
+        drawn.append(n_drawn)
+        return draw(self, n_drawn, rng)
+
+    monkeypatch.setattr(CountedSamples, "drawn_pairs", counted)
+    Z, weight = PLAIN[:300], np.random.default_rng(1).integers(1, largest, 300).astype(float)
+    found = distances_at(CountedSamples(Z, weight), [0.5 * CountedSamples(Z, weight).n_pairs])
+    assert max(drawn) <= 10_000
+    i, j = np.triu_indices(300, 1)
+    d, counts = pdist(Z, "sqeuclidean"), weight[i] * weight[j]
+    order = np.argsort(d)
+    zeros = 0.5 * (weight * (weight - 1.0)).sum()
+    cumulated = zeros + np.cumsum(counts[order])
+    assert found[0] == pytest.approx(d[order][np.searchsorted(cumulated, 0.5 * cumulated[-1])], rel=1e-12)

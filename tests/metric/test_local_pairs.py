@@ -64,6 +64,26 @@ def test_an_index_that_misses_nothing_gives_the_exact_pairs(
     np.testing.assert_array_equal(found, LocalPairs(*counts).find(Z, LABELS))
 
 
+class FailingIndex(ExactIndex):
+    """Finds some neighbours twice and others not at all, as the real one may."""
+
+    def query(self, queries, k):
+        place, distance = super().query(queries, k)
+        place[::3, -1], distance[::3, -1] = -1, np.inf
+        place[1::3, -1], distance[1::3, -1] = place[1::3, 0], distance[1::3, 0]
+        return place, distance
+
+
+def test_what_an_index_does_not_find_makes_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approximate_module, "_FEW", 0)
+    monkeypatch.setattr(approximate_module, "_LEAST", 1)
+    monkeypatch.setattr(approximate_module, "_load_index", lambda: FailingIndex)
+    found = keys(LocalPairs(4, 6, index="approximate").find(Z, LABELS))
+    assert all(i != j for i, j in found)
+    # Others may take the place of those that were not found, but none from far away.
+    assert found < keys(LocalPairs(8, 18).find(Z, LABELS))
+
+
 def test_the_real_index_finds_nearly_all(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pynndescent")
     monkeypatch.setattr(approximate_module, "_FEW", 100)

@@ -80,6 +80,7 @@ def test_the_streamed_search_is_the_slow_search(
     """With ties too: of samples at the same distance, the first count."""
     monkeypatch.setattr(neighbours_module, "_MANY", 0)
     monkeypatch.setattr(streamed_module, "_SEEN_FIRST", seen_first)
+    monkeypatch.setattr(streamed_module, "_CROWDED", 1.0)
     monkeypatch.setattr(nearest_module, "_WAITING", 1000)
     Z, labels = CASES[name]
     order = np.argsort(labels, kind="stable")  # the first of equal distances are the first by class
@@ -114,3 +115,23 @@ def test_tight_clusters_need_double_precision() -> None:
         for Z, labels in (CASES["plain"], CASES["tight clusters"])
     ]
     assert kinds == [np.float32, np.float64]
+
+
+def test_where_most_distances_are_equal_the_blocked_search_takes_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(neighbours_module, "_MANY", 0)
+    labels = np.arange(300) % 3
+    assert streamed_module.streamed_neighbours(np.ones((300, 2)), np.sort(labels), (3, 5)) is None
+    found = neighbour_pairs(np.ones((300, 2)), labels, 3, 5)
+    same = labels[found[:, 0]] == labels[found[:, 1]]
+    assert np.bincount(found[same, 0]).tolist() == [3] * 300
+    assert np.bincount(found[~same, 0]).tolist() == [5] * 300
+
+
+def test_samples_far_beyond_single_precision_give_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours_module, "_MANY", 0)
+    Z = PLAIN.copy()
+    Z[:3] *= 1e22
+    found = neighbour_pairs(Z, FOUR, 2, 3)
+    assert np.bincount(found[:, 0]).min() == 5

@@ -41,7 +41,8 @@ def distances_at(samples: CountedSamples, positions: Sequence[float], n_threads:
         Number of threads; the result does not depend on it.
     """
     scaled = ScaledSamples.of(samples.Z)
-    n_drawn = max(_LEAST_DRAWN, int(samples.n_pairs ** (2.0 / 3.0)))
+    # As the pairs of distinct samples to the power 2/3; how often samples count must not make this large.
+    n_drawn = max(_LEAST_DRAWN, int(len(samples.Z) ** (4.0 / 3.0)))
     # The seed changes the time, but not the result.
     pairs = samples.drawn_pairs(n_drawn, np.random.RandomState(0))
     drawn = np.sort(PairDifferences(*pairs).distances(scaled.Z))

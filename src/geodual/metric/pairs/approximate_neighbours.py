@@ -54,11 +54,10 @@ def approximate_neighbours(Z: Array, labels: Indices, n_similar: int, n_dissimil
         nearest[others], rows[others] = _nearer(
             np.hstack([nearest[others], distance]), np.hstack([rows[others], place + start]), n_dissimilar
         )
-        own, place = np.arange(end - start), search(Z[start:end], n_similar + 1)[1]
+        own, (distance, place) = np.arange(end - start), search(Z[start:end], n_similar + 1)
         # A sample is its own nearest neighbour, unless copies come first.
-        itself = np.where(place == own[:, None], np.inf, np.arange(place.shape[1]))
-        inside = _nearer(itself, place, n_similar)[1][:, : end - start - 1]
-        pairs.append(_listed(own + start, inside + start))
+        inside = _nearer(np.where(place == own[:, None], np.inf, distance), place + start, n_similar)[1]
+        pairs.append(_listed(own + start, inside))
     pairs.append(_listed(np.arange(n), rows))
     return np.asarray(order[np.vstack(pairs)])
 
@@ -83,15 +82,16 @@ def _class_search(Z: Array, n_kept: int, make_index: Any) -> Search:
 
     def search(queries: Array, count: int) -> tuple[Array, Indices]:
         place, distance = index.query(queries, min(count, len(Z)))
-        return distance, place
+        return np.where(place < 0, np.inf, distance), place  # what the index did not find has the place −1
 
     return search
 
 
 def _nearer(distance: Array, rows: Indices, count: int) -> tuple[Array, Indices]:
-    """Return the smallest distances of each line with their row numbers."""
+    """Return the smallest distances of each line with their row numbers; −1 where none is finite."""
     order = np.argsort(distance, axis=1, kind="stable")[:, :count]
-    return np.take_along_axis(distance, order, axis=1), np.take_along_axis(rows, order, axis=1)
+    distance, rows = (np.take_along_axis(array, order, axis=1) for array in (distance, rows))
+    return distance, np.where(np.isfinite(distance), rows, -1)
 
 
 def _listed(samples: Indices, neighbours: Indices) -> Indices:

@@ -37,6 +37,8 @@ class NearestSoFar:
     def __init__(self, Z: Array, labels: Indices, counts: tuple[int, int], reach: Array) -> None:
         self._Z, self._labels, self._counts = Z, labels, np.array(counts)
         self.reach = reach
+        # At the end of its reach, a sample has its neighbours up to this row number.
+        self._last = np.full(reach.shape, len(Z))
         self._kept = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0)
         self._new: list[tuple[Indices, Indices, Array]] = []
 
@@ -45,7 +47,8 @@ class NearestSoFar:
         distance = PairDifferences(i, j).distances(self._Z)
         kind = (self._labels[i] != self._labels[j]).astype(np.intp)
         for sample, neighbour in ((i, j), (j, i)):
-            near = distance <= self.reach[kind, sample]
+            reach = self.reach[kind, sample]
+            near = (distance < reach) | ((distance == reach) & (neighbour < self._last[kind, sample]))
             self._new.append((2 * sample[near] + kind[near], neighbour[near], distance[near]))
         if sum(len(group) for group, _, _ in self._new) > max(_WAITING, len(self._kept[0]) // 2):
             self._settle()
@@ -67,6 +70,7 @@ class NearestSoFar:
         last = rank == wanted - 1
         self.reach = self.reach.copy()
         self.reach[group[last] % 2, group[last] // 2] = distance[last]
+        self._last[group[last] % 2, group[last] // 2] = neighbour[last]
         near = rank < wanted
         self._kept, self._new = (group[near], neighbour[near], distance[near]), []
 
@@ -74,7 +78,8 @@ class NearestSoFar:
 def _sorted_places(group: Indices, neighbour: Indices, distance: Array) -> Indices:
     """Return the order by group, then by distance, then by neighbour."""
     # One key in place of the first two is sorted several times faster: numbers ≥ 0 have increasing bits.
-    key = (group << 32) | distance.astype(np.float32).view(np.uint32)
+    rounded = np.minimum(distance, np.finfo(np.float32).max).astype(np.float32)
+    key = (group << 32) | rounded.view(np.uint32)
     order = np.argsort(key)
     key = key[order]
     equal = key[1:] == key[:-1]

@@ -33,7 +33,9 @@ def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int
     # Sorted by class, the samples of a class are a slice.
     order = np.argsort(labels, kind="stable")
     if len(Z) > _MANY:
-        return np.asarray(order[streamed_neighbours(Z[order], labels[order], (n_similar, n_dissimilar))])
+        found = streamed_neighbours(Z[order], labels[order], (n_similar, n_dissimilar))
+        if found is not None:
+            return np.asarray(order[found])
     ends = np.cumsum(np.bincount(labels))
     left, right = gram_factors(*2 * (Z[order] - Z.mean(axis=0),))
     step = max(_ENTRIES // len(Z), 16)

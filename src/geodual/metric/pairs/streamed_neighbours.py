@@ -16,10 +16,11 @@ _SEEN_FIRST = 4096  # samples among which neighbours are looked for first
 _GROUPS = 8  # times the number of neighbours: groups of samples, of which only the nearest counts at first
 _DOUBT = 0.01  # errors above this share of the reach of a sample are too large,
 _DOUBTFUL = 0.05  # for at most this share of the samples
+_CROWDED = 0.2  # share of the pairs that may be near
 _TINY = 1e-30  # what single precision may lose below its smallest number
 
 
-def streamed_neighbours(Z: Array, labels: Indices, counts: tuple[int, int]) -> Indices:
+def streamed_neighbours(Z: Array, labels: Indices, counts: tuple[int, int]) -> Indices | None:
     """Return each sample with its nearest neighbours in its class and with those in other classes.
 
     The k nearest of an even choice of samples bound the distances of the k nearest of all. Then each tile of
@@ -39,7 +40,8 @@ def streamed_neighbours(Z: Array, labels: Indices, counts: tuple[int, int]) -> I
     Returns
     -------
     array of shape (n_pairs, 2)
-        Row numbers. A pair that is found from both sides is there twice.
+        Row numbers. A pair that is found from both sides is there twice. None if so many pairs are near, as
+        where most distances are equal, that this search would take too long.
     """
     samples = ScaledSamples.of(Z)
     kind, reach = _first_reach(samples, labels, counts)
@@ -47,7 +49,10 @@ def streamed_neighbours(Z: Array, labels: Indices, counts: tuple[int, int]) -> I
     tiles = _NearTiles(*samples.factors(kind, side=-1), labels)
     for rows, all_columns in upper_tiles(len(Z)):
         found = [tiles.near_pairs(rows, columns, nearest.reach) for columns in all_columns]
-        nearest.add(*(np.concatenate(ends) for ends in zip(*found, strict=True)))
+        i, j = (np.concatenate(ends) for ends in zip(*found, strict=True))
+        if len(i) > _CROWDED * (rows.stop - rows.start) * (len(Z) - rows.start):
+            return None
+        nearest.add(i, j)
     return nearest.pairs()
 
 
