@@ -9,7 +9,7 @@ INSTALL := pip install --quiet --disable-pip-version-check
 RUNNERS := pytest pytest-xdist hypothesis
 
 .PHONY: demo test quick bench bench-check bench-scale docs docs-links lint clean \
-	fuzz kills release release-check sbom audit test-min test-newest
+	fuzz kills mutants release release-check sbom audit test-min test-newest
 
 demo: $(STAMP)
 	$(BIN)/geodual demo --out output/demo
@@ -41,6 +41,11 @@ fuzz: $(STAMP)
 
 kills: $(STAMP)
 	$(BIN)/python -m tests.trust.kills
+
+# Takes about an hour; docs/mutants.md has the last scores.
+mutants: $(STAMP)
+	$(BIN)/python -m $(INSTALL) --upgrade --target build/mutants/lib --requirement mutants/requirements.txt
+	PYTHONPATH=$(CURDIR)/build/mutants/lib $(BIN)/python -m mutants
 
 # The wheel and the source archive, in dist.
 release: $(TOOLS)/.installed

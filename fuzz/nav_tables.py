@@ -128,8 +128,8 @@ def damaged_file(rng: Rng, folder: Path) -> tuple[str, Path]:
     except (ValueError, TypeError, UnicodeError):
         nav.astype(str).set_axis(list(map(str, range(nav.shape[1]))), axis=1).to_csv(folder / "nav.csv")
         path = folder / "nav.csv"
-    harm = pick(rng, *["none"] * 4, *_HARMS)
-    path.write_bytes(_HARMS.get(harm, lambda rng, data: data)(rng, path.read_bytes()))
+    harm = pick(rng, *["none"] * 4, *HARMS)
+    path.write_bytes(HARMS.get(harm, lambda rng, data: data)(rng, path.read_bytes()))
     return f"{what} {kind}, {harm}", path
 
 
@@ -144,7 +144,7 @@ def _without_lines(rng: Rng, data: bytes) -> bytes:
     return b"\n".join(line for line in data.split(b"\n") if rng.random() < 0.9)
 
 
-_HARMS: dict[str, Callable[[Rng, bytes], bytes]] = {
+HARMS: dict[str, Callable[[Rng, bytes], bytes]] = {
     "bytes flipped": _flipped,
     "cut": lambda rng, data: data[: int(rng.integers(len(data) + 1))],
     "lines lost": _without_lines,

@@ -26,7 +26,7 @@ def nav_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def geodual_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path):
     """Run the command in an empty folder; return exit code, output and error output."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cluster_option, "_PATIENCE", 0.3)
+    monkeypatch.setattr(cluster_option, "_ANSWER", 0.3)
 
     def run(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["geodual", *map(str, arguments)])
@@ -106,6 +106,38 @@ def test_a_scheduler_without_workers_is_one_line(geodual_command, nav_file) -> N
     assert "has no workers. Start some with `dask worker tcp://" in told
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--dask", "local", "--jobs", 0), "`--jobs` must not be 0; use 1 for one worker"),
+        (("--dask", ""), "`--dask` is empty; give the address of a scheduler"),
+        (("--dask", " "), "`--dask` is empty"),
+    ],
+)
+def test_wrong_values_are_refused_before_a_cluster_starts(
+    geodual_command, nav_file, monkeypatch, given, message
+):
+    monkeypatch.setattr(geodual.cluster, "local_cluster", None)
+    code, _, told = geodual_command("backtest", nav_file, *given)
+    assert (code, told.count("\n")) == (2, 1)
+    assert message in told
+
+
+def test_negative_jobs_are_counted_from_the_number_of_cores(geodual_command, nav_file, monkeypatch) -> None:
+    asked = []
+
+    def start(n_workers):
+        asked.append(n_workers)
+        return small_cluster(1)
+
+    monkeypatch.setattr(geodual.cluster, "local_cluster", start)
+    monkeypatch.setattr(study_commands, "_run", lambda *arguments: None)
+    for jobs in (-1, -2, -1000):
+        assert geodual_command("backtest", nav_file, "--dask", "local", "--jobs", jobs)[0] == 0
+    n_cores = joblib.cpu_count()
+    assert asked == [n_cores, max(n_cores - 1, 1), 1]
+
+
 def test_without_dask_the_remedy_is_one_line(geodual_command, nav_file, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     code, _, told = geodual_command("backtest", nav_file, "--dask", "local")
@@ -114,8 +146,8 @@ def test_without_dask_the_remedy_is_one_line(geodual_command, nav_file, monkeypa
 
 
 def test_a_connection_without_workers_is_closed_after_some_time(monkeypatch) -> None:
-    monkeypatch.setattr(cluster_option, "_POLL", 0.01)
-    monkeypatch.setattr(cluster_option, "_LOST", 0.05)
+    monkeypatch.setattr(geodual.cluster, "POLL", 0.01)
+    monkeypatch.setattr(geodual.cluster, "PATIENCE", 0.05)
     calls = []
 
     class Lost:

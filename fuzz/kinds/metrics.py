@@ -26,7 +26,7 @@ from geodual.metric import (
 
 from ..case import Case, Rng, has_nan, pick
 from ..hostile import labels, mostly, number, samples, weights
-from ..metric_program import pair_hinges, wrong_with_certificate
+from ..metric_program import pair_burgs, pair_hinges, wrong_with_certificate
 
 
 def draw(rng: Rng) -> Case:
@@ -268,13 +268,15 @@ def wrong_with_metric(learner: Any) -> Iterator[str]:
 
 def _is_plain(learner: Any, y: Any, more: dict[str, Any], steps: str) -> bool:
     """Tell whether the program is one that `_refuted` can write down."""
-    if type(learner) is not RPDML or more or steps == "partial" or learner.alpha or np.ndim(y) != 1:
+    if type(learner) not in (RPDML, ITML) or more or steps == "partial" or np.ndim(y) != 1:
+        return False
+    if isinstance(learner, RPDML) and learner.alpha:
         return False
     return learner.pairs == "all" if isinstance(learner.pairs, str) else np.ndim(learner.pairs) == 2
 
 
 def _refuted(learner: Any, X: Any, y: Any) -> Iterator[str]:
-    """Check the certificate of RPDML with all pairs or with given ones."""
+    """Check the certificate of RPDML or ITML with all pairs or with given ones."""
     if y.dtype.kind not in "iuU" or (y.dtype.kind == "i" and (y < 0).any()):
         return  # classes may be unknown
     pairs = list(combinations(range(len(X)), 2)) if isinstance(learner.pairs, str) else learner.pairs
@@ -283,5 +285,8 @@ def _refuted(learner: Any, X: Any, y: Any) -> Iterator[str]:
     if isinstance(W0, str):
         return
     similar = [y[i] == y[j] for i, j in pairs]
-    hinges = pair_hinges(X, pairs, similar, *learner.bounds_, learner.C)
-    yield from wrong_with_certificate(learner, learner.W_, W0, hinges)
+    if isinstance(learner, ITML):
+        terms = pair_burgs(X, pairs, similar, *learner.bounds_, learner.gamma)
+    else:
+        terms = pair_hinges(X, pairs, similar, *learner.bounds_, learner.C)
+    yield from wrong_with_certificate(learner, learner.W_, W0, terms)

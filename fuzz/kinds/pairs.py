@@ -11,7 +11,7 @@ from geodual.metric import PairGMML, PairITML, PairRPDML, QuadrupletRPDML, Tripl
 
 from ..case import Case, Rng, UserError, has_nan, pick
 from ..hostile import FORMS, ILLNESSES, mostly, number, weights
-from ..metric_program import comparison_hinges, pair_hinges, wrong_with_certificate
+from ..metric_program import comparison_hinges, pair_burgs, pair_hinges, wrong_with_certificate
 from .metrics import bounds, claim, common, percentiles, prior, wrong_with_metric
 
 _SIZES = {PairRPDML: 2, PairITML: 2, PairGMML: 2, TripletRPDML: 3, QuadrupletRPDML: 4}
@@ -158,16 +158,18 @@ def _check(learner: Any, tuples: Any, y: Any, plain: bool) -> Iterator[str]:
 
 
 def _refuted(learner: Any, tuples: Any, y: Any) -> Iterator[str]:
-    """Check the certificate of the squared hinge."""
+    """Check the certificate of the squared hinge, or of the loss of ITML."""
     W0 = np.eye(tuples.shape[2]) if str(learner.prior) == "identity" else learner.prior
-    if isinstance(W0, str) or not hasattr(learner, "C") or learner.alpha:
+    if isinstance(W0, str) or isinstance(learner, PairGMML) or getattr(learner, "alpha", 0.0):
         return
+    X, pairs = tuples.reshape(-1, tuples.shape[2]), np.arange(2 * len(tuples)).reshape(-1, 2)
     if isinstance(learner, PairRPDML):
-        X, pairs = tuples.reshape(-1, tuples.shape[2]), np.arange(2 * len(tuples)).reshape(-1, 2)
-        hinges = pair_hinges(X, pairs, y > 0, *learner.bounds_, learner.C)
+        terms = pair_hinges(X, pairs, y > 0, *learner.bounds_, learner.C)
+    elif isinstance(learner, PairITML):
+        terms = pair_burgs(X, pairs, y > 0, *learner.bounds_, learner.gamma)
     else:
-        hinges = comparison_hinges(_in_order(tuples, y), learner.margin_, learner.C)
-    yield from wrong_with_certificate(learner, learner.W_, W0, hinges)
+        terms = comparison_hinges(_in_order(tuples, y), learner.margin_, learner.C)
+    yield from wrong_with_certificate(learner, learner.W_, W0, terms)
 
 
 def _in_order(tuples: Any, y: Any) -> Any:

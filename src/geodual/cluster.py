@@ -6,18 +6,23 @@ Dask is optional. It is imported when a cluster is started or a dask array is gi
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
 from importlib import import_module
 from operator import add
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from .threads import one_thread
 
-_PATIENCE = 30.0  # seconds without any worker, or without any running task, after which a fit gives up
-_POLL = 1.0  # seconds between two looks at the workers
+PATIENCE = 30.0  # seconds without any worker, or without any running task, after which work is given up
+NOT_FINITE = "`X` contains NaN or infinity; remove such samples, or impute the values."
+POLL = 1.0  # seconds between two looks at the workers
 _MANY = 64  # results from which on they are added up on the workers,
 _GROUP = 32  # in groups of this size
 # Freed memory stays in the process. By default Dask lets workers give it back at once, so that they take it
@@ -28,11 +33,12 @@ _MALLOC = {"MALLOC_TRIM_THRESHOLD_": 2**30, "MALLOC_MMAP_THRESHOLD_": 2**25}
 
 def is_dask(X: Any) -> bool:
     """Tell whether an object is a collection of Dask, such as a dask array, without importing Dask."""
-    return hasattr(X, "__dask_graph__")
+    # Objects that may hold dask arrays or others, such as those of xarray, have no graph for others.
+    return hasattr(X, "__dask_graph__") and X.__dask_graph__() is not None
 
 
 def check_dask_array(X: Any) -> None:
-    """Raise unless a collection of Dask is an array of two axes whose blocks have known sizes."""
+    """Raise unless a collection of Dask is a dense array of real numbers, of two axes and known sizes."""
     if not isinstance(X, _dask("dask.array").Array):
         raise ValueError(
             f"`X` must be a dask array, got {type(X).__name__}; a table has `to_dask_array(lengths=True)`."
@@ -41,6 +47,33 @@ def check_dask_array(X: Any) -> None:
         raise ValueError(f"`X` must have shape (n_samples, n_features), got {X.ndim} axes.")
     if any(math.isnan(length) for length in X.shape):
         raise ValueError("`X` has blocks of unknown size; call `X.compute_chunk_sizes()` first.")
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"`X` must hold real numbers, got dtype {X.dtype}.")
+    if hasattr(X._meta, "toarray"):
+        raise ValueError("`X` has sparse blocks; call `X.map_blocks(lambda block: block.toarray())` first.")
+
+
+def map_rows(function: Callable[..., Any], X: Any, L: Any) -> Any:
+    """Return the dask array ``function(X, L)``, which is computed when it is needed, block by block.
+
+    Parameters
+    ----------
+    function : callable
+        Maps rows of numbers, and L, to rows of ``len(L)`` numbers.
+    X : dask array of shape (n_samples, n_features)
+        Samples. Values that are not finite raise an error when their block is computed.
+    L : array of shape (n_columns, n_features)
+        The second argument.
+    """
+    X = X.rechunk({1: -1})
+    return X.map_blocks(_finite_rows, function, L, dtype=float, chunks=(X.chunks[0], (len(L),)))
+
+
+def _finite_rows(X: Any, function: Callable[..., Any], L: Any) -> Any:
+    X = np.asarray(X, dtype=float)
+    if not np.isfinite(X).all():
+        raise ValueError(NOT_FINITE)
+    return function(X, L)
 
 
 def local_cluster(n_workers: int | None = None) -> Any:
@@ -78,8 +111,37 @@ def on_worker(function: Callable[..., Any], *values: Any) -> Any:
 
 
 def _with_one_thread(function: Callable[..., Any], *values: Any) -> Any:
-    with one_thread():
+    with shared_one_thread():
         return function(*values)
+
+
+class _Limit:
+    """The limit to one thread that is in force in this process, and how many pieces of work need it."""
+
+    lock = threading.Lock()
+    users = 0
+    context: AbstractContextManager[object]
+
+
+@contextmanager
+def shared_one_thread() -> Iterator[None]:
+    """Let numerical libraries use one thread, also while tasks of other threads of this process do so.
+
+    The first to enter sets the limit and the last to leave lifts it. With a limit per task, a task that began
+    during another one would take one thread for what was before, and leave it behind.
+    """
+    with _Limit.lock:
+        if _Limit.users == 0:
+            _Limit.context = one_thread()
+            _Limit.context.__enter__()
+        _Limit.users += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.users -= 1
+            if _Limit.users == 0:
+                _Limit.context.__exit__(None, None, None)
 
 
 def persisted(tasks: Sequence[Any]) -> list[Any]:
@@ -91,7 +153,8 @@ def persisted(tasks: Sequence[Any]) -> list[Any]:
     if client is None:
         return list(dask.persist(*tasks))
     # No warning of a large graph: what it advises, to scatter the data, would lose them with a worker.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
+    quiet = dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"})
+    with quiet, _clear_failures(client):
         return list(client.persist(list(tasks)))
 
 
@@ -103,15 +166,10 @@ def gathered(tasks: Sequence[Any]) -> list[Any]:
     client = _active_client()
     if client is None:
         return list(_dask("dask").compute(*tasks))
-    try:
+    with _clear_failures(client):
         futures = client.compute(list(tasks))
         _wait(client, futures)
         return list(client.gather(futures))
-    except _failures() as error:
-        raise RuntimeError(
-            f"The cluster lost work that it could not repeat ({type(error).__name__}: {error}). Look at the "
-            "logs of its workers, give them more memory if they ran out of it, and fit again."
-        ) from error
 
 
 def summed(tasks: Sequence[Any]) -> tuple[Any, ...]:
@@ -130,22 +188,41 @@ def _added(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(reduce(add, terms) for terms in zip(*parts, strict=True))
 
 
+@contextmanager
+def _clear_failures(client: Any) -> Iterator[None]:
+    """Say in one line what to do if the cluster loses the scheduler, or work that it cannot repeat."""
+    address = client.scheduler.address
+    try:
+        yield
+    except failures() as error:
+        name = type(error).__name__
+        if client.status != "running" or isinstance(error, _dask("distributed.comm").CommClosedError):
+            raise RuntimeError(
+                f"The scheduler at {address} was lost ({name}). Start it again, connect a client, and fit "
+                "again."
+            ) from error
+        raise RuntimeError(
+            f"The cluster lost work that it could not repeat ({name}: {error}). Look at the logs of its "
+            "workers, give them more memory if they ran out of it, and fit again."
+        ) from error
+
+
 def _wait(client: Any, futures: list[Any]) -> None:
     """Wait until all futures are done; raise if for some time no worker is there, or none does anything."""
     distributed = _dask("distributed")
     last_sign = time.monotonic()
     while True:
         try:
-            distributed.wait(futures, timeout=_POLL)
+            distributed.wait(futures, timeout=POLL)
             return
         except TimeoutError:
             # A dictionary from each worker to the tasks that it was given.
             if any(client.processing().values()):
                 last_sign = time.monotonic()
-        if time.monotonic() - last_sign > _PATIENCE:
+        if time.monotonic() - last_sign > PATIENCE:
             workers = "no workers" if not client.nthreads() else "workers, but none of them has a task"
             raise RuntimeError(
-                f"The cluster at {client.scheduler.address} has had {workers} for {_PATIENCE:.0f} s, and the "
+                f"The cluster at {client.scheduler.address} has had {workers} for {PATIENCE:.0f} s, and the "
                 "result is not there. Start workers and fit again."
             )
 
@@ -160,10 +237,11 @@ def _active_client() -> Any:
         return None
 
 
-def _failures() -> tuple[type[BaseException], ...]:
-    """Return what Dask raises if a worker or the scheduler is lost."""
-    distributed, comm = _dask("distributed"), _dask("distributed.comm")
-    return distributed.CancelledError, distributed.KilledWorker, comm.CommClosedError
+def failures() -> tuple[type[BaseException], ...]:
+    """Return what Dask raises if workers or the scheduler are lost."""
+    distributed, client = _dask("distributed"), _dask("distributed.client")
+    lost_scheduler = _dask("distributed.comm").CommClosedError, client.ClosedClientError
+    return distributed.CancelledError, distributed.KilledWorker, *lost_scheduler
 
 
 def _dask(name: str) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from geodual.funds.atomic_file import write_atomically
+from geodual.atomic_file import write_atomically
 
 
 def test_a_file_is_made_and_replaced(tmp_path):
@@ -94,7 +94,7 @@ def test_errors_name_the_file_asked_for(tmp_path, write):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from geodual.funds.atomic_file import write_atomically
+from geodual.atomic_file import write_atomically
 def write(place):
     place.write_text(sys.argv[2])
     os.kill(os.getpid(), signal.SIGKILL)

@@ -244,6 +244,17 @@ def test_fills_explain_the_equity_and_every_price_is_published(seed, cost, lag):
     assert (ledger.cash >= -1e-12).all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_books_without_fees_are_the_same_whether_or_not_lots_are_remembered(seed):
+    nav, targets = random_case(seed)
+    remembered = FeeRules()
+    vars(remembered)["sales_are_free"] = False
+    plain, dated = run_ledger(nav, targets), run_ledger(nav, targets, fees=remembered)
+    for name in ("trades", "fills"):
+        pd.testing.assert_frame_equal(getattr(plain, name), getattr(dated, name), check_exact=True)
+    pd.testing.assert_series_equal(plain.equity, dated.equity, check_exact=True)
+
+
 @pytest.mark.parametrize(
     ("rules", "told"),
     [

@@ -40,6 +40,12 @@ def test_the_ic_of_a_factor_is_the_rank_correlation_of_its_scores(universe, stud
     assert study.factor_ic.index.equals(study.ic.index)
 
 
+def test_rows_are_found_without_a_warning_of_an_unsorted_index(study):
+    rows = study.skill_map.loc[("test", "forecaster")]
+    assert rows.equals(study.skill_map.loc["test"].loc["forecaster"])
+    assert study.skill_map.index.unique("kind").tolist() == ["forecaster", "baseline", "factor"]
+
+
 def test_the_rest_is_what_a_regression_on_the_ranks_of_momentum_leaves(study):
     rows = study.skill_map.loc["test"].loc["forecaster"]
     momentum = study.baseline_predictions.query("metric == 'momentum'").set_index(["date", "fund"])

@@ -9,7 +9,15 @@ from fuzz.judge import run_case
 from fuzz.kinds import KINDS
 
 # Studies and commands take seconds each: only `make fuzz` runs them.
-EXAMPLES = {"geometry": 60, "solver": 20, "metrics": 60, "pairs": 60, "compat": 60, "tables": 40}
+EXAMPLES = {
+    "geometry": 60,
+    "solver": 20,
+    "metrics": 60,
+    "pairs": 60,
+    "compat": 60,
+    "saving": 60,
+    "tables": 40,
+}
 
 
 def test_the_command_knows_every_kind() -> None:

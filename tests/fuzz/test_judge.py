@@ -10,10 +10,11 @@ import pytest
 
 from fuzz.case import Case, UserError
 from fuzz.judge import judge
-from fuzz.metric_program import pair_hinges, wrong_with_certificate
+from fuzz.metric_losses import Burg, Hinge
+from fuzz.metric_program import pair_burgs, pair_hinges, wrong_with_certificate
 from fuzz.summary import Summary
 from fuzz.worker import Worker
-from geodual.metric import RPDML, EuclideanMetric
+from geodual.metric import ITML, RPDML, EuclideanMetric
 
 
 def divide_by_zero() -> float:
@@ -66,20 +67,39 @@ def test_a_wrong_answer_is_a_finding() -> None:
     assert (outcome.verdict, outcome.words) == ("finding", "NaN")
 
 
-def test_a_false_certificate_of_a_metric_is_refuted() -> None:
+@pytest.mark.parametrize(
+    ("kind", "terms_of", "factor"),
+    [(RPDML, pair_hinges, 0.5), (RPDML, pair_hinges, 30.0), (ITML, pair_burgs, 2.0)],
+)
+def test_a_false_certificate_of_a_metric_is_refuted(kind, terms_of, factor: float) -> None:
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((12, 2)), np.arange(12) % 2
-    pairs = np.array([[i, j] for i in range(12) for j in range(i)])
-    learner = RPDML(pairs=pairs, bounds=(0.5, 4.0)).fit(X, y)
-    hinges = pair_hinges(X, pairs, y[pairs[:, 0]] == y[pairs[:, 1]], 0.5, 4.0, learner.C)
-    assert list(wrong_with_certificate(learner, learner.W_, np.eye(2), hinges)) == []
+    X, y = rng.standard_normal((8, 2)), np.arange(8) % 2
+    pairs = np.array([[i, j] for i in range(8) for j in range(i)])
+    learner = kind(10.0, pairs=pairs, bounds=(0.5, 4.0)).fit(X, y)
+    terms = terms_of(X, pairs, y[pairs[:, 0]] == y[pairs[:, 1]], 0.5, 4.0, 10.0)
+    assert list(wrong_with_certificate(learner, learner.W_, np.eye(2), terms)) == []
     # Another metric with the same claim, and then with its own objective, but still a gap of 0.
     false = SimpleNamespace(objective_=learner.objective_, dual_objective_=0.0, duality_gap_=0.0, tol=1e-6)
-    told = list(wrong_with_certificate(false, 2.0 * learner.W_, np.eye(2), hinges))
+    told = list(wrong_with_certificate(false, factor * learner.W_, np.eye(2), terms))
     assert told[0].startswith("objective_ is")
     false.objective_ = float(told[0].split()[-1])
-    (told,) = wrong_with_certificate(false, 2.0 * learner.W_, np.eye(2), hinges)
-    assert told.startswith("a gap of 0 is claimed")
+    (told,) = wrong_with_certificate(false, factor * learner.W_, np.eye(2), terms)
+    claimed, proved = told.split(", but ")
+    assert claimed == "a gap of 0 is claimed"
+    if kind is RPDML:  # here the ascent reaches the best lower bound, the optimum itself
+        expected = 1.0 - learner.objective_ / false.objective_
+        assert float(proved.split()[0]) == pytest.approx(expected, rel=0.06)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_conjugate_is_the_largest_distance_of_a_line_from_the_loss(sign: float) -> None:
+    none = np.zeros(1)
+    t = np.linspace(1e-3, 60.0, 6_001)
+    for term in (Hinge(none, none, sign, 2.0, 0.7), Burg(none, none, sign, 2.0, 0.7)):
+        for at in (1.5, 2.5, 7.0):
+            a = term.slope(at)
+            values = [term.value(each) for each in t]
+            assert term.conjugate(a) == pytest.approx(np.max(a * t - values), abs=1e-4)
 
 
 def test_a_process_that_dies_or_hangs_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Certificates that hold: where the optimum is zero, where digits are lost, where a loss breaks the rules."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,12 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from geodual.manifolds import SPD
-from geodual.metric import ITML, RPDML
+from geodual.metric import ITML, RPDML, TripletRPDML
+from geodual.metric.logdet.certificate import Certificate
+from geodual.metric.logdet.lower_bound import lower_bound
 from geodual.metric.logdet.program import LogDetProgram
 from geodual.metric.pairs.all_pairs import AllPairs
 from geodual.metric.pairs.local_pairs import LocalPairs
 from geodual.metric.pairs.pair_list import PairList
-from geodual.metric.pairs.pair_loss import PairLoss
+from geodual.metric.pairs.pair_loss import OneSidedBurg, PairLoss
 from tests.metric.test_pairs import Logistic
 
 
@@ -204,3 +207,50 @@ def test_the_paper_updates_count_from_their_start(iris) -> None:
     assert len(learner.history_) == 4
     with pytest.warns(ConvergenceWarning, match="give a smaller `step`"):
         RPDML(solver="paper", pairs=200, errata="printed", random_state=0).fit(*iris)
+
+
+@pytest.mark.parametrize(
+    ("primal", "dual", "noise", "certified"),
+    [
+        (1e-17, 0.0, 1e-14, True),  # nothing to learn
+        (-1e-17, 0.0, 1e-14, True),
+        (1e12, 0.05, 4e16, False),
+        (-1e12, 0.05, 4e16, False),
+        (1.0, np.inf, 1e-14, False),
+        (1.0, np.nan, 1e-14, False),
+    ],
+)
+def test_an_objective_below_its_noise_is_certified_only_if_the_noise_is_negligible(
+    primal: float, dual: float, noise: float, certified: bool
+) -> None:
+    model = SimpleNamespace(W=np.eye(1), primal=primal, dual=dual, noise=noise, distance_noise=noise)
+    certificate = Certificate(model, 1e-6, lambda row: None)
+    certificate.record(model, 1)
+    found = certificate.metric("stalled")
+    assert found.converged is certified
+    assert found.gap == 0.0 if certified else 1.0 - 1e-12 <= found.gap < np.inf
+
+
+@pytest.mark.parametrize("seed", [8, 9])
+def test_triplets_with_one_sample_far_away_are_not_certified_by_noise(seed: int) -> None:
+    """Found by `make fuzz`: the noise of the far sample was taken for an optimum of zero."""
+    rng = np.random.default_rng(seed)
+    samples = np.vstack([rng.standard_normal((11, 3)), np.full((1, 3), 1e8)])
+    triplets = samples[rng.integers(12, size=(9, 3))]
+    with pytest.warns(ConvergenceWarning, match="rounding errors allow no better result"):
+        learner = TripletRPDML(C=1e4, margin=1e-3).fit(triplets)
+    assert learner.duality_gap_ > learner.tol
+
+
+def test_a_bound_from_slopes_of_any_size_is_a_bound() -> None:
+    """The matrix I + 2 S is positive definite, but a Cholesky factorisation loses the 1 to rounding."""
+    S = np.full((2, 2), 1e200)
+    best = 0.5 * np.log1p(4e200)  # ½ log det(I + 2 S)
+    assert 0.0 <= lower_bound(np.eye(2), S, 0.0, 1.0, 0.0) <= best * (1.0 + 1e-12)
+    assert lower_bound(np.diag([1.0, -1.0]), S, 0.0, 1.0, 0.0) == -np.inf  # no prior: nothing is proved
+
+
+def test_the_conjugate_of_a_far_pair_keeps_its_digits() -> None:
+    """φ*(φ′(d)) = d φ′(d) − φ(d) = γ log(d/b) for the loss of ITML."""
+    terms = OneSidedBurg(2.0, 5.0, 0.5).terms(np.array([2e12]), similar=True)
+    assert terms.conjugate == pytest.approx(0.5 * 12.0 * np.log(10.0), rel=1e-14)

@@ -155,6 +155,14 @@ def test_sums_are_those_of_a_loop() -> None:
         comparisons.index_list(2999)
 
 
+def test_the_noise_bounds_the_error_of_distances_that_cancel() -> None:
+    """t = (10¹⁶ + 1) − (10¹⁶ + 2) is −1, but −2 after rounding: then the loss seems to be 0."""
+    Z = np.array([[0.0, 0.0], [1e8, 1.0], [1e8, np.sqrt(2.0)]])
+    found = Comparisons(np.array([[0, 1, 0, 2]]), np.ones(1)).evaluate(Z, SquaredHinge(-1.5, -1.5, 1.0, 1.0))
+    assert found.value == 0.0
+    assert found.noise >= 0.5 * (-1.0 + 1.5) ** 2
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_every_bound_of_the_history_is_below_every_objective(seed: int) -> None:
     """Also far from the optimum, with contradictory comparisons and a strong loss: weak duality."""

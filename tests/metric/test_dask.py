@@ -6,10 +6,8 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
 
 from geodual.metric import GMML, ITML, RPDML, NeighborRPDML
-from geodual.metric.logdet.cluster_percentiles import ClusterDistances
 from geodual.metric.pairs import sample_blocks
 from geodual.metric.pairs.all_pairs import AllPairs
 from geodual.metric.pairs.cluster_pairs import ClusterPairs
@@ -161,33 +159,6 @@ def test_tiles_of_a_rectangle_hold_each_pair_once():
         assert seen.sum() == n_rows * (2000 - n_rows)
 
 
-@pytest.mark.parametrize("drawn", [30, 2000])
-@pytest.mark.parametrize("name", ["normal", "outlier", "integers", "large", "small"])
-def test_percentiles_are_exact(name, drawn, monkeypatch):
-    monkeypatch.setattr("geodual.metric.logdet.cluster_percentiles._FEW", 20)
-    monkeypatch.setattr("geodual.metric.logdet.cluster_percentiles._DRAWN", drawn)
-    X, y = make_samples()
-    X = {"outlier": np.vstack([X[:-1], X[-1:] * 1e4]), "integers": np.round(X / 2.0)}.get(name, X)
-    X = X * {"large": 1e60, "small": 1e-60}.get(name, 1.0)
-    d = np.sort(pdist(X, "sqeuclidean"))
-    distances = ClusterDistances(blocks_of(X, y), np.eye(4))
-    assert distances.n_pairs == len(d)
-    places = [0.0, 0.05 * (len(d) - 1), 1234.5, len(d) - 1.0]
-    np.testing.assert_allclose(distances.at(places), np.interp(places, np.arange(len(d)), d), rtol=1e-10)
-    assert distances.smallest() == pytest.approx(d[d > 0.0][0], rel=1e-10)
-
-
-def test_percentiles_with_whole_weights_are_those_of_repeated_samples():
-    X, y = make_samples()
-    weight = weights("whole").astype(float)
-    d = np.sort(pdist(np.repeat(X, weight.astype(int), axis=0), "sqeuclidean"))
-    distances = ClusterDistances(blocks_of(X, y, weight), np.eye(4))
-    assert distances.n_pairs == len(d)
-    places = [0.02 * len(d), 0.5 * (len(d) - 1), 0.95 * (len(d) - 1)]
-    expected = np.interp(places, np.arange(len(d)), d)
-    np.testing.assert_allclose(distances.at(places), expected, rtol=1e-10, atol=1e-12)
-
-
 def test_scatters_and_standing_samples_keep_small_features():
     X, y = make_samples()
     X = X * [1e8, 1.0, 1e-8, 1.0]
@@ -210,6 +181,65 @@ def test_transform_of_a_dask_array_is_lazy():
     np.testing.assert_allclose(found.compute(), learner.transform(X), rtol=1e-12)
     with pytest.raises(ValueError, match="2 features"):
         learner.transform(da.ones((5, 2)))
+
+
+def test_transform_of_a_dask_array_is_checked_like_that_of_an_array():
+    X, y = make_samples()
+    learner = GMML().fit(X, y)
+    for wrong in (X.astype(complex), X.astype(object), X.astype(str)):
+        with pytest.raises(ValueError, match="must hold real numbers, got dtype"):
+            learner.transform(da.from_array(wrong, chunks=40))
+    for value in (np.nan, np.inf):
+        X[77, 2] = value
+        found = learner.transform(da.from_array(X, chunks=40))
+        with pytest.raises(ValueError, match="`X` contains NaN or infinity"):
+            found.compute()
+    whole = learner.transform(da.ones((5, 4), dtype=int, chunks=2)).compute()
+    np.testing.assert_allclose(whole, learner.transform(np.ones((5, 4))), rtol=1e-14)
+    assert whole.dtype == float
+
+
+def test_arrays_that_only_could_be_of_dask_are_arrays():
+    class Labelled(np.ndarray):
+        """Like the arrays of xarray, it has the methods of a collection of Dask, but no graph."""
+
+        def __dask_graph__(self):
+            return None
+
+    X, y = make_samples()
+    learner = RPDML(pairs="all", tol=1e-4).fit(X.view(Labelled), y)
+    np.testing.assert_array_equal(learner.W_, RPDML(pairs="all", tol=1e-4).fit(X, y).W_)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (GMML(t=2.0), "`t` must lie in"),
+        (GMML(n_components=5), "`n_components` must be between 1 and 4, got 5"),
+        (GMML(reg=1.0, prior="wrong"), "`prior` must be"),
+        (RPDML(pairs="all", bounds=(2.0, 1.0)), "bounds"),
+        (RPDML(pairs="all", percentiles=(95, 5)), "percentiles"),
+        (RPDML(pairs="all", prior=np.eye(3)), "`prior`"),
+        (ITML(pairs="all", n_components=0), "`n_components` must be between 1 and 4, got 0"),
+    ],
+)
+def test_wrong_parameters_are_found_before_samples_are_loaded(learner, message):
+    def load(block):
+        raise AssertionError("samples were loaded")
+
+    X, y = make_samples()
+    with pytest.raises(ValueError, match=message):
+        learner.fit(da.from_array(X, chunks=50).map_blocks(load, dtype=float, meta=np.empty((0, 0))), y)
+
+
+@pytest.mark.parametrize("learner", [RPDML(pairs="all", tol=1e-4), GMML()])
+def test_samples_of_weight_zero_are_not_among_those_without_label(learner):
+    X, y = make_samples()
+    y[::5] = -1
+    weight = np.where(np.arange(150) % 10, 1.0, 0.0)
+    for samples in (X, da.from_array(X, chunks=50)):
+        with pytest.warns(UserWarning, match="15 of 135 samples have the label −1"):
+            learner.fit(samples, y, sample_weight=weight)
 
 
 def test_fit_from_another_metric_starts_there():
@@ -244,7 +274,7 @@ def test_what_a_dask_array_does_not_allow_is_said():
     with pytest.raises(ValueError, match="got 1 axes"):
         all_pairs.fit(Xd[:, 0], y)
     with pytest.raises(ValueError, match=r"must be a dask array, got Delayed.*to_dask_array"):
-        all_pairs.fit(dask.delayed(X), y)
+        RPDML().fit(dask.delayed(X), y)
     with pytest.raises(ValueError, match="`X` has 3 samples of 4 features"):
         all_pairs.fit(Xd[:3], y[:3])
     with pytest.raises(ValueError, match="unknown size"):

@@ -3,7 +3,10 @@
 import os
 import pickle
 import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import dask
 import dask.array as da
@@ -107,7 +110,7 @@ def test_killed_worker_changes_no_bit(client, samples, expected, monkeypatch):
 
 
 def test_no_workers_left_ends_in_an_error(samples, monkeypatch):
-    monkeypatch.setattr(cluster, "_PATIENCE", 1.0)
+    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
     options = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**options) as started, Client(started) as client:
         (worker,) = started.workers.values()
@@ -130,6 +133,45 @@ def test_lost_scattered_data_end_in_an_error(client):
     scattered.cancel()
     with pytest.raises(RuntimeError, match="The cluster lost work that it could not repeat"):
         gathered([task])
+
+
+def test_a_lost_scheduler_is_one_line(samples, monkeypatch):
+    options = {"n_workers": 1, "processes": False, "dashboard_address": ":0", "protocol": "tcp"}
+    soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
+    with soon, LocalCluster(**options) as started, Client(started, timeout=1) as client:
+        kill_at_second_pass(monkeypatch, lambda: client.sync(started.scheduler.close))
+        with pytest.raises(
+            RuntimeError, match=r"The scheduler at tcp://.* was lost .*fit again\.$"
+        ) as raised:
+            LEARNER.fit(*samples)
+    assert "memory" not in str(raised.value)
+
+
+def test_overlapping_tasks_leave_the_number_of_threads_as_it_was(monkeypatch):
+    n_threads, both, first_done = [2], threading.Barrier(2), threading.Event()
+
+    @contextmanager
+    def one_thread():
+        before, n_threads[0] = n_threads[0], 1
+        yield
+        n_threads[0] = before
+
+    def first():
+        both.wait(10)
+        return n_threads[0]
+
+    def second():
+        both.wait(10)
+        first_done.wait(10)
+        return n_threads[0]
+
+    monkeypatch.setattr(cluster, "one_thread", one_thread)
+    with ThreadPoolExecutor(2) as pool:
+        sooner, later = (pool.submit(cluster._with_one_thread, task) for task in (first, second))
+        assert sooner.result() == 1
+        first_done.set()
+        assert later.result() == 1
+    assert n_threads == [2]
 
 
 def test_errors_of_tasks_are_raised_here(client):

@@ -2,19 +2,23 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from geodual.compat import metric_learn
 from geodual.metric import (
+    GMML,
     ITML,
     RPDML,
     RPDMLCV,
     EuclideanMetric,
+    NeighborRPDML,
     PairGMML,
     PairITML,
     PairRPDML,
     RPDMLRegressor,
     TripletRPDML,
 )
+from geodual.metric.logdet.components import factor, leading_components
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((12, 3)), np.arange(12) % 2
@@ -97,3 +101,50 @@ def test_extreme_samples_under_the_names_of_metric_learn() -> None:
             metric_learn.NCA().fit(size * X, Y)
         with pytest.raises(ValueError, match="scale the features"):
             metric_learn.RCA().fit(size * X, chunks)
+
+
+@pytest.mark.parametrize(
+    ("learner", "samples"),
+    [
+        (GMML(t=1.0), np.vstack([X[:-1], [[1e150, 0.0, 0.0]]])),
+        (GMML(t=1.0), X * [1e128, 1e-108, 1e74]),
+    ],
+)
+def test_a_metric_whose_distances_overflow_is_refused(learner, samples) -> None:
+    with pytest.raises(ValueError, match="distances of the samples are too small or too large"):
+        learner.fit(samples, Y)
+    assert not hasattr(learner, "components_")
+
+
+def test_triplets_too_far_apart_for_distances_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"`triplets` has values up to .*; scale the features"):
+        TripletRPDML(prior="covariance").fit(1e151 * RNG.standard_normal((4, 3, 2)))
+
+
+def test_weights_that_leave_no_scatter_of_pairs() -> None:
+    with pytest.raises(ValueError, match="scale the features and weights"):
+        PairGMML().fit(1e-149 * PAIRS, SIGNS, sample_weight=np.full(6, 1e-150))
+
+
+def test_a_prior_under_which_squared_distances_vanish() -> None:
+    with pytest.raises(ValueError, match=r"under the prior, too small or too large .* another `prior`"):
+        NeighborRPDML(prior=1e-300 * np.eye(3)).fit(X, Y)
+
+
+def test_a_weight_of_itml_whose_slopes_overflow_proves_nothing() -> None:
+    pairs = np.vstack([PAIRS, np.ones((1, 2, 3))])  # equal samples that should differ
+    with pytest.warns(ConvergenceWarning, match="rounding errors allow no better result"):
+        learner = PairITML(1e300, bounds=(0.4, 3.0)).fit(pairs, np.append(SIGNS, -1))
+    assert np.isfinite([learner.objective_, learner.dual_objective_, learner.duality_gap_]).all()
+
+
+def test_the_factor_of_a_matrix_that_rounding_made_semidefinite() -> None:
+    W = np.ones((2, 2))
+    np.testing.assert_allclose(factor(W) @ factor(W).T, W, atol=1e-12)
+    L = leading_components(W, None)
+    np.testing.assert_allclose(L.T @ L, W, atol=1e-12)
+
+
+def test_true_is_no_number_of_neighbours() -> None:
+    with pytest.raises(ValueError, match="`n_neighbors` must be a whole number, got True"):
+        RPDMLRegressor(n_neighbors=True).fit(X, X[:, 0])

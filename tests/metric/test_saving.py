@@ -242,6 +242,8 @@ def change(saved: bytes, **changes) -> bytes:
         ({"n_features_in_": True}, "`n_features_in_`"),
         ({"components_": np.full((4, 4), np.nan)}, "`components_`"),
         ({"components_": np.eye(3)}, "`components_`"),
+        ({"components_": np.full((4, 4), 1e154)}, "`components_`"),
+        ({"feature_importances_": np.ones(4, dtype=int)}, "`feature_importances_`"),
         ({"components_": np.array(["a"])}, "no numbers"),
         ({"W_": -np.eye(4)}, "`W_`"),
         ({"W_": np.triu(np.ones((4, 4)))}, "`W_`"),
@@ -293,3 +295,19 @@ def test_flipped_bytes_are_noticed_or_do_not_matter(seed, saved, tmp_path):
             again.history_ = None
             assert_equal(again, learner)
     assert refused > 50
+
+
+@pytest.mark.parametrize("path", [3, None, b"a.npz", "a\0.npz"])
+def test_what_is_no_path_is_named(path):
+    for call in (load_metric, lambda path: save_metric(GMML(), path)):
+        with pytest.raises(DataError, match="`path` must be the name of a file"):
+            call(path)
+
+
+def test_a_regressor_with_other_parameters_is_refused(tmp_path):
+    learner = RPDMLRegressor().fit(X, y)
+    path = save_metric(learner, tmp_path / "b.npz")
+    for changes in ({"n_neighbors": "a"}, {"_targets_": np.full(len(learner._targets_), 1e200)}):
+        path.write_bytes(change(save_metric(learner, path).read_bytes(), **changes))
+        with pytest.raises(DataError, match=r"`n_neighbors`|`_targets_`"):
+            load_metric(path)

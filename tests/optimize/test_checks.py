@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from geodual.manifolds import SPD, Hyperbolic
+from geodual.manifolds import SPD, Hyperbolic, Power
 from geodual.optimize import Constraint, Problem, check_gradient
 
 
@@ -64,3 +64,10 @@ def test_other_manifolds_and_generators() -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)
         assert check_gradient(cost, Hyperbolic(2).random_point(rng), rng)
+
+
+def test_a_derivative_of_the_wrong_structure_is_named() -> None:
+    points = Power(Hyperbolic(1), 5)  # its frames take one part of a gradient each
+    x = points.random_point(np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"gradient of cost has shape \(\), .* check gradient\(x\)"):
+        check_gradient(Problem(points, lambda x: 0.0, gradient=lambda x: 0.5), x)

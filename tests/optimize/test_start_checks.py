@@ -112,3 +112,35 @@ def test_options_of_a_method_of_ones_own() -> None:
     minimize(problem(), np.eye(3), method=strict, width=2.0)
     minimize(problem(), np.eye(3), method=open_to_all, depth=3)
     assert seen == {"width": 2.0, "depth": 3}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_iter": 1.5}, "`max_iter` must be a whole number, got 1.5"),
+        ({"tol": "a"}, "`tol` must be a number, got 'a'"),
+        ({"max_time": None}, "`max_time` must be a number"),
+        ({"callback": 3}, "`callback` must be a function, got 3"),
+        ({"inner_callback": 3}, "`inner_callback` must be a function, got 3"),
+        ({"multipliers": "a"}, "`multipliers` must be 0 numbers"),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_named(options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        minimize(Problem(Euclidean(2), lambda x: x @ x, gradient=lambda x: 2.0 * x), np.ones(2), **options)
+
+
+def test_a_cost_that_turns_nan_is_not_certified() -> None:
+    """Its gradient goes on to look right, so the KKT residual is small."""
+    target = np.array([3.0, 1.0])
+    for n_good in range(3, 30):
+        calls = iter(range(1000))
+
+        def cost(x, calls=calls, n_good=n_good) -> float:
+            return float(np.sum((x - target) ** 2)) if next(calls) < n_good else np.nan
+
+        ball = Constraint(lambda x: x @ x - 1.0, lambda x, w: 2.0 * w[0] * x)
+        problem = Problem(Euclidean(2), cost, gradient=lambda x: 2.0 * (x - target), inequalities=[ball])
+        result = minimize(problem, np.zeros(2), max_iter=50)
+        assert np.isfinite(result.cost)
+        assert result.x == pytest.approx(target / np.sqrt(10.0), abs=1e-6) or not result.success

@@ -14,9 +14,7 @@ import typer
 
 from geodual.errors import DataError
 
-_PATIENCE = 5.0  # seconds until the scheduler answers, and until it has a worker
-_LOST = 30.0  # seconds without any worker after which a run gives up
-_POLL = 1.0  # seconds between two looks at the workers
+_ANSWER = 5.0  # seconds until the scheduler answers, and until it has a worker
 
 Dask = Annotated[
     str | None,
@@ -39,11 +37,12 @@ def use_cluster(address: str | None, jobs: int = -1) -> Iterator[None]:
         Address of a scheduler, or "local" for a cluster on this machine, which ends with the command. Nothing
         changes without it.
     jobs : int
-        Number of workers of a local cluster; −1 for one per core.
+        Number of workers of a local cluster; −1 for one per core, −2 for one less, and so on.
     """
     if address is None:
         yield
         return
+    _check(address, jobs)
     try:
         import_module("distributed")
     except ImportError:
@@ -52,20 +51,30 @@ def use_cluster(address: str | None, jobs: int = -1) -> Iterator[None]:
     with ExitStack() as stack:
         place = address
         if address == "local":
-            place = stack.enter_context(cluster.local_cluster(jobs if jobs > 0 else None))
+            place = stack.enter_context(cluster.local_cluster(joblib.effective_n_jobs(jobs)))
         stack.enter_context(_connect(place))
         stack.enter_context(joblib.parallel_config("dask"))
         yield
 
 
+def _check(address: str, jobs: int) -> None:
+    if not address.strip():
+        raise DataError(
+            "`--dask` is empty; give the address of a scheduler, such as tcp://host:8786, or local."
+        )
+    if jobs == 0:
+        raise DataError("`--jobs` must not be 0; use 1 for one worker, or -1 for one per core.")
+
+
 @contextmanager
 def _connect(place: Any) -> Iterator[None]:
     """Make a cluster the active one; raise in one line if it does not answer, has no workers, or is lost."""
-    distributed, over = import_module("distributed"), threading.Event()
+    distributed, cluster = import_module("distributed"), import_module("geodual.cluster")
+    over = threading.Event()
     for name in ("distributed", "distributed.client"):  # their logs would tell the same in many lines
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        client = distributed.Client(place, timeout=_PATIENCE)
+        client = distributed.Client(place, timeout=_ANSWER)
     except Exception as error:  # what answers there may be anything
         reason = " ".join(str(error).split()).rstrip(".")
         raise DataError(
@@ -74,7 +83,7 @@ def _connect(place: Any) -> Iterator[None]:
         ) from None
     with client:
         try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
+            client.wait_for_workers(1, timeout=_ANSWER)
         except TimeoutError:
             raise DataError(
                 f"`--dask`: the scheduler at {place} has no workers. Start some with `dask worker {place}`."
@@ -82,7 +91,7 @@ def _connect(place: Any) -> Iterator[None]:
         threading.Thread(target=_close_if_lost, args=(client, over), daemon=True).start()
         try:
             yield
-        except _failures() as error:
+        except (*cluster.failures(), TimeoutError) as error:
             raise DataError(
                 f"`--dask`: the cluster at {place} was lost ({type(error).__name__}). Start it again, "
                 "and run the same command; saved work is not repeated."
@@ -91,19 +100,13 @@ def _connect(place: Any) -> Iterator[None]:
             over.set()
 
 
-def _failures() -> tuple[type[BaseException], ...]:
-    """Return what Dask raises if workers or the scheduler are lost."""
-    distributed, comm = import_module("distributed"), import_module("distributed.comm")
-    return distributed.CancelledError, distributed.KilledWorker, comm.CommClosedError, TimeoutError
-
-
 def _close_if_lost(client: Any, over: threading.Event) -> None:
     """Close the connection if there have been no workers for some time: all that waits then fails."""
-    last = time.monotonic()
-    while not over.wait(_POLL):
+    cluster, last = import_module("geodual.cluster"), time.monotonic()
+    while not over.wait(cluster.POLL):
         with suppress(Exception):  # no answer is like no worker
             if client.nthreads():
                 last = time.monotonic()
-        if time.monotonic() - last > _LOST:
+        if time.monotonic() - last > cluster.PATIENCE:
             client.close()
             return

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from geodual import funds
-from geodual.funds.atomic_file import write_atomically
+from geodual.atomic_file import write_atomically
 
 from .console import print_json, print_table, progress_of, say
 from .options import ConfigFile, Facts, Index, IndexColumn, Json, Nav, Quiet, takes_settings

@@ -14,8 +14,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from geodual.atomic_file import write_atomically
 from geodual.errors import DataError
-from geodual.funds.atomic_file import write_atomically
 from geodual.funds.sources.reading.table_file import read_table
 from geodual.metric.registry import BASELINE, make_metric
 

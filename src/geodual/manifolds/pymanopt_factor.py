@@ -99,9 +99,14 @@ class PymanoptFactor:
         return self.manifold.exp(x, c) if self.implements("exp") else self.manifold.retraction(x, c)
 
     def log(self, x: Any, y: Any) -> Any:
-        """Return the logarithm; that of complex numbers divides by zero at equal points in pymanopt."""
+        """Return the logarithm; some of pymanopt are undefined at equal points, where it is 0."""
         if self.kind == "ComplexCircle":
             return 1j * np.angle(np.conj(x) * y) * x
+        if self.kind == "Oblique":
+            across = self.projection(x, y - x)
+            length, chord = np.linalg.norm(across, axis=0), np.linalg.norm(y - x, axis=0)
+            angle = 2.0 * np.arctan2(chord, np.linalg.norm(y + x, axis=0))
+            return across * (angle / np.maximum(length, np.finfo(float).tiny))
         return self.manifold.log(x, y)
 
     def check_point(self, x: Any, example: Any, owner: object) -> Any:

@@ -15,11 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from geodual.arrays import Array, Indices
-from geodual.cluster import check_dask_array, is_dask
+from geodual.cluster import check_dask_array, is_dask, map_rows
 
 from .importance import feature_shares
 from .looks import LooksMixin
-from .low_rank import LowRankPlusDiagonal, feature_blocks, mapped
+from .low_rank import LowRankPlusDiagonal, check_map, feature_blocks, mapped
 from .pair_array import pair_differences
 
 _LARGEST = 1e150  # the square of a larger number may overflow
@@ -47,8 +47,10 @@ class MahalanobisMixin(LooksMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         self, components: Array | LowRankPlusDiagonal, X: Any, weight: Array | None = None
     ) -> None:
         """Keep L and the feature importances on the training data X, which may be weighted."""
-        is_large = isinstance(components, LowRankPlusDiagonal)
-        self.components_ = components if is_large else np.asarray(components, dtype=float)
+        if not isinstance(components, LowRankPlusDiagonal):
+            components = np.asarray(components, dtype=float)
+        check_map(X, components)
+        self.components_ = components
         self.feature_importances_ = feature_shares(self.components_, X, weight)
 
     @property
@@ -74,9 +76,8 @@ class MahalanobisMixin(LooksMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         check_is_fitted(self)
         if is_dask(X):
             check_dask_array(X)
-            X = validate_data(self, X, reset=False, skip_check_array=True).rechunk({1: -1})
-            chunks = X.chunks[0], (self._n_features_out,)
-            return X.map_blocks(mapped, self.components_, dtype=float, chunks=chunks)  # type: ignore[no-any-return]
+            X = validate_data(self, X, reset=False, skip_check_array=True)
+            return map_rows(mapped, X, self.components_)  # type: ignore[no-any-return]
         X = validate_data(self, X, reset=False, dtype=float, accept_sparse=self._sparse_format)
         return mapped(X, self.components_)
 
@@ -271,7 +272,7 @@ def check_share(name: str, value: Any) -> None:
 
 def check_whole(name: str, value: Any, least: int | None = None) -> None:
     """Raise unless a parameter is a whole number, and not below the least that is allowed."""
-    if not isinstance(value, numbers.Integral):
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise ValueError(f"`{name}` must be a whole number, got {value!r}.")
     if least is not None and value < least:
         raise ValueError(f"`{name}` must be at least {least}, got {value}.")

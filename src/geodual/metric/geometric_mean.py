@@ -14,7 +14,7 @@ from .base import check_not_negative, check_share
 from .logdet.components import leading_components
 from .logdet.prior import prior_matrices
 from .logdet.space import FeatureSpace, choose_space, stays_sparse
-from .low_rank import LowRankPlusDiagonal
+from .low_rank import TOO_EXTREME, LowRankPlusDiagonal
 from .scatter import centred, feature_scales, raised_floor, raised_spectrum
 
 Sums = Callable[[Array], tuple[Array, Array]]
@@ -63,6 +63,13 @@ class GeometricMean:
         weight : array of shape (n_samples,)
             Weights of the samples, for the covariance of the prior.
         """
+        try:
+            with np.errstate(all="ignore"):  # numbers that are not finite are recognised here and later
+                return self._components(X, sums, weight)
+        except np.linalg.LinAlgError:
+            raise ValueError(TOO_EXTREME) from None
+
+    def _components(self, X: Any, sums: Sums, weight: Array) -> Array | LowRankPlusDiagonal:
         is_identity = isinstance(self.prior, str) and self.prior == "identity"
         reduce = is_identity or self.reg == 0.0
         if not stays_sparse(X):

@@ -12,6 +12,7 @@ from geodual.threads import blas_threads_for, product_operations
 
 from .base import UNKNOWN, MetricLearner, warn_of_unknown
 from .geometric_mean import GeometricMean
+from .logdet.cluster_fit import check_before_loading
 from .pairs.cluster_samples import load_samples
 from .pairs.sample_blocks import SampleBlocks
 from .scatter import pair_scatters
@@ -115,11 +116,13 @@ class GMML(MetricLearner):
         """
         mean = GeometricMean(self.t, self.reg, self.prior, self.n_components)
         if is_dask(X):
+            mean.check()
+            check_before_loading(X, self.prior if self.reg > 0.0 else "identity", self.n_components)
             return self._fit_on_cluster(mean, load_samples(self, X, y, sample_weight))
         X, labels = self._validate_all(X, y)
         weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         mean.check()
-        warn_of_unknown(labels)
+        warn_of_unknown(labels[weight > 0.0])
         known = labels != UNKNOWN
         if len(np.unique(labels[known & (weight > 0.0)])) < 2:
             raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
@@ -130,7 +133,6 @@ class GMML(MetricLearner):
         return self
 
     def _fit_on_cluster(self, mean: GeometricMean, blocks: SampleBlocks) -> GMML:
-        mean.check()
         # Prior and importances depend on the covariance only, so a few samples can stand for all.
         few = blocks.standing_for_all()
         L = mean.components(few, lambda Z: blocks.labelled().pair_scatters(), np.ones(len(few)))

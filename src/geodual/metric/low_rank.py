@@ -11,6 +11,11 @@ from scipy.sparse.linalg import LinearOperator
 from geodual.arrays import Array
 
 MANY_FEATURES = 5_000  # with more, matrices of the features are not formed if a low rank will do
+TOO_EXTREME = (
+    "The learnt distances of the samples are too small or too large to compute with; scale the features and "
+    "weights, or drop outliers."
+)
+_LARGEST = 1e150  # the square of a larger number may overflow
 _ENTRIES = 2_000_000  # 16 MB: features of this many entries in all are worked on at once
 
 
@@ -129,6 +134,28 @@ def feature_blocks(n_samples: int, n_features: int) -> list[slice]:
 def mapped(X: Any, L: Array | LowRankPlusDiagonal) -> Array:
     """Return X Lᵀ for samples X that may be sparse."""
     return L.map_rows(X) if isinstance(L, LowRankPlusDiagonal) else np.asarray(X @ L.T)
+
+
+def check_map(X: Any, L: Array | LowRankPlusDiagonal) -> None:
+    """Raise unless a learnt map L is finite and the entries of L x can be squared for all samples x.
+
+    A `LowRankPlusDiagonal` is not looked at: its samples are too many features wide.
+
+    Parameters
+    ----------
+    X : array or sparse array of shape (n_samples, n_features)
+        The samples.
+    L : array of shape (n_components, n_features), or LowRankPlusDiagonal
+        The map.
+    """
+    if isinstance(L, LowRankPlusDiagonal):
+        return
+    # Without a copy of the samples.
+    largest = np.maximum(_dense(X.max(axis=0)), -_dense(X.min(axis=0))).ravel()
+    with np.errstate(all="ignore"):
+        reach = float((np.abs(L) @ largest).max())
+    if not reach < _LARGEST:  # also if it is NaN
+        raise ValueError(TOO_EXTREME)
 
 
 def _dense(matrix: Any) -> Array:

@@ -11,6 +11,7 @@ from geodual.threads import blas_threads_for, product_operations
 
 from .base import check_positive, check_share
 from .logdet.certificate import CertifiedMetric
+from .logdet.components import factor
 from .logdet.learner import LogDetLearner
 from .logdet.program import LogDetProgram
 from .logdet.samples import LabelledRows, Samples
@@ -200,9 +201,7 @@ class NeighborRPDML(LogDetLearner):
         self, space: Space, used: LabelledRows, width: Array, W: Array, C: float, tol: float, max_iter: int
     ) -> tuple[CertifiedMetric, int]:
         """Return the best metric for the neighbours and targets under W, and the number of neighbours."""
-        near = Neighbourhoods.find(
-            space.X @ np.linalg.cholesky(W), used.labels, self._counts, width, used.weight, C
-        )
+        near = Neighbourhoods.find(space.X @ factor(W), used.labels, self._counts, width, used.weight, C)
         program = LogDetProgram(space.X, near, NoPairLoss(), space.prior_inverse)
         return program.solve(W, tol, max_iter, iteration_printer(self, self.verbose)), near.n_pairs
 

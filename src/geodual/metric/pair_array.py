@@ -50,9 +50,15 @@ def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
         )
     if not np.isfinite(array).all():
         raise ValueError("`pairs` must be finite, got NaN or infinite entries; drop these pairs.")
-    if np.abs(array).max() > _LARGEST:
-        raise ValueError(
-            f"`pairs` has values up to {np.abs(array).max():.3g}, so samples may be too far apart to square "
-            "distances; scale the features."
-        )
+    check_reach(array, "pairs")
     return array
+
+
+def check_reach(array: Array, name: str) -> None:
+    """Raise if entries of tuples of samples are so large that squared distances may overflow."""
+    largest = float(np.abs(array).max())
+    if largest > _LARGEST:
+        raise ValueError(
+            f"`{name}` has values up to {largest:.3g}, so samples may be too far apart to square distances; "
+            "scale the features."
+        )

@@ -16,6 +16,7 @@ from geodual.threads import blas_threads_for, product_operations
 
 from .base import MahalanobisMixin, check_iteration, check_positive, check_size, check_whole
 from .logdet.certificate import CertifiedMetric
+from .logdet.components import factor
 from .logdet.program import LogDetProgram
 from .logdet.solution import keep_solution, warn_unless_converged
 from .logdet.space import Space, choose_space
@@ -223,7 +224,7 @@ class RPDMLRegressor(RegressorMixin, MahalanobisMixin, BaseEstimator):
         if len(space.X) < 2:
             raise ValueError("All samples are equal, so there is no distance to learn; check the features.")
         indices = (
-            nearest_pairs(space.X @ np.linalg.cholesky(W), _NEAR)
+            nearest_pairs(space.X @ factor(W), _NEAR)
             if self._is_local
             else random_pairs(len(space.X), int(self.pairs), rng)
         )

@@ -21,6 +21,8 @@ from .rpdml_regressor import RPDMLRegressor
 
 _ROUNDING = 1e-7  # how far below zero an eigenvalue may be, relative to the largest
 
+_LARGEST = 1e154  # entries of a map whose squares do not overflow, divided by the root of their number
+
 _ALWAYS = {"components_", "feature_importances_", "n_features_in_"}
 # What is needed besides by the methods of a class.
 _NEEDED: dict[type, set[str]] = {
@@ -63,6 +65,7 @@ def check_learner(learner: Any, fitted: Mapping[str, Any]) -> None:
         if not _CHECKS[name](value, n_features):
             raise ValueError(f"`{name}` is not what it must be")
     if isinstance(learner, RPDMLRegressor):
+        learner._check_parameters()  # `predict` uses them
         _check_search(fitted)
 
 
@@ -72,6 +75,9 @@ def _check_search(fitted: Mapping[str, Any]) -> None:
         raise ValueError("`_search_` does not fit `_targets_`")
     if fitted["_counts_"].shape != fitted["_targets_"].shape or (fitted["_counts_"] <= 0.0).any():
         raise ValueError("`_counts_` does not fit `_targets_`")
+    for name in ("_search_", "_targets_", "_counts_"):
+        if not np.abs(fitted[name]).max() < _LARGEST:
+            raise ValueError(f"`{name}` has values too large to compute with")
 
 
 def _is_number(value: Any, _: int = 0) -> bool:
@@ -83,7 +89,8 @@ def _is_count(value: Any, _: int = 0) -> bool:
 
 
 def _is_finite_array(value: Any, n_axes: int) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == n_axes and bool(np.isfinite(value).all())
+    is_array = isinstance(value, np.ndarray) and value.dtype == float and value.ndim == n_axes
+    return is_array and bool(np.isfinite(value).all())
 
 
 def _is_array(n_axes: int) -> Callable[[Any, int], bool]:
@@ -104,9 +111,9 @@ def _is_map(value: Any, n_features: int) -> bool:
         return len(value) == n_features and _is_finite(value)
     return (
         _is_finite_array(value, 2)
-        and value.dtype == float
         and value.shape[1] == n_features
         and len(value) > 0
+        and bool(np.abs(value).max() < _LARGEST / np.sqrt(len(value)))
     )
 
 

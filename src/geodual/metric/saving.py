@@ -86,12 +86,12 @@ def save_metric(learner: Any, path: str | Path) -> Path:
     >>> bool((again.transform(X) == learner.transform(X)).all())
     True
     """
-    path = Path(path)
+    path = _checked(path)
     if path.suffix != ".npz":
         raise DataError(f"{path}: a metric is saved as .npz. Choose a file name that ends in .npz.")
     if type(learner) not in _LEARNERS.values():
         raise DataError(
-            f"{type(learner).__name__} cannot be saved; give a fitted learner of geodual.metric: "
+            f"`learner`: {type(learner).__name__} cannot be saved; give a fitted learner of geodual.metric: "
             f"{', '.join(_LEARNERS)}."
         )
     arrays: dict[str, Any] = {}
@@ -139,7 +139,7 @@ def load_metric(path: str | Path) -> Any:
     ...     load_metric(path)
     GMML()
     """
-    content = Path(path).read_bytes()
+    content = _checked(path).read_bytes()
     try:
         tree, arrays = _read_members(content)
         newest = tree["schema"]
@@ -154,6 +154,13 @@ def load_metric(path: str | Path) -> Any:
         f"{path}: the metric was saved in format {newest!r}, and this version of geodual knows formats up to "
         f"{_SCHEMA}. Install a newer geodual, or save the metric again."
     )
+
+
+def _checked(path: Any) -> Path:
+    """Return a path; raise if it cannot be one."""
+    if not isinstance(path, str | Path) or "\0" in str(path):
+        raise DataError(f"`path` must be the name of a file, got {path!r}.")
+    return Path(path)
 
 
 def _read_members(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:

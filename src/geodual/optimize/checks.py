@@ -13,6 +13,7 @@ from geodual.manifolds.frame import Coordinates, Point
 
 from .constraint import as_cost
 from .problem import Constraint, Problem
+from .start_checks import check_structure
 
 _STEPS = 10.0 ** np.arange(-0.5, -8.25, -0.25)  # from long steps to those where rounding errors dominate
 _SLOPE_MARGIN = 0.15  # right slopes are close to whole numbers; wrong ones are lower by about 1
@@ -160,14 +161,17 @@ def _check_function(
     """Check the gradient and, if it is given, the Hessian of a function along the geodesic of `c`."""
     start = as_cost(value(frame.point))
     ahead = np.array([as_cost(value(frame.exp(t * c))) for t in _STEPS])
-    gradient = egrad(frame.point)
+    call = "gradient(x)" if name == "cost" else "jacobian_product(x, w)"
+    gradient = check_structure(egrad(frame.point), frame, f"gradient of {name}", call)
     first = frame.inner(frame.gradient(gradient), c)
     remainder = ahead - start - _STEPS * first
     # A remainder below this is rounding error, and says nothing about the derivative.
     noise = 1e3 * _EPS * (abs(start) + np.abs(ahead).max() + abs(first))
     yield DerivativeCheck(f"gradient of {name}", _slope(remainder, noise), 2.0)
     if ehess is not None:
-        second = frame.inner(frame.hessian(gradient, ehess(frame.point, frame.tangent(c)), c), c)
+        product = ehess(frame.point, frame.tangent(c))
+        check_structure(product, frame, f"Hessian product of {name}", "hessian_product")
+        second = frame.inner(frame.hessian(gradient, product, c), c)
         remainder = remainder - 0.5 * _STEPS**2 * second
         yield DerivativeCheck(f"Hessian of {name}", _slope(remainder, noise), 3.0)
 

@@ -32,7 +32,7 @@ _SOLVED = 10.0  # a barrier problem is solved if its residual is at most this mu
 _USUAL_DELTA = 1e-6  # least δ; smaller ones make Newton systems worse, and convergence is fast already
 _LEAST_DELTA = 1e-10  # least δ where the last digits need it
 _FIRST_RADIUS = 10.0  # of the trust region, in units of length, where the manifold sets no limit
-_FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
+_FALL_LIMIT = (1e12, 10.0)  # a fall of the cost to −∞: so many units, plus so many times its first size
 _PATIENCE = 40  # iterations without progress before giving up
 _RESTARTS = 3  # from a feasible point
 _ESCAPES = 5  # restarts after the iterates ran away
@@ -261,9 +261,9 @@ class _InteriorPoint:
         return (self._restarted(state) if doubtful else None) or otherwise
 
     def _has_run_away(self, point: EvaluatedPoint) -> bool:
-        fallen = (self.start.cost - point.cost) / self.units.cost > _FALL_LIMIT
+        limit = _FALL_LIMIT[0] * self.units.cost + _FALL_LIMIT[1] * abs(self.start.cost)
         try:
-            return fallen or self.start.frame.remoteness(point.x) > 1.0
+            return self.start.cost - point.cost > limit or self.start.frame.remoteness(point.x) > 1.0
         except NotOnManifoldError:
             return True
 

@@ -31,7 +31,7 @@ from .updates import Stop, Update
 from .valleys import LOOK_BELOW, are_squares, lowest_valley
 
 _PENALTY_LIMIT = 1e16  # beyond it rounding errors of the violation swamp the cost
-_FALL_LIMIT = 1e12  # a scaled cost this far below the start counts as minus infinity
+_FALL_LIMIT = (1e12, 10.0)  # a fall of the cost to −∞: so many units, plus so many times its first size
 _PATIENCE = 15  # iterations without progress before giving up
 _SMALL_STEPS = 25  # quasi-Newton steps that count as one Newton iteration
 _UNFINISHED = 20  # inner solves in a row that may run out of iterations
@@ -114,6 +114,7 @@ class _ProximalLagrangian:
         inner_tol = self.schedule.inner_tol if y.size else 0.5 * self.scaled_tol
         state = State(start, y, self.schedule.penalty, inner_tol=inner_tol)
         self._note_feasible(start)
+        self.fall_limit = _FALL_LIMIT[0] + _FALL_LIMIT[1] * abs(start.cost) / self.units.cost
         progress = Progress()
         while True:
             minimum = self._minimise(state)
@@ -198,7 +199,7 @@ class _ProximalLagrangian:
             tol=tol,
             max_iter=self.inner_iterations * (_SMALL_STEPS if small else 1),
             step_limit=self.manifold.step_limit,
-            fall_limit=_FALL_LIMIT,
+            fall_limit=self.fall_limit,
             may_escape=True,
             watch=self.watch,
         )
@@ -291,8 +292,7 @@ class _ProximalLagrangian:
         feasible = back.model
         # Unbounded: a feasible point near the escaped one keeps at least half of the fall of the cost.
         satisfied = feasibility.remaining_violation(back) <= math.sqrt(self.tol)
-        fall = state.point.cost - escaped.cost
-        kept = state.point.cost - feasible.point.cost
+        fall, kept = (state.point.cost - point.cost for point in (escaped, feasible.point))
         if satisfied and kept > 0.5 * fall > 0.0:
             return unbounded()
         if state.escapes >= 5:

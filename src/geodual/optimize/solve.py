@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -131,6 +132,9 @@ def minimize(
     chosen = choose_method(method)
     _check_limits(tol, max_iter, max_time)
     recorded = check_record(record)
+    for name, function in (("callback", callback), ("inner_callback", inner_callback)):
+        if not (function is None or callable(function)):
+            raise ValueError(f"`{name}` must be a function, got {function!r}; leave it out for none.")
     if inner_callback is not None:
         _check_has_steps(chosen)
     deadline = time.perf_counter() + max_time
@@ -154,9 +158,16 @@ def minimize(
 
 
 def _check_limits(tol: float, max_iter: int | None, max_time: float) -> None:
+    for name, value in (("tol", tol), ("max_time", max_time)):
+        if not isinstance(value, numbers.Real):
+            raise ValueError(f"`{name}` must be a number, got {value!r}; leave it out for the default.")
+    if not (max_iter is None or isinstance(max_iter, numbers.Integral)):
+        raise ValueError(
+            f"`max_iter` must be a whole number, got {max_iter!r}; leave it out for the default."
+        )
     if not 0.0 < tol < np.inf:
         raise ValueError(f"`tol` must be positive and finite, got {tol}; try 1e-8.")
-    if max_iter is not None and not max_iter >= 0:
+    if max_iter is not None and max_iter < 0:
         raise ValueError(f"`max_iter` must not be negative, got {max_iter}; leave it out for the default.")
     if not max_time > 0.0:
         raise ValueError(f"`max_time` must be positive, got {max_time}; leave it out for no limit.")

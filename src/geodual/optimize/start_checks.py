@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from geodual.arrays import Array
+from geodual.manifolds import Frame
 from geodual.manifolds.frame import Point, Vector
 
 from .constraint import Constraint
@@ -110,10 +111,24 @@ def _check_gradient(point: EvaluatedPoint, what: str, call: str, *function: Any)
 
 def _checked(point: EvaluatedPoint, what: str, call: str, *function: Any) -> Vector:
     """Call a function with its arguments; raise unless the result has the structure of a point."""
-    vector = _evaluated(what, call, *function)
+    return check_structure(_evaluated(what, call, *function), point.frame, what, call)
+
+
+def check_structure(vector: Vector, frame: Frame, what: str, call: str) -> Vector:
+    """Return a derivative if it has the structure of a point; otherwise raise, and name the function.
+
+    Parameters
+    ----------
+    vector : Vector
+        What the function returned.
+    frame : Frame
+        The frame at the point.
+    what, call : str
+        The derivative in words, and how the function is called.
+    """
     # Where coordinates are pymanopt's, derivatives may have a structure of their own.
-    found, expected = _structure(vector), _structure(point.x)
-    if found != expected and point.frame.orthonormal:
+    found, expected = _structure(vector), _structure(frame.point)
+    if found != expected and frame.orthonormal:
         raise ValueError(f"The {what} has shape {found}, but a point has {expected}; check {call}.")
     return vector
 
@@ -153,7 +168,10 @@ def check_multipliers(constraints: ConstraintVector, multipliers: Any, equality_
         ("multipliers", multipliers, n),
         ("equality_multipliers", equality_multipliers, constraints.size - n),
     ):
-        part = np.zeros(size) if given is None else np.asarray(given, dtype=float)
+        try:
+            part = np.zeros(size) if given is None else np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"`{name}` must be {size} numbers, one per constraint, got {given!r}.") from None
         if part.shape != (size,) or not np.isfinite(part).all():
             raise ValueError(
                 f"`{name}` must be {size} finite numbers, one per constraint, got shape {part.shape}; leave "

@@ -87,7 +87,7 @@ class Watch:
                 return self._result(iterate, update.status, update.message)
             previous, iterate = iterate, self._observe(iteration, update)
             self._last = update
-            if not np.isfinite(iterate.kkt.worst):
+            if not np.isfinite([iterate.kkt.worst, iterate.cost]).all():
                 return self._result(previous, "breakdown", _OVERFLOW)
             # Call back before testing convergence, so that the callback sees the last iterate too.
             stopped = self.callback is not None and bool(self.callback(iterate))

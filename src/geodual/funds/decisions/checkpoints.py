@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..atomic_file import write_atomically
+from geodual.atomic_file import write_atomically
+
 from ..run_layout import CHECKPOINTS
 from .decision import Decision
 

@@ -58,7 +58,9 @@ class Observations:
         self.facts, self._by_type = facts or no_facts(), by_type
         self._history = FundHistory(panel.nav, days)
         table = compute_factors(panel, days, factors)
-        membership = Membership(factors.values_needed, self.facts if one_class else None)
+        membership = Membership(
+            factors.values_needed, self.facts if one_class and self.facts.groups else None
+        )
         by_day = table.to_numpy().reshape(len(days), panel.nav.shape[1], table.shape[1])
         self.sections = [
             take_cross_section(panel.nav.columns, day, self._history, row, raw, membership)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array, Indices
 
+from .fills import Fills
 from .lots import Lots
 from .market import Market
 
@@ -35,22 +36,22 @@ class Books:
     ----------
     equity, cash_share : array of shape (n_rows − first,)
         Value before the trades of each row, and the share of it in cash after them.
-    fills : list of tuple
-        All orders filled: decided, day, fund, side, price, units, value, fee.
+    fills : Fills
+        All orders filled.
     """
 
     def __init__(self, market: Market, wait: int, first: int) -> None:
         self._market, self._wait, self._first, self._row = market, wait, first, first
         self._filled, self._rates, self._delay = market.filled, market.purchase_rates, market.delay
-        self._cash, self._lots = 1.0, Lots(len(market.funds))
-        self.fills: list[tuple[Any, ...]] = []
+        self._cash, self._lots = 1.0, Lots(len(market.funds), dated=not market.fees.sales_are_free)
+        self.fills = Fills(market.days, market.funds)
         self.equity = np.ones(len(market.days) - first)
         self.cash_share = np.ones(len(market.days) - first)
 
     def rebalance(self, row: int, stop: int, weights: Array, decided: pd.Timestamp) -> dict[str, Any]:
         """Give the orders of a rebalance, fill them on their days, and go on to the row `stop`."""
         self._close_funds(row, decided)
-        held, n_before = self._held(row), len(self.fills)
+        held, n_before = self._held(row), self.fills.n_trades
         before = self._cash + float(held.sum())
         wanted = self._plan(row, before, weights)
         filled, waiting = np.zeros(len(wanted)), np.minimum(wanted, 0.0)
@@ -70,7 +71,7 @@ class Books:
                 break
         self._close_unsold(row, stop, waiting < 0.0, decided)
         self._advance(stop)
-        fees = sum(fill[-1] for fill in self.fills[n_before:])
+        fees = self.fills.fees_from(n_before)
         change = (held + filled) / (before - fees) - held / before
         return {
             "decided": decided,
@@ -86,7 +87,7 @@ class Books:
     def _next_event(self, row: int, at: int, stop: int, waiting: Array) -> int:
         """Return the next row on which an order of the rebalance is filled; `stop` if there is none."""
         rows = self._fill_rows(row, at + 1, stop)[waiting != 0.0]
-        return min((int(found) for found in rows if found >= 0), default=stop)
+        return int(rows[rows >= 0].min(initial=stop))
 
     def _affordable(self, missing: Array, waiting: Array) -> Array:
         """Return the part of the missing purchases that there is money for, beside those that wait."""
@@ -120,16 +121,21 @@ class Books:
         return np.where(np.abs(orders) <= _NOTHING * before, 0.0, orders)
 
     def _fees_of(self, row: int, orders: Array) -> float:
-        sales = np.flatnonzero(orders < 0.0).tolist()
-        return float(self._rates @ np.maximum(orders, 0.0)) + sum(
-            self._sale_fee(row, fund, self._units_of(row, fund, -orders[fund])) for fund in sales
-        )
+        sold = np.flatnonzero(orders < 0.0)
+        sales = self._sale_fees(row, sold, self._units_of(row, sold, -orders[sold]))
+        return float(self._rates @ np.maximum(orders, 0.0)) + float(sum(sales.tolist()))
 
-    def _units_of(self, row: int, fund: int, value: float) -> float:
-        return float(min(value / self._filled[row, fund], self._lots.units[fund]))
+    def _units_of(self, row: int, funds: Indices, values: Array) -> Array:
+        return np.asarray(np.minimum(values / self._filled[row, funds], self._lots.units[funds]))
+
+    def _sale_fees(self, row: int, funds: Indices, units: Array) -> Array:
+        """Return the fees on sales, lot by lot, the oldest first."""
+        if self._market.fees.sales_are_free:
+            return np.zeros(len(funds))
+        sales = zip(funds.tolist(), units.tolist(), strict=True)
+        return np.array([self._sale_fee(row, fund, size) for fund, size in sales], dtype=float)
 
     def _sale_fee(self, row: int, fund: int, units: float) -> float:
-        """Return the fee on a sale, lot by lot, the oldest first."""
         price = float(self._filled[row, fund])
         return sum(
             size * price * self._market.redemption_rate(fund, bought, row)
@@ -137,29 +143,24 @@ class Books:
         )
 
     def _trade(self, row: int, orders: Array, weights: Array, decided: pd.Timestamp) -> None:
-        for fund in np.flatnonzero(orders < 0.0).tolist():
+        sold, bought = np.flatnonzero(orders < 0.0), np.flatnonzero(orders > 0.0)
+        if len(sold):
             # A fund that leaves the portfolio is sold to the last unit, whatever rounding says.
-            everything = float(self._lots.units[fund])
-            units = everything if weights[fund] == 0.0 else self._units_of(row, fund, -orders[fund])
-            fee = self._sale_fee(row, fund, units)
-            self._lots.sell(fund, units)
-            self._cash += self._record(decided, row, fund, "sell", units, fee) - fee
-        for fund in np.flatnonzero(orders > 0.0).tolist():
-            units = float(orders[fund] / self._filled[row, fund])
-            fee = float(self._rates[fund] * orders[fund])
-            self._lots.buy(fund, row, units)
-            self._cash -= self._record(decided, row, fund, "buy", units, fee) + fee
+            part = self._units_of(row, sold, -orders[sold])
+            units = np.where(weights[sold] == 0.0, self._lots.units[sold], part)
+            fees = self._sale_fees(row, sold, units)
+            self._lots.sell(sold, units)
+            price = self._filled[row, sold]
+            self._receive(self.fills.add((decided, row, "sell"), sold, price, units, fees) - fees)
+        if len(bought):
+            price = self._filled[row, bought]
+            units, fees = orders[bought] / price, self._rates[bought] * orders[bought]
+            self._lots.buy(bought, row, units)
+            self._receive(-(self.fills.add((decided, row, "buy"), bought, price, units, fees) + fees))
 
-    def _record(
-        self, decided: pd.Timestamp, row: int, fund: int, side: str, units: float, fee: float
-    ) -> float:
-        """Enter a fill into the books and return its value."""
-        price = float(self._filled[row, fund])
-        value = units * price
-        self.fills.append(
-            (decided, self._market.days[row], self._market.funds[fund], side, price, units, value, fee)
-        )
-        return value
+    def _receive(self, amounts: Array) -> None:
+        # One after the other: the sum must not depend on how numpy or Python add many numbers.
+        self._cash = float(np.add.accumulate(np.append(self._cash, amounts))[-1])
 
     def _close_funds(self, row: int, decided: pd.Timestamp) -> None:
         """Turn funds to cash that have had no value for too long: they are closed."""
@@ -175,9 +176,10 @@ class Books:
                 self._pay_out(fund, int(self._market.last[end, fund]), decided)
 
     def _pay_out(self, fund: int, last: int, decided: pd.Timestamp) -> None:
-        units = float(self._lots.units[fund])
-        self._lots.sell(fund, units)
-        self._cash += self._record(decided, last, fund, "closure", units, 0.0)
+        closed = np.array([fund])
+        units, price = self._lots.units[closed], self._filled[last, closed]
+        self._lots.sell(closed, units)
+        self._receive(self.fills.add((decided, last, "closure"), closed, price, units, np.zeros(1)))
 
     def _advance(self, row: int) -> None:
         """Value the portfolio on the rows after the last one, up to a row."""

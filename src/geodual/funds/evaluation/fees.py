@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from geodual.errors import DataError
 
@@ -61,9 +62,13 @@ class FeeRules:
     @property
     def are_free(self) -> bool:
         """Whether no trade costs anything."""
+        return self.sales_are_free and not any(self.purchase.values())
+
+    @cached_property
+    def sales_are_free(self) -> bool:
+        """Whether no sale costs anything, whatever the holding time."""
         tables = (self.redemption, *self.own_redemption.values())
-        rates = (self.cost, *self.purchase.values(), *(rate for steps in tables for _, rate in steps))
-        return not any(rates)
+        return not any((self.cost, *(rate for steps in tables for _, rate in steps)))
 
     def purchase_rate(self, fund: str) -> float:
         """Return the share of a purchase that it costs."""

@@ -101,11 +101,10 @@ def run_ledger(
     market = Market(nav.loc[:, wanted.columns], fees or FeeRules())
     books, records = keep_books(market, rows, wanted.to_numpy(), pd.DatetimeIndex(wanted.index), wait)
     days = nav.index[rows[0] :]
-    columns = ["decided", "day", "fund", "side", "price", "units", "value", "fee"]
     return Ledger(
         equity=pd.Series(books.equity, index=days, name="equity"),
         trades=pd.DataFrame(records),
-        fills=pd.DataFrame(books.fills, columns=columns),
+        fills=books.fills.table(),
         cash=pd.Series(books.cash_share, index=days, name="cash"),
     )
 

@@ -6,16 +6,19 @@ from collections import deque
 
 import numpy as np
 
-from geodual.arrays import Array
+from geodual.arrays import Array, Indices
 
 
 class Lots:
-    """The lots of one portfolio, by position of the fund.
+    """The units of one portfolio, by position of the fund, in lots by row of purchase.
 
     Parameters
     ----------
     n_funds : int
         Number of funds.
+    dated : bool
+        Whether to remember the lots. They are not needed if sales cost nothing, and thousands of funds take
+        long to remember.
 
     Attributes
     ----------
@@ -23,14 +26,16 @@ class Lots:
         Units held of each fund.
     """
 
-    def __init__(self, n_funds: int) -> None:
+    def __init__(self, n_funds: int, *, dated: bool = True) -> None:
         self.units: Array = np.zeros(n_funds)
-        self._queues: list[deque[tuple[int, float]]] = [deque() for _ in range(n_funds)]
+        self._queues: list[deque[tuple[int, float]]] = [deque() for _ in range(n_funds)] if dated else []
 
-    def buy(self, fund: int, row: int, units: float) -> None:
-        """Add a lot that was bought on a row."""
-        self._queues[fund].append((row, units))
-        self.units[fund] += units
+    def buy(self, funds: Indices, row: int, units: Array) -> None:
+        """Add units of some funds, one lot per fund, that were bought on a row."""
+        if self._queues:
+            for fund, size in zip(funds.tolist(), units.tolist(), strict=True):
+                self._queues[fund].append((row, size))
+        self.units[funds] += units
 
     def oldest(self, fund: int, units: float) -> list[tuple[int, float]]:
         """Return the lots that a sale of some units takes: the row of purchase and the units of each."""
@@ -42,16 +47,19 @@ class Lots:
             left -= size
         return taken
 
-    def sell(self, fund: int, units: float) -> None:
-        """Take units from the oldest lots; a sale of all units leaves nothing behind."""
-        queue, left = self._queues[fund], units
-        if units >= self.units[fund]:
-            queue.clear()
-            self.units[fund] = 0.0
-            return
-        while left > 0.0 and queue:
+    def sell(self, funds: Indices, units: Array) -> None:
+        """Take units of some funds from their oldest lots; a sale of all units leaves nothing behind."""
+        held = self.units[funds]
+        left = np.where(units >= held, 0.0, held - units)
+        if self._queues:
+            for fund, size, rest in zip(funds.tolist(), units.tolist(), left.tolist(), strict=True):
+                self._take(self._queues[fund], size if rest else np.inf)
+        self.units[funds] = left
+
+    @staticmethod
+    def _take(queue: deque[tuple[int, float]], units: float) -> None:
+        while units > 0.0 and queue:
             row, size = queue.popleft()
-            if size > left:
-                queue.appendleft((row, size - left))
-            left -= size
-        self.units[fund] -= units
+            if size > units:
+                queue.appendleft((row, size - units))
+            units -= size

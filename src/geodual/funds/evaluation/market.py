@@ -10,6 +10,8 @@ from geodual.arrays import Array, Indices
 
 from .fees import FeeRules
 
+_Rows = NDArray[np.int32]  # half the memory of other integers, which counts for thousands of funds
+
 
 class Market:
     """A NAV table prepared for trading; any number of portfolios can share it.
@@ -43,8 +45,9 @@ class Market:
         self.fees = fees
         self.days, self.funds = pd.DatetimeIndex(nav.index), list(nav.columns)
         self.day_numbers: list[int] = self.days.to_numpy("datetime64[D]").astype(int).tolist()
-        self.filled: Array = np.nan_to_num(nav.ffill().to_numpy(float))  # without a value yet it is not held
-        self.following, self.last = _neighbouring_values(nav.notna().to_numpy())
+        values = nav.to_numpy(float)
+        self.following, self.last = _neighbouring_values(~np.isnan(values))
+        self.filled = _last_known(values, self.last)
         self.purchase_rates: Array = np.array([fees.purchase_rate(fund) for fund in self.funds])
         self.delay: Indices = np.array([fees.delay.get(fund, 0) for fund in self.funds], dtype=np.intp)
 
@@ -54,9 +57,19 @@ class Market:
         return self.fees.redemption_rate(self.funds[fund], held)
 
 
-def _neighbouring_values(known: NDArray[np.bool_]) -> tuple[Indices, Indices]:
+def _neighbouring_values(known: NDArray[np.bool_]) -> tuple[_Rows, _Rows]:
     """Return for each row and fund the first row from it on, and the last row up to it, that has a value."""
     n = len(known)
-    rows = np.arange(n)[:, None]
-    following = np.minimum.accumulate(np.where(known, rows, n)[::-1])[::-1]
-    return following, np.maximum.accumulate(np.where(known, rows, -n))
+    rows = np.arange(n, dtype=np.int32)[:, None]
+    last = np.where(known, rows, np.int32(-n))
+    np.maximum.accumulate(last, out=last)
+    following = np.where(known, rows, np.int32(n))
+    np.minimum.accumulate(following[::-1], out=following[::-1])
+    return following, last
+
+
+def _last_known(values: Array, last: _Rows) -> Array:
+    """Return the last known value up to each row; 0 before the first, when a fund is not held yet."""
+    found = np.take_along_axis(values, np.maximum(last, 0), axis=0)
+    found[last < 0] = 0.0
+    return found

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from geodual.arrays import Array, Indices
 
@@ -173,48 +172,60 @@ def _weights(picked: Indices, limits: list[_Limit]) -> Array:
 
 
 class _Book:
-    """The portfolios: units of funds, and since when they are held."""
+    """The portfolios: in each place a fund, its units, and since when it is held."""
 
     def __init__(self, market: Market, n: int, first: int) -> None:
         self.market, self.n, self._first, self._row = market, n, first, first
-        self.bought = np.full((n, len(market.funds)), _NEVER)
+        self._every = np.arange(n)[:, None]
         self._held = np.empty((n, 0), dtype=np.intp)
+        self._since = np.empty((n, 0), dtype=np.intp)
         self._units = np.empty((n, 0))
         self._cash = np.ones(n)
         self.equity = np.ones((n, len(market.days) - first))
         self._redemption = _RedemptionRates(market)
+        self._places = np.full((n, len(market.funds)), -1, dtype=np.int32)  # of the picks, while rebalancing
+
+    @property
+    def bought(self) -> Indices:
+        """Rows of purchase, portfolio × fund; −1 of funds that are not held."""
+        bought = np.full(self._places.shape, _NEVER)
+        # The largest, because places that stay empty stand for the first fund.
+        np.maximum.at(bought, (self._every, self._held), self._since)
+        return bought
 
     def rebalance(self, row: int, picked: Indices, weights: Array) -> None:
         """Bring every portfolio to the weights of its picks; it pays the fees itself."""
-        price = self.market.filled[row]
-        worth = np.zeros((self.n, len(price)))
-        # Added, not put: places that stay empty stand for no units of the first fund.
-        np.add.at(worth, (np.arange(self.n)[:, None], self._held), self._units * price[self._held])
-        before = self._cash + worth.sum(axis=1)
-        weight = np.zeros_like(worth)
-        rows, places = np.nonzero(picked >= 0)
-        weight[rows, picked[rows, places]] = weights[rows, places]
-        # Only funds that are held or wanted can be traded.
-        funds = np.flatnonzero((worth > 0.0).any(axis=0) | (weight > 0.0).any(axis=0))
-        worth, weight, bought = worth[:, funds], weight[:, funds], self.bought[:, funds]
-        selling = self._redemption.of(funds, bought, row)
+        price, funds = self.market.filled[row], np.maximum(picked, 0)
+        worth, leaving, since = self._match(picked, self._units * price[self._held])
+        before = self._cash + (self._units * price[self._held]).sum(axis=1)
+        fixed = (leaving * self._redemption.of(self._held, self._since, row)).sum(axis=1)
+        buying, selling = self.market.purchase_rates[funds], self._redemption.of(funds, since, row)
         after = before.copy()
         for _ in range(_ITERATIONS):
-            change = weight * after[:, None] - worth
-            fees = np.maximum(change, 0.0) @ self.market.purchase_rates[funds]
-            fees += (np.maximum(-change, 0.0) * selling).sum(axis=1)
+            change = weights * after[:, None] - worth
+            fees = fixed + (np.maximum(change, 0.0) * buying + np.maximum(-change, 0.0) * selling).sum(axis=1)
             if np.array_equal(after, before - fees):
                 break
             after = before - fees
-        bought = np.where(weight > 0.0, np.where(bought == _NEVER, row, bought), _NEVER)
-        self.bought[:, funds] = bought
-        self._held = np.where(picked >= 0, picked, 0)
-        invested = after[:, None] * weights
+        self._since = np.where(weights > 0.0, np.where(since == _NEVER, row, since), _NEVER)
+        self._held, invested = funds, after[:, None] * weights
         self._units = np.divide(
             invested, price[self._held], out=np.zeros_like(invested), where=invested > 0.0
         )
         self._cash = after - invested.sum(axis=1)
         self._row = row
+
+    def _match(self, picked: Indices, worth: Array) -> tuple[Array, Array, Indices]:
+        """Return what is held of the picks, what leaves, and the rows of purchase of the picks."""
+        rows, places = np.nonzero(picked >= 0)
+        self._places[rows, picked[rows, places]] = places
+        place = np.where(self._since == _NEVER, -1, self._places[self._every, self._held])
+        self._places[rows, picked[rows, places]] = -1
+        stays = place >= 0
+        owners = np.nonzero(stays)[0]
+        own, since = np.zeros(picked.shape), np.full(picked.shape, _NEVER)
+        own[owners, place[stays]], since[owners, place[stays]] = worth[stays], self._since[stays]
+        return own, np.where(stays, 0.0, worth), since
 
     def advance(self, row: int) -> None:
         """Value the portfolios on the rows after the last rebalance, up to a row."""
@@ -238,8 +249,8 @@ class _RedemptionRates:
         self._tables = list(dict.fromkeys(tables))
         self._table_of = np.array([self._tables.index(table) for table in tables], dtype=np.intp)
 
-    def of(self, funds: Indices, bought: NDArray[np.int64], row: int) -> Array:
-        """Return the rate of a sale on a row, portfolio × fund, given the rows of purchase."""
+    def of(self, funds: Indices, bought: Indices, row: int) -> Array:
+        """Return the rates of sales on a row, given the funds and their rows of purchase."""
         numbers = np.array(self._market.day_numbers)
         held = numbers[row] - numbers[np.maximum(bought, 0)]
         rates = np.full(bought.shape, self._market.fees.cost)
@@ -250,7 +261,7 @@ class _RedemptionRates:
                     np.array([rate for _, rate in steps] + [0.0]),
                 )
                 own = self._table_of[funds] == number
-                rates[:, own] = levels[np.searchsorted(days, held[:, own], side="right")]
+                rates[own] = levels[np.searchsorted(days, held[own], side="right")]
         return rates
 
 

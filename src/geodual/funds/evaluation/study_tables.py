@@ -98,7 +98,7 @@ class StudyTables(StudyStatistics):
         if not tables:
             index = pd.MultiIndex.from_tuples([], names=["period", "kind", "name"])
             return pd.DataFrame(index=index, columns=list(COLUMNS), dtype=float)
-        return pd.concat(tables, names=["period", "kind"])
+        return _in_order(pd.concat(tables, names=["period", "kind"]))
 
     def _map(self, period: str) -> Iterator[tuple[str, pd.DataFrame]]:
         days = self.decided(period)
@@ -207,3 +207,11 @@ class StudyTables(StudyStatistics):
     def rolling_drawdowns(self) -> pd.DataFrame:
         """The one-year rolling maximum drawdown, day × metric and `index`."""
         return roll_drawdowns(self.equity)
+
+
+def _in_order(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose index counts as sorted in the order of its rows: pandas finds rows faster then."""
+    values = [table.index.get_level_values(level) for level in range(table.index.nlevels)]
+    levels = [pd.Index(value.unique()) for value in values]
+    codes = [level.get_indexer(value) for level, value in zip(levels, values, strict=True)]
+    return table.set_axis(pd.MultiIndex(levels, codes, names=table.index.names))

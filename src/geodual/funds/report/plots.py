@@ -16,9 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from geodual.atomic_file import write_atomically
 from geodual.metric.registry import FEATURED, metric_names
 
-from ..atomic_file import write_atomically
 from ..evaluation.performance import rolling_drawdown
 from ..forecasters.registry import forecaster_label
 

@@ -15,7 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from ..atomic_file import write_atomically
+from geodual.atomic_file import write_atomically
+
 from ..evaluation.study_tables import StudyTables
 from . import baseline_sections as baselines
 from . import data_sections as data

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..atomic_file import write_atomically
+from geodual.atomic_file import write_atomically
+
 from ..csv_cells import write_csv
 from ..evaluation.study_tables import StudyTables
 from ..panel import Finding

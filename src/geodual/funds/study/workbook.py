@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..atomic_file import write_atomically
+from geodual.atomic_file import write_atomically
+
 from ..evaluation.selection_tables import SelectionTables
 from ..evaluation.study_tables import StudyTables
 from ..panel import Finding

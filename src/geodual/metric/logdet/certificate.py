@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from geodual.arrays import Array
 
 NOT_FINITE = "The objective is not finite at the start; standardise the features."
+_NEGLIGIBLE = 1e-6  # rounding error of an objective of 0; the unit is that of ½ D(W, W₀), which has none
 
 
 @dataclass(frozen=True)
@@ -119,14 +120,17 @@ class _Best(NamedTuple):
     distance_noise: float
 
     def relative_gap(self, dual: float) -> float:
-        """Return (|p − q| + e)/p, an upper bound on the relative error of p; 0 if p is only noise.
+        """Return (|p − q| + e)/p, an upper bound on the relative error of p; 0 if p is a negligible noise.
 
         Here p is the objective, q the dual, and e the part of the rounding error that p and q share, which
         their difference does not show. A dual far above p is wrong and proves nothing, hence the absolute
-        value.
+        value. An objective below its noise says nothing unless the noise itself is negligible: then the gap
+        is at least 1.
         """
-        if self.primal <= self.noise:
+        if self.primal <= self.noise <= _NEGLIGIBLE:
             return 0.0
+        if self.primal <= self.noise:
+            return (abs(self.primal - dual) + self.noise) / self.noise
         return (abs(self.primal - dual) + self.distance_noise) / self.primal
 
 
@@ -150,6 +154,7 @@ class Certificate:
         self._started = time.perf_counter()
         self._best = _Best(start.W, start.primal, start.noise, start.distance_noise)
         self.dual = 0.0  # the dual at λ = 0: neither the divergence nor the loss is negative
+        self._recorded: Array | None = None  # the last iterate
         self.rows: list[CertifiedIteration] = []
 
     @property
@@ -162,19 +167,21 @@ class Certificate:
         if model.primal < self._best.primal:
             self._best = _Best(model.W, model.primal, model.noise, model.distance_noise)
         best = self._best
-        self.dual = max(self.dual, model.dual)
+        if math.isfinite(model.dual):  # one that overflowed proves nothing
+            self.dual = max(self.dual, model.dual)
         # Within rounding errors, a dual above the primal means that they are equal.
         if best.primal < self.dual <= best.primal + best.noise:
             self.dual = best.primal
         gap = best.relative_gap(self.dual)
         seconds = time.perf_counter() - self._started
         row = CertifiedIteration(model.primal, best.primal, self.dual, gap, passes, seconds)
-        # No pass since the last row: a new stage starts at the same iterate.
-        if self.rows and self.rows[-1].passes == passes:
+        # A new stage starts at the same iterate.
+        if self.rows and model.W is self._recorded:
             self.rows[-1] = row
         else:
             self.rows.append(row)
             self._report(row)
+        self._recorded = model.W
 
     def metric(self, status: str) -> CertifiedMetric:
         """Return the best W with its certificate, given the reason why the iteration ended."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.threads import one_thread
+from geodual.cluster import check_dask_array, shared_one_thread
 
-from ..base import check_iteration
+from ..base import check_iteration, check_n_components
 from ..pairs.cluster_pairs import ClusterPairs
 from ..pairs.cluster_samples import load_samples
 from ..pairs.sample_blocks import SampleBlocks
@@ -45,9 +45,11 @@ def fit_on_cluster(
     start : array of shape (n_features, n_features), optional
         Where to start; the prior by default.
     """
+    check_dask_array(X)
     _check_learner(learner, others)
+    check_before_loading(X, learner.prior, learner.n_components)
     blocks = load_samples(learner, X, y, sample_weight, stacklevel=5)
-    with one_thread():
+    with shared_one_thread():
         # Prior and importances depend on the covariance only, so a few samples can stand for all.
         few = blocks.standing_for_all()
         space = FeatureSpace(few, *prior_matrices(learner.prior, few))
@@ -59,6 +61,15 @@ def fit_on_cluster(
     learner.neighbours_are_exact_ = True
     keep_solution(learner, space, found, few, None)
     learner.n_pairs_ = pairs.n_pairs
+
+
+def check_before_loading(X: Any, prior: Any, n_components: Any) -> None:
+    """Raise if a dask array, or a parameter that must suit its shape, is wrong, before samples are loaded."""
+    check_dask_array(X)
+    n_features = X.shape[1]
+    check_n_components(n_components, n_features)
+    if not (isinstance(prior, str) and prior == "covariance"):
+        prior_matrices(prior, np.eye(n_features))
 
 
 def _check_learner(learner: Any, others: Mapping[str, Any]) -> None:
@@ -75,6 +86,10 @@ def _check_learner(learner: Any, others: Mapping[str, Any]) -> None:
     for name, value in others.items():
         if value is not None:
             raise ValueError(f"`{name}` cannot be given with a dask array; give `X.compute()`.")
+    if learner.bounds is not None:
+        check_bounds(learner.bounds)
+    else:
+        check_percentiles(learner.percentiles)
 
 
 def _bounds(learner: Any, blocks: SampleBlocks, space: FeatureSpace) -> tuple[float, float]:

@@ -2,6 +2,10 @@
 
 A pass counts the distances in bins; the bin of a percentile is divided again by the next pass, until it holds
 few distances. A last pass collects these. So what is sent does not grow with the number of samples.
+
+Bins are ranges of the 64 bits of a number: read as whole numbers, they have the order of the positive
+numbers. So bins become wider with the distances, and a few passes find any distance, however far away
+outliers are.
 """
 
 from __future__ import annotations
@@ -21,13 +25,14 @@ from ..pairs.tiles import Block
 from ..pairs.weights import copy_weight
 from .counted_distances import CountedDistances
 
-_BINS = 4096
+_BINS = 4096  # a power of two
 _FEW = 50_000  # distances in a bracket that are collected
-_NARROW = 1e-10  # relative width of a bracket that is not divided any further
+_NARROW = 2**19  # numbers in a bracket that is not divided any further: a relative width of 1e-10
 _DRAWN = 2_000  # samples that tell roughly where a percentile is: within this share of all distances
 _MARGIN = 0.04
 _ROWS, _COLUMNS = 256, 1024  # of a tile
-_EPS, _LEAST = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+_ROUGH = 1e-3  # relative error of a rough distance from which on it is computed again
+_EPS = float(np.finfo(float).eps)
 
 
 class Bracket(NamedTuple):
@@ -40,7 +45,19 @@ class Bracket(NamedTuple):
     high: float
     inside: float = np.inf
 
-    def narrowed(self, counts: Array, places: tuple[float, float]) -> Bracket:
+    @property
+    def codes(self) -> tuple[int, int]:
+        """The bits of both ends, as whole numbers."""
+        low, high = np.array([self.low, self.high]).view(np.int64).tolist()
+        return low, high
+
+    @property
+    def shift(self) -> int:
+        """The number of last bits that are the same bin."""
+        low, high = self.codes
+        return max((high - low).bit_length() - (_BINS - 1).bit_length(), 0)
+
+    def narrowed(self, counts: Array, places: tuple[float, float], top: float) -> Bracket:
         """Return the bins of two positions in the sorted list; a wider bracket if they are not in this one.
 
         Parameters
@@ -49,18 +66,33 @@ class Bracket(NamedTuple):
             Numbers of distances below the bracket, and in each of its bins.
         places : (float, float)
             The positions.
+        top : float
+            A number that no distance exceeds.
         """
         reached = np.cumsum(counts)
-        if not reached[0] <= places[0] <= places[1] < reached[-1]:
-            return self.widened()
-        first, last = np.searchsorted(reached, places, side="right")
-        edges = np.linspace(self.low, self.high, _BINS + 1)
-        return Bracket(float(edges[first - 1]), float(edges[last]), float(reached[last] - reached[first - 1]))
+        # Only a guess can miss. Others seem to if the number of pairs is rounded; to widen them has no end.
+        is_guess = self.inside == np.inf
+        if is_guess and places[0] < reached[0] and self.low > 0.0:
+            return Bracket(0.0, self.high)
+        if is_guess and places[1] >= reached[-1] and self.high < top:
+            return Bracket(self.low, top)
+        within = np.minimum(places, np.nextafter(reached[-1], 0.0))
+        first, last = np.maximum(np.searchsorted(reached, within, side="right"), 1).tolist()
+        low, high = self.codes
+        ends = low + ((first - 1) << self.shift), min(low + (last << self.shift) - 1, high)
+        return _bracket(*ends, float(reached[last] - reached[first - 1]))
 
-    def widened(self) -> Bracket:
-        """Return a bracket that reaches farther to both sides."""
-        margin = 8.0 * max(self.high - self.low, _NARROW * self.high)
-        return Bracket(max(self.low - margin, 0.0), self.high + margin)
+    def widened(self, top: float) -> Bracket:
+        """Return a bracket that reaches farther to both sides, from 0 up to the largest number `top`."""
+        low, high = self.codes
+        margin = 8 * max(high - low, _NARROW)
+        return _bracket(max(low - margin, 0), min(high + margin, Bracket(0.0, top).codes[1]))
+
+
+def _bracket(low: int, high: int, inside: float = np.inf) -> Bracket:
+    """Return the bracket whose ends have these bits."""
+    ends = np.array([low, high], dtype=np.int64).view(float)
+    return Bracket(float(ends[0]), float(ends[1]), inside)
 
 
 class ClusterDistances:
@@ -87,8 +119,8 @@ class ClusterDistances:
         self.n_pairs = 0.5 * (float(copies.sum()) ** 2 - float(copies @ copies)) + self.zeros
         self._blocks, self._couples, self._copy = blocks, blocks.couples(), copy_weight(blocks.counts)
         self._L = L
-        # No distance is larger than twice the largest norm.
-        self._top = 4.0 * max(gathered([on_worker(_largest, part, L) for part in blocks.parts]))
+        # No distance is larger than twice the largest norm, but for rounding errors.
+        self._top = 4.01 * max(gathered([on_worker(_largest, part, L) for part in blocks.parts]))
         if not np.isfinite(self._top):
             raise ValueError("The samples are too far apart to square their distances; scale the features.")
 
@@ -101,7 +133,7 @@ class ClusterDistances:
             if all(d.has(q, *self._ends(bracket)) for (d, q), bracket in zip(found, brackets, strict=True)):
                 return [float(d.at(q)) for d, q in found]
             # Bins are rounded, so a position may be just outside its bracket.
-            brackets = [bracket.widened() for bracket in brackets]
+            brackets = [bracket.widened(self._top) for bracket in brackets]
 
     def smallest(self) -> float:
         """Return the smallest positive distance."""
@@ -118,25 +150,25 @@ class ClusterDistances:
         shares = [q / (self.n_pairs - 1.0) + side for q in positions for side in (-_MARGIN, _MARGIN)]
         values = some.at([min(max(share, 0.0), 1.0) * (some.n_pairs - 1.0) for share in shares])
         lows = [value if share > 0.0 else 0.0 for share, value in zip(shares[::2], values[::2], strict=True)]
+        # Zero says that many of these samples are equal, and nothing on the others.
         highs = [
-            value if share < 1.0 else self._top
+            value if share < 1.0 and value > 0.0 else self._top
             for share, value in zip(shares[1::2], values[1::2], strict=True)
         ]
         return list(map(Bracket, lows, highs))
 
     def _narrowed(self, brackets: list[Bracket], positions: Sequence[float]) -> list[Bracket]:
         """Divide brackets into bins until each holds few distances."""
-        wide = {k for k, bracket in enumerate(brackets) if bracket.high > bracket.low}
+        wide = set(range(len(brackets)))
         while wide:
             (counts,) = summed(self._tasks(_bin_counts, brackets))
             for k in sorted(wide):
                 counts[k, 0 if brackets[k].low > 0.0 else 1] += self.zeros
                 places = positions[k], min(positions[k] + 1.0, self.n_pairs - 1.0)
-                old, new = brackets[k], brackets[k].narrowed(counts[k], places)
-                brackets[k] = new
+                brackets[k] = new = brackets[k].narrowed(counts[k], places, self._top)
                 # More bins do not tell equal distances apart, so the number may stay large.
-                is_narrow = new.high - new.low <= _NARROW * new.high or new.inside > 0.5 * old.inside
-                if new.inside <= _FEW or (is_narrow and np.isfinite(new.inside)):
+                is_narrow = new.codes[1] - new.codes[0] <= _NARROW and np.isfinite(new.inside)
+                if new.inside <= _FEW or is_narrow:
                     wide.remove(k)
         return brackets
 
@@ -160,8 +192,8 @@ class ClusterDistances:
         return results
 
     def _tasks(self, function: Callable[..., Any], brackets: Sequence[Bracket]) -> list[Any]:
-        L, ends = on_worker(np.asarray, self._L), [(bracket.low, bracket.high) for bracket in brackets]
-        return [on_worker(function, *couple, L, self._copy, ends) for couple in self._couples]
+        L = on_worker(np.asarray, self._L)
+        return [on_worker(function, *couple, L, self._copy, list(brackets)) for couple in self._couples]
 
 
 class _Tile(NamedTuple):
@@ -204,40 +236,41 @@ def _tiles(a: SampleBlock, b: SampleBlock | None, Z: Array, copy: float) -> Iter
 
 
 def _bin_counts(
-    a: SampleBlock, b: SampleBlock | None, L: Array, copy: float, brackets: Sequence[tuple[float, float]]
+    a: SampleBlock, b: SampleBlock | None, L: Array, copy: float, brackets: Sequence[Bracket]
 ) -> tuple[Array]:
     """Return the numbers of distances below each bracket, and in each of its bins."""
     Z, numbers = joined_samples(a, b) @ L, np.zeros((len(brackets), _BINS + 1))
     for tile in _tiles(a, b, Z, copy):
         # Equal samples have distance zero, and not a rounding error.
-        if len(tiny := np.flatnonzero(tile.d < tile.error)):
+        if len(tiny := np.flatnonzero(tile.d <= tile.error / _ROUGH)):
             tile.d.put(tiny, tile.exact(Z, tiny))
-        for k, (low, high) in enumerate(brackets):
-            is_below = tile.d < low
-            inside = np.flatnonzero((tile.d <= high) ^ is_below)
-            bins = (tile.d.take(inside) - low) * (_BINS / max(high - low, _LEAST))
-            bins = np.minimum(bins, _BINS - 1.0).astype(np.intp)
+        for k, bracket in enumerate(brackets):
+            is_below = tile.d < bracket.low
+            inside = np.flatnonzero((tile.d <= bracket.high) ^ is_below)
+            bins = (tile.d.take(inside).view(np.int64) - bracket.codes[0]) >> bracket.shift
             numbers[k, 1:] += np.bincount(bins, tile.numbers(inside), _BINS)
             numbers[k, 0] += tile.number(is_below)
     return (numbers,)
 
 
 def _collect(
-    a: SampleBlock, b: SampleBlock | None, L: Array, copy: float, brackets: Sequence[tuple[float, float]]
+    a: SampleBlock, b: SampleBlock | None, L: Array, copy: float, brackets: Sequence[Bracket]
 ) -> list[tuple[Array, Array, float]]:
     """Return, for each bracket, the distances inside, how often each counts, and how many are below."""
     Z = joined_samples(a, b) @ L
     found: list[tuple[list[Array], list[Array], list[float]]] = [([], [], []) for _ in brackets]
     for tile in _tiles(a, b, Z, copy):
-        for (low, high), (values, numbers, below) in zip(brackets, found, strict=True):
+        for (low, high, _), (values, numbers, below) in zip(brackets, found, strict=True):
             # Rounding errors leave some distances in doubt; these are computed again from differences.
             is_below = tile.d < low - tile.error
             doubtful = np.flatnonzero((tile.d <= high + tile.error) ^ is_below)
             exact, number = tile.exact(Z, doubtful), tile.numbers(doubtful)
             inside = (exact >= low) & (exact <= high)
             below.append(tile.number(is_below) + float(number[exact < low].sum()))
-            values.append(exact[inside])
-            numbers.append(number[inside])
+            # Equal distances may be very many, so they are counted together at once.
+            few = CountedDistances.of(exact[inside], number[inside])
+            values.append(few.values)
+            numbers.append(few.counts)
     return [_few(*lists) for lists in found]
 
 

@@ -17,8 +17,16 @@ def leading_components(W: Array, n_components: int | None) -> Array:
     """
     check_n_components(n_components, len(W))
     if n_components is None:
-        return np.asarray(np.linalg.cholesky(W).T)
+        return factor(W).T
     return _scaled_rows(*np.linalg.eigh(W), n_components)
+
+
+def factor(W: Array) -> Array:
+    """Return L with LLᵀ = W: the Cholesky factor, or the symmetric root if rounding made W semidefinite."""
+    try:
+        return np.asarray(np.linalg.cholesky(W))
+    except np.linalg.LinAlgError:
+        return symmetric_root(W)
 
 
 def symmetric_root(A: Array) -> Array:

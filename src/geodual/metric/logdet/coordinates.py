@@ -14,8 +14,9 @@ from geodual.manifolds.spd import CholeskyFrame, symmetrised
 class StraightFrame(CholeskyFrame):
     """The coordinates S of V = L S Lᵀ at W = LLᵀ, with steps along straight lines L (I + S) Lᵀ.
 
-    Distances are linear along them, so the loss stays convex. Eigenvalues of S below −½ shrink W
-    exponentially instead, so that W stays positive definite.
+    Distances are linear along them, so the loss stays convex. Below an eigenvalue of −½ of S a hyperbola
+    takes over, so that W stays positive definite. It shrinks W less than an exponential would, from where
+    Newton's method could only double an eigenvalue per step.
     """
 
     def turned(self, basis: Array) -> StraightFrame:
@@ -30,8 +31,8 @@ class StraightFrame(CholeskyFrame):
         if not dpotrf(shifted)[1]:
             return symmetrised(self.factor @ (shifted + 0.5 * np.eye(len(c))) @ self.factor.T)
         spectrum, basis = np.linalg.eigh(c)
-        # The exponential joins the straight line at −½ with the same value and slope.
-        factors = np.where(spectrum >= -0.5, 1.0 + spectrum, 0.5 * np.exp(2.0 * spectrum + 1.0))
+        # The hyperbola −1/(4 s) joins the straight line at s = −½ with the same value and slope.
+        factors = np.where(spectrum >= -0.5, 1.0 + spectrum, -0.25 / np.minimum(spectrum, -0.5))
         half = (self.factor @ basis) * np.sqrt(factors)
         return np.asarray(half @ half.T)
 

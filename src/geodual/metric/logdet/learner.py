@@ -26,6 +26,7 @@ from ..pairs.selection import given_pairs, sampled_pairs
 from .bounds import check_bounds, sample_bounds
 from .certificate import CertifiedMetric
 from .cluster_fit import fit_on_cluster
+from .components import factor
 from .program import MAX_ITER, LogDetProgram
 from .samples import LabelledRows, Samples
 from .solution import iteration_printer, keep_solution, warn_unless_converged
@@ -206,7 +207,7 @@ class LogDetLearner(MetricLearner):
             Y, first, n_iter, near = used.with_links(space.X), space.prior, 0, space.Z
             if self._local is not None:
                 first, n_iter = self._fit_lightly(space, _some(used, self._local.n_similar), samples, rng)
-                near = space.X @ np.linalg.cholesky(first)
+                near = space.X @ factor(first)
             pairs = self._choose_pairs(near[used.rows], used, samples, rng)
             first = first if start is None else space.lower(start)
             found = self._solve(Y, pairs, space.prior_inverse, first, self._budget - n_iter, self.tol)

@@ -42,10 +42,14 @@ def _shrunk_bound(prior: Array, slope_sum: Array, conjugate: float, weight: floa
 
     No pass over the pairs is needed: φ* is convex, and φ*(0) ≤ 0 because φ ≥ 0, so φ*(s a) ≤ s φ*(a).
     """
-    spectrum = eigh(2.0 * slope_sum, prior, eigvals_only=True)
+    try:
+        spectrum = eigh(2.0 * slope_sum, prior, eigvals_only=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return -np.inf  # rounding errors or overflow: nothing is proved
     log_det_prior = float(np.linalg.slogdet(prior)[1])
-    # 1 + s σ > 0 for the smallest generalised eigenvalue σ < 0, with a margin for rounding errors.
-    limit = min(weight, -(1.0 - 1e-9) / float(spectrum[0]))
+    # 1 + s σ > 0 for the smallest generalised eigenvalue σ, with a margin for rounding errors. These may
+    # also make σ ≥ 0, and then every s will do.
+    limit = min(weight, (1.0 - 1e-9) / -float(spectrum[0])) if spectrum[0] < 0.0 else weight
     s = limit * _SHRINKAGES
     log_det = log_det_prior + np.log1p(s[:, None] * spectrum).sum(axis=1)
     return float((0.5 * (log_det - log_ratio) - s * conjugate).max())

@@ -40,7 +40,13 @@ def prior_matrices(prior: Any, X: Array, weight: Array | None = None) -> tuple[A
         root = inverse_root(deviations.T @ deviations)
         return root.T @ root, np.linalg.inv(root.T @ root)
     W0 = check_prior(prior, n_features)
-    return W0, np.linalg.inv(W0)
+    try:
+        return W0, np.linalg.inv(W0)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "`prior` is singular up to rounding errors; add a small multiple of the identity, or scale the "
+            "features."
+        ) from None
 
 
 def check_prior(prior: Any, n_features: int) -> Array:

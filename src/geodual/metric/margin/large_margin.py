@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 from sklearn.neighbors import NearestNeighbors
 
 from geodual.arrays import Array, Indices
@@ -68,6 +68,9 @@ class LargeMargin:
         self._missing = targets == np.arange(len(X))[:, None]
         self._pull = regularization
         self._push = 1.0 - regularization
+        self._target_graph = _Graph(len(X))
+        self._target_starts = np.arange(0, targets.size + 1, max(targets.shape[1], 1))
+        self._impostor_graph = _Graph(len(X))
 
     def value_and_gradient(self, L: Array, width: float) -> tuple[MarginPass, Array]:
         """Return the pass at L with δ = `width` < 2, and the gradient of p_δ."""
@@ -96,7 +99,7 @@ class LargeMargin:
     def _pass(self, Y: Array, width: float, V: Array) -> MarginPass:
         distances = self.target_distances(Y)
         margin = np.where(self._missing, _NO_MARGIN, 1.0 + distances)
-        pushes = _Pushes(margin, width, V)
+        pushes = _Pushes(margin, width, V, self._impostor_graph)
         # Only pairs nearer than the largest margin of a sample, plus the smoothing, can contribute.
         for block in self.near_pairs.blocks(Y, np.maximum(margin.max(axis=1) + 0.5 * width, 0.0)):
             pushes.add(block)
@@ -123,22 +126,21 @@ class LargeMargin:
 
     def _target_laplacian(self, weights: Array, V: Array) -> Array:
         # A sparse matrix with k entries per row; a missing target is a loop, which cancels.
-        n, k = weights.shape
-        starts = np.arange(0, n * k + 1, k)
-        graph = csr_array((weights.ravel(), self._targets.ravel(), starts), shape=(n, n))
-        degree = weights.sum(axis=1) + np.bincount(self._targets.ravel(), weights.ravel(), n)
-        return np.asarray(degree[:, None] * V - graph @ V - graph.T @ V)
+        targets, edges = self._targets.ravel(), weights.ravel()
+        degree = weights.sum(axis=1) + np.bincount(targets, edges, len(V))
+        there, back = self._target_graph.products(edges, targets, self._target_starts, V)
+        return np.asarray(degree[:, None] * V - there - back)
 
 
 class _Pushes:
     """Sums of the hinges over all triples of a sample, a target and an impostor."""
 
-    def __init__(self, margin: Array, width: float, V: Array) -> None:
+    def __init__(self, margin: Array, width: float, V: Array, graph: _Graph) -> None:
         self.hinge = self.smoothed = self.gap = 0.0
         self.target_slope = np.zeros(margin.shape)
         self._margins = np.ascontiguousarray(margin.T)
         self._width = width
-        self._V = V
+        self._V, self._graph = V, graph
         self._degree = np.zeros(len(V))
         self._neighbour_sum = np.zeros(V.shape)
 
@@ -160,14 +162,27 @@ class _Pushes:
                 slope += lam
         # `first` is sorted, so these are the row pointers of a sparse matrix without further sorting.
         starts = np.concatenate([[0], np.cumsum(np.bincount(block.first, minlength=n))])
-        graph = csr_array((slope, block.second, starts), shape=(n, n))
-        self._neighbour_sum += graph @ self._V
-        self._neighbour_sum += graph.T @ self._V
+        there, back = self._graph.products(slope, block.second, starts, self._V)
+        self._neighbour_sum += there
+        self._neighbour_sum += back
         self._degree += np.bincount(block.first, slope, n) + np.bincount(block.second, slope, n)
 
     def impostor_product(self) -> Array:
         """Return Lap V, where the edge weights of the Laplacian are the slopes of the pairs."""
         return np.asarray(self._degree[:, None] * self._V - self._neighbour_sum)
+
+
+class _Graph:
+    """A sparse matrix A of edge weights, made once and filled anew: SciPy checks each new one for long."""
+
+    def __init__(self, n: int) -> None:
+        self._rows, self._columns = csr_array((n, n)), csc_array((n, n))
+
+    def products(self, edges: Array, ends: Indices, starts: Indices, V: Array) -> tuple[Array, Array]:
+        """Return A V and Aᵀ V, where row i of A has the weights `edges` from starts[i], in columns `ends`."""
+        for matrix in (self._rows, self._columns):
+            matrix.data, matrix.indices, matrix.indptr = edges, ends, starts
+        return self._rows @ V, self._columns @ V
 
 
 def target_neighbours(X: Array, labels: Indices, n_neighbors: int) -> Indices:

@@ -76,15 +76,15 @@ class NearPairs:
             The squared reach r ≥ 0 of each sample.
         """
         self._refresh(Y, np.sqrt(squared_reach))
-        waiting: list[PairBlock] = [_NO_PAIRS]
+        waiting: list[PairBlock] = []
         n_waiting = 0
         for block in self._parts(Y, squared_reach):
             waiting.append(block)
             n_waiting += len(block.first)
             if n_waiting >= _BLOCK:
                 yield _joined(waiting)
-                waiting, n_waiting = [_NO_PAIRS], 0
-        yield _joined(waiting)
+                waiting, n_waiting = [], 0
+        yield _joined(waiting or [_NO_PAIRS])
 
     def _parts(self, Y: Array, squared_reach: Array) -> Iterator[PairBlock]:
         for start in range(0, len(self._list[0]), _BLOCK):
@@ -160,6 +160,8 @@ def _tiles_between_classes(labels: Indices) -> Iterator[_Tile]:
 
 
 def _joined(blocks: list[PairBlock]) -> PairBlock:
+    if len(blocks) == 1:
+        return blocks[0]
     first, second, distances = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     order = np.argsort(first, kind="stable")  # `PairBlock` promises first samples in increasing order
     return PairBlock(first[order], second[order], distances[order])

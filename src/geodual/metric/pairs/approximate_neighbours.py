@@ -90,8 +90,8 @@ def _class_search(Z: Array, n_kept: int, make_index: Any) -> Search:
 def _nearer(distance: Array, rows: Indices, count: int) -> tuple[Array, Indices]:
     """Return the smallest distances of each line with their row numbers; −1 where none is finite."""
     order = np.argsort(distance, axis=1, kind="stable")[:, :count]
-    distance, rows = (np.take_along_axis(array, order, axis=1) for array in (distance, rows))
-    return distance, np.where(np.isfinite(distance), rows, -1)
+    nearest = np.take_along_axis(distance, order, axis=1)
+    return nearest, np.where(np.isfinite(nearest), np.take_along_axis(rows, order, axis=1), -1)
 
 
 def _listed(samples: Indices, neighbours: Indices) -> Indices:

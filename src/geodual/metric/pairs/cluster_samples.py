@@ -37,7 +37,8 @@ def load_samples(learner: Any, X: Any, y: Any, sample_weight: Any, stacklevel: i
     stacklevel : int
         Of warnings, so that they name the caller of `fit`.
     """
-    _check_array(X)
+    check_dask_array(X)
+    _check_shape(X)
     if y is None:
         raise ValueError(f"{type(learner).__name__} needs labels; give `y`.")
     y, sample_weight = (gathered([values])[0] if is_dask(values) else values for values in (y, sample_weight))
@@ -50,17 +51,12 @@ def load_samples(learner: Any, X: Any, y: Any, sample_weight: Any, stacklevel: i
         if len(np.unique(labels[(labels != UNKNOWN) & (weight > 0.0)])) < 2:
             raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
     validate_data(learner, X, skip_check_array=True)
-    warn_of_unknown(labels, stacklevel)
+    warn_of_unknown(labels if weight is None else labels[weight > 0.0], stacklevel)
     return SampleBlocks.of(X, labels, weight)
 
 
-def _check_array(X: Any) -> None:
-    check_dask_array(X)
+def _check_shape(X: Any) -> None:
     n_samples, n_features = X.shape
-    if X.dtype.kind not in "biuf":
-        raise ValueError(f"`X` must hold real numbers, got dtype {X.dtype}.")
-    if hasattr(X._meta, "toarray"):
-        raise ValueError("`X` has sparse blocks; call `X.map_blocks(lambda block: block.toarray())` first.")
     if n_samples < max(n_features, 2):
         raise ValueError(
             f"`X` has {n_samples} samples of {n_features} features. A dask array needs at least as many "

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from geodual.arrays import Array
 
 from ..base import MahalanobisMixin, n_axes
-from ..pair_array import real_array
+from ..pair_array import check_reach, real_array
 from .preprocessor import look_up
 from .weights import check_pair_weight
 
@@ -53,6 +53,7 @@ class ComparisonClassifier(MahalanobisMixin, BaseEstimator):
             )
         if not np.isfinite(array).all():
             raise ValueError(f"`{self._what}` must be finite, got NaN or infinite entries; drop these.")
+        check_reach(array, self._what)
         return array
 
     def _signs(self, y: Any, n_tuples: int) -> Array:

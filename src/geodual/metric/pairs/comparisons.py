@@ -45,17 +45,20 @@ class Comparisons(Pairs):
     def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
         total = np.zeros((Z.shape[1], Z.shape[1]))
         curvature = np.empty(len(self._indices))
-        value = conjugate = size = 0.0
+        value = conjugate = noise = 0.0
         for part, V in self._differences(Z):
             near, far = np.einsum("kf,kf->k", V, V).reshape(2, -1)
-            terms = loss.terms(near - far, True, self._weight[part])
+            t, weight = near - far, self._weight[part]
+            # The two distances may cancel, so rounding errors grow with their sum. The loss is convex and
+            # does not fall, so it changes most towards larger t.
+            above = float(weight @ loss.value(t + 4.0 * _EPS * (near + far), True))
+            terms = loss.terms(t, True, weight)
             value += terms.value
             conjugate += terms.conjugate
             total += _signed_sum(V, terms.slope)
             curvature[part] = terms.curvature
-            size += float(np.abs(terms.slope) @ (near + far))
-        # The two distances may cancel, so rounding errors grow with their sum.
-        return LossPass(value, conjugate, total, float(curvature.sum()), [curvature], 4.0 * _EPS * size)
+            noise += above - terms.value
+        return LossPass(value, conjugate, total, float(curvature.sum()), [curvature], max(noise, 0.0))
 
     def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
         assert curvatures is not None  # `evaluate` always keeps them

@@ -21,6 +21,7 @@ _LOST_DIGITS = 1e4  # largest loss of relative accuracy in sums from products ov
 _SMALLEST = float(np.finfo(float).tiny)
 _FAR = 4.0  # width of a sample, relative to the squared distance of its k-th neighbour
 _LEAST_WIDTH = 0.1  # of a sample, relative to the median
+_NARROWEST, _WIDEST = 1e-140, 1e140  # squares of widths between these neither under- nor overflow
 _BLOCK = 500_000  # distances of this many pairs are computed at once
 
 
@@ -46,6 +47,11 @@ def neighbour_widths(Z: Array, k: int) -> Array:
         usual = float(width.max())
     if not 0.0 < usual < np.inf:
         raise ValueError("The samples are equal, or too far apart to square distances; check the features.")
+    if not _NARROWEST < usual < _WIDEST:
+        raise ValueError(
+            f"Squared distances of samples are about {usual:.3g} under the prior, too small or too large to "
+            "compute with; scale the features, or give another `prior`."
+        )
     return np.maximum(width, _LEAST_WIDTH * usual)
 
 

@@ -57,6 +57,10 @@ class PairLoss(ABC):
     def conjugate(self, a: Array, similar: bool) -> Array:
         """Return φ*(a) = sup over d of a d − φ(d); `a` is always a slope φ′(d)."""
 
+    def conjugate_at(self, d: Array, slope: Array, similar: bool) -> Array:
+        """Return φ*(φ′(d)), given φ′(d) too; override it if digits are lost on the way by the slope."""
+        return self.conjugate(slope, similar)
+
     def terms(self, d: Array, similar: bool, weight: Array | None = None) -> LossTerms:
         """Evaluate everything at once; `weight` multiplies the loss of each pair, `d` may be overwritten."""
         slope = self.slope(d, similar)
@@ -64,7 +68,7 @@ class PairLoss(ABC):
         value, curvature, conjugate = (
             self.value(d, similar),
             self.curvature(d, similar),
-            self.conjugate(slope, similar),
+            self.conjugate_at(d, slope, similar),
         )
         if weight is None:
             return LossTerms(float(value.sum()), slope, curvature, float(conjugate.sum()))
@@ -144,7 +148,8 @@ class SquaredHinge(PairLoss):
         # In place and without the four methods: apart from matrix products, this takes most of a pass.
         bound, unit = (self.upper if similar else self.lower), 1.0 / self._scale(similar)
         d -= bound
-        (np.maximum if similar else np.minimum)(d, 0.0, out=d)  # now s [s (d − b)]₊ = ρ φ′
+        # Now s [s (d − b)]₊ = ρ φ′; `clip` takes half the time of `maximum`.
+        np.clip(d, *((0.0, np.inf) if similar else (-np.inf, 0.0)), out=d)
         value = 0.5 * unit * float(np.vdot(d, d))
         return LossTerms(value, d, d != 0.0, bound * unit * float(d.sum()) + value, unit)
 
@@ -194,6 +199,10 @@ class OneSidedBurg(PairLoss):
     def conjugate(self, a: Array, similar: bool) -> Array:
         bound = self.upper if similar else self.lower
         return np.asarray(-self.gamma * np.log1p(-a * bound / self.gamma))
+
+    def conjugate_at(self, d: Array, slope: Array, similar: bool) -> Array:
+        # 1 − a b/γ = b/d, but the difference has few digits left if d is far above b.
+        return np.asarray(self.gamma * np.log(self._ratio(d, similar)))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Samples in blocks on the workers of a cluster, sorted by class and centred.
 
-Only labels and weights, 16 bytes per sample, are on the machine of the user. Blocks never are: they are made
-on the workers, and kept there.
+Only labels, weights and, while samples are loaded, row numbers are on the machine of the user, each of 8
+bytes per sample. Blocks never are: they are made on the workers, and kept there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geodual.arrays import Array, Indices
-from geodual.cluster import gathered, on_worker, persisted, summed
+from geodual.cluster import NOT_FINITE, gathered, on_worker, persisted, summed
 
 from ..base import UNKNOWN
 from ..scatter import between_sum, class_means, class_sums, scatter_sums, standing_for, varying
@@ -191,7 +191,7 @@ def _centre(parts: Sequence[Any]) -> tuple[Array, NDArray[np.bool_]]:
     lowest, highest = np.min(low, axis=0), np.max(high, axis=0)
     # NaN is in the least of numbers, too.
     if not np.isfinite(lowest).all() or not np.isfinite(highest).all():
-        raise ValueError("`X` contains NaN or infinity; remove such samples, or impute the values.")
+        raise ValueError(NOT_FINITE)
     with np.errstate(over="ignore"):
         centre = np.clip(sum(total) / sum(mass), lowest, highest)
         varies = varying(np.maximum(highest - centre, centre - lowest), np.maximum(-lowest, highest))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from geodual.atomic_file import write_atomically
 from geodual.errors import DataError
 
-from ...atomic_file import write_atomically
 from .adjusted_nav import adjust_nav, needs_events
 from .akshare_source import Akshare
 

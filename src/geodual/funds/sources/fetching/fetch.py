@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.atomic_file import write_atomically
 from geodual.errors import DataError
 
-from ...atomic_file import write_atomically
 from ...csv_cells import write_csv
 from .akshare_source import Akshare, import_akshare
 from .download import download_funds
