@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from geodual.metric.logdet.cluster_percentiles import _bin_counts, _collect
+from geodual.metric.logdet.cluster_percentiles import Bracket, _bin_counts, _collect
 from geodual.metric.pairs.all_pairs import AllPairs
 from geodual.metric.pairs.pair_loss import SquaredHinge
 from geodual.metric.pairs.sample_blocks import SampleBlock
@@ -60,7 +60,8 @@ def pass_functions(n_samples: int, n_features: int) -> dict[str, Callable[[], An
     losses = pairs.evaluate(Z, loss)
     block, L = SampleBlock(Z, labels, None), np.eye(n_features)
     # The bounds are looked for within 4 % of all distances to either side, and at last among few.
-    wide, narrow = [(0.9 * b, 1.1 * b) for b in (low, high)], [(b, 1.00001 * b) for b in (low, high)]
+    wide = [Bracket(0.9 * bound, 1.1 * bound) for bound in (low, high)]
+    narrow = [Bracket(bound, 1.00001 * bound) for bound in (low, high)]
     return {
         "evaluation": partial(pairs.evaluate, Z, loss),
         "product": partial(pairs.curvature_product, Z, S, loss, losses.curvatures),

@@ -59,10 +59,8 @@ def in_all_features(monkeypatch: pytest.MonkeyPatch):
 def test_it_is_the_fit_in_all_features(
     data, prior: str, kind: str, in_all_features, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A rough first fit may end at different points, and so lead to other neighbours. Its loss is as light as
-    # the features are few, and in the span they are fewer.
+    # A rough first fit may end at different points, and so lead to other neighbours.
     monkeypatch.setattr(program_module, "_LIGHT", 0.0)
-    monkeypatch.setattr(program_module.LocalProgram, "light_weight", lambda _: 0.1)
     learner = clone(LEARNERS[kind]).set_params(prior=PRIORS[prior], tol=1e-16)
     if prior == "covariance":
         learner.set_params(bounds=(5.0, 60.0))

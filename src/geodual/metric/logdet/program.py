@@ -108,8 +108,9 @@ class LogDetProgram:
     def solve_lightly(self, W: Array, max_iter: int) -> tuple[Array, int]:
         """Return a matrix near the optimum for a light loss, and the number of iterations.
 
-        The loss counts at most n at `W`, for n features, as the divergence is of this order. The matrix is
-        good enough to find neighbours: a stronger loss follows the first neighbours too closely.
+        The loss counts at most n at `W`, for n features, as the divergence is of this order. With more
+        features than samples, n is the dimension that samples can span. The matrix is good enough to find
+        neighbours: a stronger loss follows the first neighbours too closely.
 
         Parameters
         ----------
@@ -236,8 +237,9 @@ class LocalProgram:
         return min(max(-float(np.vdot(a, b / length)) / length, 1.0 / length), 1.0)
 
     def light_weight(self) -> float:
-        """Return the weight t ≤ 1 for which the loss at W is at most the number of features."""
-        return min(1.0, len(self._prior) / max(self._pass.value, 1e-300))
+        """Return the weight t ≤ 1 for which the loss at W is at most n, the dimension that samples span."""
+        n = max(min(len(self._prior), len(self.program.X) - 1), 1)
+        return min(1.0, n / max(self._pass.value, 1e-300))
 
     @property
     def W(self) -> Array:
