@@ -81,9 +81,9 @@ def many_features_table(report: Callable[[str], object] = print) -> str:
 
 
 def processor_seconds(function: Callable[[], object]) -> float:
-    """Return the shortest processor time of several calls; a slow function is called fewer times."""
+    """Return the shortest processor time of two or more calls; a slow function is called fewer times."""
     times: list[float] = []
-    while len(times) < ROUNDS and sum(times) < LONG:
+    while len(times) < 2 or (len(times) < ROUNDS and sum(times) < LONG):
         started = time.process_time()
         function()
         times.append(time.process_time() - started)

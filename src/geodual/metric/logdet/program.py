@@ -289,7 +289,7 @@ class LocalProgram:
         scale = np.sqrt(self.weight / max(losses.curvature_total, 1e-300))
         self._preconditioner = GaussianPreconditioner(scale * np.maximum(spectrum, 0.0))
         self.gradient = symmetrised(basis.T @ self.gradient @ basis)
-        self.frame, self._Z = self.frame.turned(basis), self._Z @ basis
+        self.frame, self._Z = self.frame.turned(basis), pairs.turned(self._Z, basis, losses)
 
     def precondition(self, S: Array) -> Array:
         """Apply an approximate inverse of the Hessian, after `turn`."""

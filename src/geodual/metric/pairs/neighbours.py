@@ -7,9 +7,18 @@ import numpy as np
 from geodual.arrays import Array, Indices
 
 from .gram import gram_factors
+from .pair_differences import PairDifferences
 from .streamed_neighbours import streamed_neighbours
 
 _MANY = 6_000  # with more samples, rough distances first are faster
+_MANY_ENTRIES = 100_000  # of samples from which distances are first computed in single precision,
+_SINGLE_RANGE = (1e-24, 1e24)  # if the largest squared norm is in this range
+_SINGLE_EPS = float(np.finfo(np.float32).eps)
+_MANY_FEATURES = 128  # from which each distance is computed only once,
+_KEPT = 8_000_000  # and kept, up to this number (32 MB)
+_SEEN_FIRST = 64  # samples that show whether single precision is accurate enough:
+_DOUBT = 0.01  # errors above this share of the distance of the neighbours are too large,
+_DOUBTFUL = 0.05  # for at most this share of these samples
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
 
 
@@ -37,18 +46,19 @@ def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int
         if found is not None:
             return np.asarray(order[found])
     ends = np.cumsum(np.bincount(labels))
-    left, right = gram_factors(*2 * (Z[order] - Z.mean(axis=0),))
+    distances = _RowDistances(Z[order], n_similar + n_dissimilar)
     step = max(_ENTRIES // len(Z), 16)
     pairs = []
     for start, end in zip(np.concatenate([[0], ends[:-1]]).tolist(), ends.tolist(), strict=True):
         for first in range(start, end, step):
             rows = np.arange(first, min(first + step, end))
-            distance = left[rows] @ right.T
+            distance = distances.to_all(rows)
             distance[np.arange(len(rows)), rows] = np.inf
-            inside = _smallest(distance[:, start:end], min(n_similar, end - start - 1))
-            distance[:, start:end] = np.inf
-            outside = _smallest(distance, min(n_dissimilar, len(Z) - (end - start)))
-            neighbours = np.hstack([inside + start, outside])
+            own = slice(start, end)
+            inside = distances.nearest(rows, distance, min(n_similar, end - start - 1), own)
+            distance[:, own] = np.inf
+            outside = distances.nearest(rows, distance, min(n_dissimilar, len(Z) - (end - start)))
+            neighbours = np.hstack([inside, outside])
             pairs.append(np.column_stack([np.repeat(rows, neighbours.shape[1]), neighbours.ravel()]))
     return np.asarray(order[np.vstack(pairs)])
 
@@ -68,21 +78,79 @@ def distinct_pairs(pairs: Indices, n_samples: int) -> Indices:
     return np.column_stack(np.divmod(numbers[np.diff(numbers, prepend=-1) > 0], n_samples))
 
 
-def _smallest(distance: Array, count: int) -> Indices:
-    """Return the places of the smallest entries of each row."""
+class _RowDistances:
+    """Squared distances of some samples to all, by which their nearest are found.
+
+    Of many entries the distances are in single precision, which takes half the time. Where their rounding
+    errors leave in doubt which samples are the nearest, exact distances decide.
+    """
+
+    def __init__(self, Z: Array, count: int) -> None:
+        centred = Z - Z.mean(axis=0)
+        squares = np.einsum("ij,ij->i", centred, centred)
+        self._Z, self._doubt, self._kept = Z, np.zeros(len(Z)), None
+        if Z.size >= _MANY_ENTRIES and _SINGLE_RANGE[0] < squares.max() < _SINGLE_RANGE[1]:
+            # Twice the error of a product of n + 2 terms with rounded factors, for the farthest sample.
+            self._doubt = 4.0 * (Z.shape[1] + 4) * _SINGLE_EPS * (squares + squares.max())
+            self._left, self._right = gram_factors(*2 * (centred.astype(np.float32),))
+        self._single = bool(self._doubt.any()) and self._is_accurate(count)
+        if not self._single:
+            self._left, self._right = gram_factors(centred, centred)
+        once = self._single and Z.shape[1] >= _MANY_FEATURES and len(Z) ** 2 <= _KEPT
+        self._kept = _symmetric_product(self._left, self._right) if once else None
+
+    def _is_accurate(self, count: int) -> bool:
+        """Tell from some samples whether few neighbours are in doubt."""
+        some = np.linspace(0, len(self._Z) - 1, _SEEN_FIRST).astype(np.intp)
+        reach = _bound_of_smallest(self.to_all(some), min(count, len(self._Z)))
+        return bool((self._doubt[some] > _DOUBT * reach).mean() <= _DOUBTFUL)
+
+    def to_all(self, rows: Indices) -> Array:
+        """Return the squared distances of some samples to all; they may be overwritten."""
+        return np.asarray(self._left[rows] @ self._right.T if self._kept is None else self._kept[rows])
+
+    def nearest(self, rows: Indices, distance: Array, count: int, among: slice = slice(0, None)) -> Indices:
+        """Return the `count` nearest of some samples to each row, given the distances to all samples."""
+        if count < 1:
+            return np.empty((len(rows), 0), dtype=np.intp)
+        distance = distance[:, among]
+        if not self._single and distance.shape[1] < 16 * count:
+            return np.asarray(np.argpartition(distance, count - 1, axis=1)[:, :count] + among.start)
+        doubt = self._doubt[rows] if self._single else np.zeros(len(rows))
+        bound = (_bound_of_smallest(distance, count) + doubt).astype(distance.dtype)
+        row, column = np.nonzero(distance <= bound[:, None])
+        found = distance[row, column]
+        column += among.start
+        order = np.lexsort((found, row))
+        starts = np.searchsorted(row, np.arange(len(rows)))
+        if self._single:
+            last = found[order[starts + count - 1]]
+            # Sorted, the doubtful ones of a row follow each other: exact distances put them in order.
+            doubtful = np.flatnonzero(np.abs(found[order] - last[row]) <= doubt[row])
+            unsure = order[doubtful]
+            i, j = rows[row[unsure]], column[unsure]
+            exact = PairDifferences(i, j).distances(self._Z)
+            order[doubtful] = unsure[np.lexsort((j, exact, i))]
+        return np.asarray(column[order[starts[:, None] + np.arange(count)]])
+
+
+def _symmetric_product(left: Array, right: Array) -> Array:
+    """Return the symmetric product A Bᵀ in little more than half the time."""
+    n_rows, step = len(left), 256
+    product = np.empty((n_rows, n_rows), dtype=left.dtype)
+    for first in range(0, n_rows, step):
+        rows, rest = slice(first, first + step), slice(first + step, None)
+        np.matmul(left[rows], right[first:].T, out=product[rows, first:])
+        product[rest, rows] = product[rows, rest].T
+    return product
+
+
+def _bound_of_smallest(distance: Array, count: int) -> Array:
+    """Return a number per row that at least `count` of its entries do not exceed, and few others."""
     n_rows, n_columns = distance.shape
-    size = n_columns // max(4 * count, 1)
-    if count < 1 or size < 4:
-        return np.argpartition(distance, count - 1, axis=1)[:, :count] if count else _none(n_rows)
-    # The smallest entries of groups of columns bound the wanted entries, so that few remain to be sorted.
-    n_groups = n_columns // size
-    groups = distance[:, : size * n_groups].reshape(n_rows, size, n_groups).min(axis=1)
-    bound = np.partition(groups, count - 1, axis=1)[:, count - 1 : count]
-    row, column = np.nonzero(distance <= bound)
-    order = np.lexsort((distance[row, column], row))
-    starts = np.searchsorted(row, np.arange(n_rows))
-    return np.asarray(column[order[starts[:, None] + np.arange(count)]])
-
-
-def _none(n_rows: int) -> Indices:
-    return np.empty((n_rows, 0), dtype=np.intp)
+    size = n_columns // (4 * count)
+    if size >= 4:
+        # The smallest entries of groups of columns bound the wanted entries, and are fewer.
+        n_groups = n_columns // size
+        distance = distance[:, : size * n_groups].reshape(n_rows, size, n_groups).min(axis=1)
+    return np.asarray(np.partition(distance, count - 1, axis=1)[:, count - 1])

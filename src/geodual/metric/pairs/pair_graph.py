@@ -39,13 +39,14 @@ class PairGraph:
         self._pair = np.lexsort((self._j, self._i))  # the pair of each entry
         starts = np.concatenate([[0], np.cumsum(np.bincount(self._i, minlength=n))])
         self._adjacency = csr_array((np.ones(len(self._i)), self._j[self._pair], starts), shape=(n, n))
-        self._buffers = np.empty((2, 0, 0))
+        # Memory is kept, because new memory costs more time than what is done with it.
+        self._buffers, self._product = np.empty((2, 0, 0)), np.empty((0, 0))
         self._kind: type[np.floating] = np.float64  # precision of sums of forms
         self._prepared: tuple[Array, Array] | None = None  # samples, and the same centred, in that precision
 
     def centred(self, Z: Array) -> Array:
         """Return the samples that are in pairs, minus the mean of the ends of all pairs."""
-        used = Z[self.rows]
+        used = Z if len(self.rows) == len(Z) else Z[self.rows]
         return np.asarray(used - self._degree @ used / self._degree.sum())
 
     def distances(self, Z: Array) -> Array:
@@ -69,7 +70,10 @@ class PairGraph:
         unit = float(np.abs(a).max(initial=0.0)) or 1.0  # single precision has a small range
         a = a / unit
         self._adjacency.data = a[self._pair].astype(Z.dtype)
-        product = (0.5 * self._weighted_degree(a)).astype(Z.dtype)[:, None] * Z
+        if self._product.shape != Z.shape or self._product.dtype != Z.dtype:
+            self._product = np.empty_like(Z)
+        degree = (0.5 * self._weighted_degree(a)).astype(Z.dtype)
+        product = np.multiply(degree[:, None], Z, out=self._product)
         product -= self._adjacency @ Z
         half = (Z.T @ product).astype(float)
         return np.asarray(unit * (half + half.T))
@@ -82,16 +86,26 @@ class PairGraph:
         Y, (least, most) = self.centred(Z), _SINGLE_RANGE
         self._kind = np.float64
         if Y.size >= _MANY and least < float(np.abs(Y).max()) < most:
-            total = self.laplacian_form(Y.astype(np.float32), a)
+            rough = Y.astype(np.float32)
+            total = self.laplacian_form(rough, a)
             if self.size(Y, a) <= _LOST_DIGITS * float(np.trace(total)):
-                self._kind = np.float32
+                self._kind, self._prepared = np.float32, (Z, rough)
                 return total
         return self.laplacian_form(Y, a)
+
+    def turned(self, Z: Array, basis: Array) -> Array:
+        """Return the samples of the last `moment` in other coordinates, for `form_sum` only."""
+        if self._kind is np.float64:
+            return np.asarray(Z @ basis)
+        assert self._prepared is not None
+        Y = self._prepared[1] @ basis.astype(np.float32)
+        self._prepared = Y, Y
+        return np.asarray(Y)
 
     def form_sum(self, Z: Array, S: Array, a: Array) -> Array:
         """Return Σ a (zᵀ S z) z zᵀ over the differences z = zᵢ − zⱼ.
 
-        Z are the samples of the last `moment`, perhaps in other coordinates.
+        Z are the samples of the last `moment`, perhaps `turned`.
         """
         if self._prepared is None or self._prepared[0] is not Z:
             self._prepared = Z, self.centred(Z).astype(self._kind)
@@ -109,7 +123,6 @@ class PairGraph:
     def _gathered(self, Z: Array, Y: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield zᵢ and yⱼ of some pairs at a time, with their positions; they may be overwritten."""
         step = max(_ENTRIES // Z.shape[1], 16)
-        # Buffers are kept, because new memory of this size costs more time than what is done with it.
         if self._buffers.shape != (2, step, Z.shape[1]) or self._buffers.dtype != Z.dtype:
             self._buffers = np.empty((2, step, Z.shape[1]), Z.dtype)
         for start in range(0, len(self._i), step):

@@ -104,6 +104,10 @@ class PairList(Pairs):
             return self._graph.moment(Z, curvatures[0])
         return self._differences.weighted_sum(Z, np.concatenate(curvatures))
 
+    def turned(self, Z: Array, basis: Array, losses: LossPass) -> Array:
+        graph = losses.curvatures is not None and len(losses.curvatures) == 1
+        return self._graph.turned(Z, basis) if graph else super().turned(Z, basis, losses)
+
     def index_list(self, limit: int) -> PairTable:
         self._check_limit(limit)
         weight = np.ones(self.n_pairs) if self._weight is None else self._weight

@@ -88,6 +88,13 @@ class Pairs(ABC):
     def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
         """Return Σ φ″ z zᵀ over the differences z, given the sums of the loss; it need not be accurate."""
 
+    def turned(self, Z: Array, basis: Array, losses: LossPass) -> Array:
+        """Return the samples of the last `curvature_moment` as Z Q, for an orthogonal Q.
+
+        They are for curvature products, and need not be more accurate than these.
+        """
+        return np.asarray(Z @ basis)
+
     @abstractmethod
     def index_list(self, limit: int) -> PairTable:
         """Return all pairs as a list; raise if there are more than `limit`."""
