@@ -93,7 +93,7 @@ def test_more_workers_than_tasks_do_not_help() -> None:
 
 def test_a_fit_without_overhead_is_the_sum_of_its_passes() -> None:
     fit = simulate_fit(20_000, 70, 1, FREE, Passes(3, 2, 1, 1, 1, 1))
-    pairs, part = 20_000 * 19_999 / 2, 4_000 * 3_999 / 2
+    pairs, part = 20_000 * 19_999 / 2, 6_000 * 5_999 / 2
     assert fit.work == pytest.approx((5 * pairs + 4 * part) * 8e-9)
 
 

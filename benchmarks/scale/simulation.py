@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 _BLOCK_LEAST, _BLOCK_ROOT = 2_000, 30.0  # rows of a block, as in `sample_blocks`
 _MANY, _GROUP = 64, 32  # sums that are added up on the workers first, as in `geodual.cluster`
-_PART, _PER_FEATURE = 0.2, 15  # samples that stand for all in Hessian products, as in `thinned_pairs`
+_PART, _PER_FEATURE = 0.3, 15  # samples that stand for all in Hessian products, as in `thinned_pairs`
 _KEPT = 1e9  # pairs whose curvatures are kept, as in `tiles`
 _NUMBER = 8  # bytes
 
