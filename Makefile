@@ -7,6 +7,8 @@ BEFORE_TILES := 8fae23f
 TOOLS := build/tools
 INSTALL := pip install --quiet --disable-pip-version-check
 RUNNERS := pytest pytest-xdist hypothesis
+# Python keeps what it compiled, whatever the shell says: tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test quick bench bench-check bench-scale docs docs-links lint clean \
 	fuzz kills mutants release release-check sbom audit test-min test-newest

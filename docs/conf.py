@@ -155,6 +155,7 @@ def skip_foreign_member(
 def insert_commands(app: Sphinx, page: str, source: list[str]) -> None:
     """Replace the mark in the page of the command line by the description of every command."""
     if page == "reference/command_line":
+        app.env.note_reread()  # the program may change while the page does not
         source[0] = source[0].replace("<!-- commands -->", describe_commands())
 
 

@@ -15,7 +15,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 from .summary import Summary  # noqa: E402 - the variables above must be set before numpy is loaded
 from .worker import Worker  # noqa: E402
 
-KINDS = ("geometry", "solver", "metrics", "pairs", "compat", "saving", "tables", "studies", "commands")
+KINDS = ("geometry", "solver", "metrics", "pairs", "compat", "dask", "saving")
+KINDS += ("tables", "studies", "commands")
 _PER_SEED = 10_000_000  # case numbers of one seed
 _REPORT = 600.0  # seconds between two summaries
 

@@ -64,6 +64,10 @@ class Term(ABC):
     def conjugate_slope(self, a: float) -> float:
         """Return the derivative of φ* at a."""
 
+    @abstractmethod
+    def conjugate_curvature(self, a: float) -> float:
+        """Return the second derivative of φ* at a."""
+
 
 @dataclass(frozen=True)
 class Hinge(Term):
@@ -95,6 +99,10 @@ class Hinge(Term):
     def conjugate_slope(self, a: float) -> float:
         """Return the derivative of φ* at a."""
         return self.bound + self.scale * a
+
+    def conjugate_curvature(self, a: float) -> float:
+        """Return the second derivative of φ* at a."""
+        return self.scale
 
 
 @dataclass(frozen=True)
@@ -139,3 +147,7 @@ class Burg(Term):
     def conjugate_slope(self, a: float) -> float:
         """Return the derivative of φ* at a."""
         return self.bound / (1.0 - a * self.bound / self.gamma)
+
+    def conjugate_curvature(self, a: float) -> float:
+        """Return the second derivative of φ* at a."""
+        return self.conjugate_slope(a) ** 2 / self.gamma

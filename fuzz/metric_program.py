@@ -12,14 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
+from .dual_ascent import DualAscent
 from .metric_losses import Burg, Hinge, Term
 
 SLACK = 10.0  # a gap may exceed its tolerance by this factor, as both sides are rounded
-_TO_THE_END = {"ftol": 0.0, "gtol": 0.0, "maxiter": 2000, "maxfun": 300}
 _EPS = 1e-15
-_RESTARTS = 3  # of an ascent, which may end early where the program is not defined
 ROUNDING = 1e-11  # relative error that is left to rounding, of each term before terms cancel
 
 
@@ -76,7 +74,7 @@ def wrong_with_certificate(learner: Any, W: Any, W0: Any, terms: Sequence[Term])
     allowed = SLACK * learner.tol * abs(primal) + noise
     if learner.duality_gap_ > learner.tol or primal - program.lower_bound(slopes) <= allowed:
         return
-    best = program.best_lower_bound(slopes)  # the slopes at W are not exact enough
+    best = program.best_lower_bound(slopes, primal - allowed)  # the slopes at W are not exact enough
     if not primal - best <= allowed:
         yield f"a gap of {learner.duality_gap_:.2g} is claimed, but {(primal - best) / primal:.2g} is proved"
 
@@ -107,32 +105,10 @@ class _Program:
         conjugates = [term.conjugate(a) for a, term in self._paired(slopes)]
         return 0.5 * (log_M + self.log_prior) - sum(conjugates) if np.isfinite(log_M) else -np.inf
 
-    def best_lower_bound(self, slopes: Any) -> float:
-        """Return the largest lower bound that an ascent from the slopes finds; it is concave in them."""
-        signs = np.array([term.sign for term in self.terms])
-        units = np.array([term.unit for term in self.terms])
-
-        def falling(b: Any) -> tuple[float, Any]:
-            a = signs * units * b
-            value = self.lower_bound(a)
-            if not np.isfinite(value):
-                return wall, np.zeros_like(b)
-            W = np.linalg.inv(self._matrix(a))
-            slopes = [term.measured(W) - term.conjugate_slope(each) for each, term in self._paired(a)]
-            return -value, -signs * units * np.array(slopes)
-
-        start, limits = np.abs(slopes) / units, [(0.0, term.steepest / term.unit) for term in self.terms]
-        # Far from the optimum the slopes prove little or nothing; smaller ones, or none, prove more.
-        starts = [start * 0.5**k for k in range(60)] + [0.0 * start]
-        start = max(starts, key=lambda b: np.nan_to_num(self.lower_bound(signs * units * b), nan=-np.inf))
-        best = -self.lower_bound(signs * units * start)
-        for _ in range(_RESTARTS):
-            wall = best + 1.0 + abs(best)  # higher than all that matters, but not too high for interpolation
-            found = minimize(falling, start, jac=True, method="L-BFGS-B", bounds=limits, options=_TO_THE_END)
-            if not found.fun < best:
-                break
-            start, best = found.x, float(found.fun)
-        return -best
+    def best_lower_bound(self, slopes: Any, wanted: float) -> float:
+        """Return the largest lower bound that an ascent from the slopes finds, or one as large as wanted."""
+        ascent = DualAscent(self.prior_inverse, self.terms)
+        return 0.5 * self.log_prior + ascent.best(slopes, wanted - 0.5 * self.log_prior)
 
     def _matrix(self, slopes: Any) -> Any:
         """Return M = W₀⁻¹ + 2 Σ aₖAₖ."""

@@ -24,9 +24,10 @@ _TESTS = (
 )
 # Tests of other modules, and tests that take long for what they would find here.
 _LEFT_OUT = (
-    "dask test_report headline workbook test_fetch test_download null_universes test_synthetic test_factors "
-    "broken_files test_read_nav test_quality test_jumps test_studies test_guide test_add_a sklearn_contract "
-    "folder_lock accuracy_study published_families test_plots saved_study run_folder"
+    "funds/test_dask dask_cluster test_report headline workbook test_fetch test_download null_universes "
+    "test_synthetic test_factors broken_files test_read_nav test_quality test_jumps test_studies test_guide "
+    "test_add_a sklearn_contract folder_lock accuracy_study published_families test_plots saved_study "
+    "run_folder"
 )
 
 

@@ -17,6 +17,7 @@ from types import CodeType, FunctionType
 from .operators import Mutant
 
 _MEMORY = 8 << 30  # bytes; a mutant may ask for more than there is
+_POLL = 0.02  # seconds between two looks at the child
 BROKEN = 70  # exit code of a child that could not put the error in
 Place = tuple[str, str]
 
@@ -67,14 +68,13 @@ def run_child(work: Callable[[], None], limit: float) -> int:
             work()
         finally:
             os._exit(BROKEN)
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
+    for _ in range(int(limit / _POLL)):  # not by the clock: the whole run may be stopped for a while
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             with contextlib.suppress(ProcessLookupError):  # workers that the tests left behind
                 os.killpg(child, signal.SIGKILL)
             return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
+        time.sleep(_POLL)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.cli import main
 from geodual.funds import read_nav, synthetic_universe
 from geodual.funds.decisions.checkpoints import Checkpoints
 from geodual.funds.decisions.decision import Decision
 from tests.funds.broken_files import BROKEN
 from tests.funds.fake_akshare import make_market
 from tests.funds.test_run_folder import FILES
+
+pytestmark = pytest.mark.usefixtures("blank_figures")
 
 RUN_FILES = {*FILES, "report.html"}
 
@@ -33,21 +34,6 @@ def index_file(nav_file: Path) -> Path:
     path = nav_file.with_name("index.csv")
     synthetic_universe(40, "2014-01-02", "2016-03-31", seed=1).index.to_csv(path)
     return path
-
-
-@pytest.fixture
-def geodual(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path):
-    """Run the command in an empty folder; return exit code, output and error output."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["geodual", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 def quick(*more: object) -> tuple[object, ...]:
@@ -67,14 +53,14 @@ def test_backtest_saves_the_run_folder_and_prints_table_1(geodual, nav_file, ind
     assert "learning: " in err
 
 
-def test_json_is_the_summary_and_quiet_is_quiet(geodual, nav_file, tmp_path) -> None:
+@pytest.mark.usefixtures("blank_report")
+def test_json_is_the_summary(geodual, nav_file, tmp_path) -> None:
     code, out, err = geodual("backtest", nav_file, "--out", "run", *quick("--json"))
     assert (code, err) == (0, "")
     assert json.loads(out) == json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
-    _, _, err = geodual("backtest", nav_file, "--out", "run", *quick("--quiet"))
-    assert err == ""
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_a_configuration_file_is_read_and_options_override_it(geodual, nav_file, tmp_path) -> None:
     (tmp_path / "study.toml").write_text('label = "median"\nk = 7\nmetrics = ["euclidean"]\n', "utf-8")
     code, _, _ = geodual(
@@ -87,9 +73,10 @@ def test_a_configuration_file_is_read_and_options_override_it(geodual, nav_file,
     assert 'metrics = ["euclidean"]' in text
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_the_configuration_that_was_saved_repeats_the_run(geodual, nav_file, tmp_path) -> None:
     geodual("backtest", nav_file, "--out", "one", *quick("--label", "median"))
-    geodual("backtest", nav_file, "--out", "two", "--config", "one/config.toml", "--jobs", 2)
+    geodual("backtest", nav_file, "--out", "two", "--config", "one/config.toml", "--jobs", 1)
     files = sorted(path.name for path in (tmp_path / "one").glob("*.csv"))
     assert len(files) > 8
     for name in files:
@@ -211,31 +198,6 @@ def test_fetch_without_akshare_names_the_extra(geodual, monkeypatch) -> None:
     assert "geodual[data]" in err
 
 
-def test_learn_saves_a_metric_for_features_in_their_own_units(geodual, tmp_path) -> None:
-    rng = np.random.default_rng(0)
-    y = np.repeat(["a", "b"], 40)
-    X = np.column_stack(
-        [1e3 * rng.normal(size=80), rng.normal(size=80) + 3 * (y == "a"), rng.normal(size=80)]
-    )
-    table = pd.DataFrame(X, columns=["noise", "useful", "other"]).assign(kind=y, name="x")
-    table.to_csv(tmp_path / "table.csv", index=False)
-    arguments = ("learn", "table.csv", "--target", "kind", "--ignore", "name", "-o", "metric.npz")
-    code, out, _ = geodual(*arguments, "--json")
-    assert code == 0
-    result = json.loads(out)
-    assert max(result["feature_importances"], key=result["feature_importances"].get) == "useful"
-    with np.load(tmp_path / "metric.npz") as saved:
-        assert list(saved["features"]) == ["noise", "useful", "other"]
-        assert saved["W"][0, 0] < 1e-3 * saved["W"][1, 1]
-        np.testing.assert_allclose(saved["components"].T @ saved["components"], saved["W"])
-    code, _, err = geodual("learn", "table.csv", "--target", "kind", "-o", "m.npz")
-    assert code == 2
-    assert "line 2, column 'name'" in err
-    code, _, err = geodual("learn", "table.csv", "--target", "none", "-o", "m.npz")
-    assert code == 2
-    assert "exactly one column 'none'. Choose among 'noise', 'useful'" in err
-
-
 def test_report_needs_a_finished_run(geodual, tmp_path) -> None:
     code, _, err = geodual("report", "nowhere")
     assert code == 2
@@ -253,6 +215,7 @@ def test_every_command_has_help_with_an_example(geodual) -> None:
         assert f"geodual {name}" in text
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_an_interrupted_run_goes_on(geodual, nav_file, tmp_path, monkeypatch) -> None:
     arguments = ("backtest", nav_file, "--out", "run", *quick())
     keep, saved = Checkpoints.save, []
@@ -312,10 +275,12 @@ def test_a_configuration_with_wrong_types_ends_with_2(geodual, nav_file, tmp_pat
     assert not (tmp_path / "run").exists()
 
 
-def test_table_1_is_whole_on_a_narrow_terminal(geodual, nav_file, monkeypatch) -> None:
+@pytest.mark.usefixtures("blank_report")
+def test_quiet_is_quiet_and_table_1_is_whole_on_a_narrow_terminal(geodual, nav_file, monkeypatch) -> None:
     for module in ("console", "study_commands"):
         monkeypatch.setattr(f"geodual.cli.{module}.page_width", lambda: 80)
-    _, out, _ = geodual("backtest", nav_file, "--out", "run", *quick("--quiet"))
+    _, out, err = geodual("backtest", nav_file, "--out", "run", *quick("--quiet"))
+    assert err == ""
     assert "…" not in out.replace(" … ", "")
     assert max(map(len, out.splitlines())) <= 80
     assert out.count("euclidean") == 6
@@ -348,6 +313,7 @@ sign = -1
 """
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_a_configuration_file_describes_forecasters(geodual, nav_file, tmp_path) -> None:
     (tmp_path / "study.toml").write_text(FORECASTERS, "utf-8")
     code, out, _ = geodual("backtest", nav_file, "--config", "study.toml", "--jobs", 1, "--out", "one", "-q")
@@ -379,6 +345,63 @@ def test_select_takes_a_forecaster_by_name_or_chooses_one(geodual, nav_file, tmp
     assert "is used" in out
     code, _, err = geodual("select", nav_file, "--metric", "gmml", "--forecaster", "ridge")
     assert (code, "exclude each other" in err) == (2, True)
+
+
+def test_a_table_of_the_configuration_finds_modules_in_this_folder(
+    geodual, nav_file, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "own_ridge.py").write_text(
+        "from sklearn.linear_model import Ridge\n\n\nclass OwnRidge(Ridge):\n    pass\n"
+    )
+    (tmp_path / "study.toml").write_text('[forecasters.mine]\nestimator = "own_ridge:OwnRidge"\n')
+    code, out, err = geodual("select", nav_file, "--config", "study.toml", "--factors", "roc", "--jobs", 1)
+    assert code == 0, err
+    assert "Picks of mine" in out
+
+
+def test_a_mistake_in_a_module_is_not_told_as_a_missing_name(
+    geodual, nav_file, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mistaken.py").write_text("import math\n\nmath.nothing\n\n\nclass Mine:\n    pass\n")
+    with pytest.raises(AttributeError, match="module 'math' has no attribute 'nothing'"):
+        geodual("backtest", nav_file, "--metrics", "mistaken:Mine")
+
+
+def test_no_command_writes_over_a_file_that_it_reads(geodual, nav_file, index_file, tmp_path) -> None:
+    for file in (nav_file, index_file):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    facts = tmp_path / "facts.csv"
+    facts.write_text("code,type\nE00000,equity\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for arguments in (
+        ("factors", "nav.csv", "-o", "./nav.csv"),
+        ("select", "nav.csv", "--index", "index.csv", "--csv", "index.csv"),
+        ("select", "nav.csv", "--meta", "facts.csv", "--html", "facts.csv"),
+        ("backtest", "nav.csv", "--meta", "facts.csv", "--out", "."),
+    ):
+        code, out, err = geodual(*arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1), arguments
+        assert "would be lost" in err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("place", ["nowhere/file", "."])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("factors", "nav.csv", "-o"),
+        ("select", "nav.csv", "--csv"),
+        ("select", "nav.csv", "--html"),
+        ("learn", "table.csv", "--target", "kind", "-o"),
+        ("report", "run", "-o"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_read(arguments, place, geodual) -> None:
+    code, out, err = geodual(*arguments, place)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert ("no folder nowhere" if place != "." else "this is a folder") in err
 
 
 def test_it_runs_as_a_module() -> None:

@@ -9,8 +9,10 @@ import joblib
 import pytest
 
 import geodual.cluster
-from geodual.cli import cluster_option, main, study_commands
+from geodual.cli import cluster_option, study_commands
 from geodual.funds import synthetic_universe
+
+pytestmark = pytest.mark.usefixtures("blank_figures")
 
 distributed = pytest.importorskip("distributed")
 
@@ -23,18 +25,10 @@ def nav_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def geodual_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path):
-    """Run the command in an empty folder; return exit code, output and error output."""
-    monkeypatch.chdir(tmp_path)
+def geodual_command(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+    """Run the command as the fixture `geodual` does, but do not wait long for a scheduler."""
     monkeypatch.setattr(cluster_option, "_ANSWER", 0.3)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["geodual", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return run
+    return request.getfixturevalue("geodual")
 
 
 def small_cluster(n_workers: int | None = 2) -> distributed.LocalCluster:

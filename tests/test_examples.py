@@ -3,7 +3,6 @@
 import ast
 import doctest
 import importlib
-import pkgutil
 import re
 import runpy
 from collections.abc import Iterator
@@ -13,11 +12,13 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
-import geodual
-
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
-MODULES = [info.name for info in pkgutil.walk_packages(geodual.__path__, "geodual.")]
+MODULES = [
+    path.relative_to(ROOT / "src").with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    for path in sorted((ROOT / "src" / "geodual").rglob("*.py"))
+    if ">>>" in path.read_text("utf-8")
+]
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +26,7 @@ def _no_window(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Draw without a window, and leave no figure and no setting behind."""
     with mpl.rc_context({"backend": "agg"}):
         monkeypatch.setattr(plt, "show", lambda: None)
+        plt.close("all")  # those of other tests
         yield
         plt.close("all")
 
@@ -71,7 +73,9 @@ def test_readme_examples_run_in_order() -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+    assert result.attempted
 
 
 def test_readme_gives_both_commands() -> None:

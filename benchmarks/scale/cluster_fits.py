@@ -17,7 +17,7 @@ from geodual.metric.pairs.cluster_pairs import ClusterPairs
 from .data import classes
 from .fits import GAP
 from .recorder import PassRecord, recorded_passes
-from .rows import Row, load_average, trust
+from .rows import Row, cores_in_use, trust
 
 _FEW, _MANY = 4, 60  # empty tasks of a pass, to tell overhead per pass from overhead per task
 _TURNS = 3
@@ -99,7 +99,7 @@ def cluster_rows(
     report: Callable[[str], object] = print,
 ) -> tuple[list[Row], list[ClusterFit]]:
     """Fit on one worker and on two, and here; return the rows, and the fits for the simulation."""
-    note = trust([load_average()])
+    note = trust([cores_in_use()])
     fits = {n: fit_on_workers(n, sizes, n_features) for n in (1, 2)}
     per_pass, per_task = measure_overhead(2, n_features)
     rows = [

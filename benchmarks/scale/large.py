@@ -10,7 +10,7 @@ from .constants import measure_costs
 from .data import four_classes
 from .fits import write_samples
 from .one_fit import fit_elsewhere
-from .one_study import DAYS, study_elsewhere, write_universe
+from .one_study import study_elsewhere, write_universe
 from .rows import Row
 from .simulation import Passes, part_of
 
@@ -64,23 +64,42 @@ def local_pairs_row(
     ]
 
 
-def study_row(old: Path | None, n_funds: int = 5_000, report: Callable[[str], object] = print) -> list[Row]:
-    """Backtest many funds over 15 years with RPDML and GMML, for a few of 60 decision days."""
-    size = f"{n_funds:,} funds × 15 years"
+def study_rows(old: Path | None, n_funds: int = 5_000, report: Callable[[str], object] = print) -> list[Row]:
+    """Backtest many funds over 15 years with RPDML and GMML, learning from one and from four quarters.
+
+    Parameters
+    ----------
+    old : Path, optional
+        A checkout with older sources. The same studies are done with them.
+    n_funds : int
+        Number of funds.
+    report : callable
+        Receives a line for each study.
+    """
+    rows = []
     with TemporaryDirectory() as folder:
         path = write_universe(folder, n_funds)
-        sources = [None] if old is None else [None, old]
-        found = []
-        for source in sources:
-            report(f"  backtest of {size}, {', '.join(map(str, DAYS))} decision days …")
-            found.append(study_elsewhere(path, source))
-    note = f"{found[0]['per_day']:.3g} s per decision day, {len(DAYS)} runs of {DAYS[0]} and {DAYS[-1]} days"
+        for quarters, days in ((1, (1, 9)), (4, (1, 2))):
+            report(
+                f"  backtest of {n_funds:,} funds, learning from {quarters} quarters, {days[1]} decisions …"
+            )
+            new = study_elsewhere(path, None, quarters, days)
+            before = None if old is None else study_elsewhere(path, old, quarters, days)
+            rows += _rows_of_study(f"{n_funds:,} funds × 15 years", quarters, days, new, before)
+    return rows
+
+
+def _rows_of_study(
+    size: str, quarters: int, days: tuple[int, int], new: dict[str, float], before: dict[str, float] | None
+) -> list[Row]:
+    name = f"backtest, {quarters} quarter{'s' if quarters > 1 else ''} to learn from"
+    note = f"{new['per_day']:.3g} s per decision; 60 decisions from runs of {days[0]} and {days[1]}"
     rows = [
-        Row("backtest, 60 quarters, extrapolated", size, found[0]["processor"], "s", note=note),
-        Row("backtest: peak of the process", size, found[0]["megabytes"], "MB", at_most=1_500.0),
+        Row(name, size, new["processor"], "s", note=note),
+        Row(f"{name}: peak of the process", size, new["megabytes"], "MB", at_most=1_500.0),
     ]
-    if old is not None:
-        ratio = found[0]["processor"] / found[1]["processor"]
-        note = f"{found[1]['processor']:,.0f} s and {found[1]['megabytes']:,.0f} MB before"
-        rows.append(Row("backtest ÷ before", size, ratio, at_most=0.5, note=note))
+    if before is not None:
+        note = f"{before['per_day']:.3g} s per decision and {before['megabytes']:,.0f} MB before"
+        ratio = new["processor"] / before["processor"]
+        rows.append(Row(f"{name} ÷ before", size, ratio, at_most=0.5, note=note))
     return rows

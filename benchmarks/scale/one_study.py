@@ -1,6 +1,7 @@
 """A backtest of many funds in a process of its own, also with older sources: its time and its memory.
 
-``python -m benchmarks.scale.one_study nav.npz 2017-03-01`` prints one line of JSON.
+``python -m benchmarks.scale.one_study nav.npz 2017-03-01 4`` learns from 4 quarters at each decision day from
+then on, and prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ import pandas as pd
 
 from .one_fit import ROOT, peak_megabytes
 
-STARTS = {1: "2017-09-01", 3: "2017-03-01"}  # first day of a study with this many decision days
-DAYS = tuple(STARTS)
+STARTS = {1: "2017-09-01", 2: "2017-06-01", 9: "2015-09-01"}  # first day of a study with this many decisions
 _QUARTERS = 60
 
 
@@ -33,7 +33,9 @@ def write_universe(folder: str, n_funds: int) -> Path:
     return path
 
 
-def study_elsewhere(path: Path, source: Path | None = None) -> dict[str, float]:
+def study_elsewhere(
+    path: Path, source: Path | None = None, quarters: int = 1, days: tuple[int, int] = (1, 9)
+) -> dict[str, float]:
     """Backtest in new processes; return processor seconds for 60 quarters and per day, and peak memory.
 
     Parameters
@@ -42,13 +44,17 @@ def study_elsewhere(path: Path, source: Path | None = None) -> dict[str, float]:
         File from `write_universe`.
     source : Path, optional
         Another checkout, whose folder `src` is used.
+    quarters : int
+        Number of quarters to learn from.
+    days : (int, int)
+        Numbers of decision days of two studies, from which that of 60 is extrapolated.
     """
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if source is not None:
         environment["PYTHONPATH"] = str((source / "src").resolve())
     runs = []
-    for start in STARTS.values():
-        command = [sys.executable, "-m", "benchmarks.scale.one_study", str(path), start]
+    for start in (STARTS[count] for count in days):
+        command = [sys.executable, "-m", "benchmarks.scale.one_study", str(path), start, str(quarters)]
         done = subprocess.run(
             command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
         )
@@ -62,7 +68,7 @@ def study_elsewhere(path: Path, source: Path | None = None) -> dict[str, float]:
     }
 
 
-def main(path: Path, start: str) -> dict[str, Any]:
+def main(path: Path, start: str, quarters: int) -> dict[str, Any]:
     """Backtest with RPDML and GMML, in one process."""
     from geodual.funds import Panel, backtest
 
@@ -70,7 +76,7 @@ def main(path: Path, start: str) -> dict[str, Any]:
         names = pd.Index([f"M{k:05d}" for k in range(saved["nav"].shape[1])], dtype=str)
         panel = Panel(pd.DataFrame(saved["nav"], pd.DatetimeIndex(saved["days"]), names))
     started = time.process_time()
-    study = backtest(panel, metrics=["rpdml", "gmml"], n_jobs=1, start=start)
+    study = backtest(panel, metrics=["rpdml", "gmml"], n_jobs=1, start=start, train_quarters=quarters)
     return {
         "processor": time.process_time() - started,
         "days": len(study.ic),
@@ -90,4 +96,4 @@ if __name__ == "__main__":
     if sys.argv[2].isdigit():
         _save_universe(Path(sys.argv[1]), int(sys.argv[2]))
     else:
-        print(json.dumps(main(Path(sys.argv[1]), sys.argv[2])))
+        print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))))

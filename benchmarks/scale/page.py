@@ -76,7 +76,7 @@ def _part_table(part: Mapping[str, Any]) -> str:
     rows = [row.cells() for row in rows_of(part)]
     kept = [k for k in range(len(HEADER)) if any(cells[k] for cells in rows)]
     table = _markdown([HEADER[k] for k in kept], [[cells[k] for k in kept] for cells in rows])
-    return f"{table}\n\nMeasured {part['when'][:10]}, load {part['load']:.2g} per core at the start."
+    return f"{table}\n\nMeasured {part['when'][:10]}."
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

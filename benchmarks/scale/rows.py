@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-QUIET = 0.5  # load average per core up to which times of the day can be trusted
+import psutil
+
+QUIET = 0.25  # share of the cores in use up to which times of the day can be trusted
 
 
 class Row(NamedTuple):
@@ -63,15 +64,16 @@ def format_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def load_average() -> float:
-    """Return the mean number of busy processes in the last minute, per core."""
-    return os.getloadavg()[0] / (os.cpu_count() or 1)
+def cores_in_use() -> float:
+    """Return the share of the cores that others use now, in a second."""
+    # The load average of a minute would still hold what was measured before.
+    return float(psutil.cpu_percent(interval=1.0)) / 100.0
 
 
-def trust(loads: Iterable[float]) -> str:
+def trust(shares: Iterable[float]) -> str:
     """Return a note if others used the machine, so that times of the day are not to be trusted."""
-    highest = max(loads)
-    return "" if highest <= QUIET else f"busy machine ({highest:.1f} per core): not to be trusted"
+    highest = max(shares)
+    return "" if highest <= QUIET else f"busy machine ({highest:.0%} of the cores): not to be trusted"
 
 
 def save_part(path: Path, part: str, rows: Sequence[Row], extra: Mapping[str, Any] | None = None) -> None:

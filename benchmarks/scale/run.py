@@ -10,10 +10,10 @@ from ..timing import describe_machine, format_table
 from .cluster_fits import cluster_rows
 from .constants import measure_costs
 from .fits import fit_rows
-from .large import all_pairs_row, local_pairs_row, study_row
+from .large import all_pairs_row, local_pairs_row, study_rows
 from .passes import pass_rows
 from .prediction import confirm_rows
-from .rows import HEADER, Row, load_average, save_part
+from .rows import HEADER, Row, cores_in_use, save_part
 from .samples_for_all import sample_rows
 from .threads import busy_rows, thread_rows
 
@@ -33,7 +33,7 @@ def parts(old: Path | None) -> dict[str, Callable[[], Measured]]:
         "cluster": _cluster,
         "all-pairs": lambda: (all_pairs_row(), {}),
         "local-pairs": lambda: (local_pairs_row(), {}),
-        "study": lambda: (study_row(old), {}),
+        "study": lambda: (study_rows(old), {}),
     }
 
 
@@ -64,8 +64,8 @@ def run_scale(
     print(describe_machine())
     met = True
     for name in chosen:
-        load = load_average()
-        print(f"\n{name}: running, load {load:.2f} per core", flush=True)
+        load = cores_in_use()
+        print(f"\n{name}: running, {load:.0%} of the cores in use", flush=True)
         rows, extra = known[name]()
         print(format_table(HEADER, [row.cells() for row in rows]), flush=True)
         save_part(out, name, rows, {"load": round(load, 2), **extra})

@@ -13,7 +13,7 @@ from typing import Any
 
 from .fits import GAP, write_samples
 from .one_fit import fit_elsewhere
-from .rows import Row, load_average, trust
+from .rows import Row, cores_in_use, trust
 
 _TURNS = 2
 _SPIN = "while True: pass"
@@ -23,7 +23,7 @@ def thread_rows(
     n_samples: int = 20_000, n_features: int = 70, report: Callable[[str], object] = print
 ) -> list[Row]:
     """Fit with one and with two threads, in turn; needs a quiet machine."""
-    size, loads = f"{n_samples:,} × {n_features}", [load_average()]
+    size, loads = f"{n_samples:,} × {n_features}", [cores_in_use()]
     with TemporaryDirectory() as folder:
         path = write_samples(folder, n_samples, n_features)
         turns = []
@@ -42,7 +42,7 @@ def busy_rows(
     report: Callable[[str], object] = print,
 ) -> list[Row]:
     """Fit with default settings and with one thread, beside one busy process per core."""
-    size, note = f"{n_samples:,} × {n_features}", trust([load_average()])
+    size, note = f"{n_samples:,} × {n_features}", trust([cores_in_use()])
     sources = [None] if old is None else [None, old]
     rows = []
     with TemporaryDirectory() as folder, busy_cores():

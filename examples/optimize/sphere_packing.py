@@ -9,7 +9,7 @@ of them:
     minimise t  subject to  ⟨xᵢ, xⱼ⟩ ≤ t  for all pairs.
 
 There are local minima, so we solve from several random starts with ``minimize_many``. What to see: for these
-four n the best angles are proved in the literature, and we find them to five digits.
+four n the best angles are proved in the literature, and we find them to six digits.
 """
 
 import itertools

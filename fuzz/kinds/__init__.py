@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..case import Case, Rng
-from . import commands, compat, geometry, metrics, pairs, saving, solver, studies, tables
+from . import commands, compat, dask_arrays, geometry, metrics, pairs, saving, solver, studies, tables
 
 KINDS: dict[str, Callable[[Rng], Case]] = {
     "geometry": geometry.draw,
@@ -11,6 +11,7 @@ KINDS: dict[str, Callable[[Rng], Case]] = {
     "metrics": metrics.draw,
     "pairs": pairs.draw,
     "compat": compat.draw,
+    "dask": dask_arrays.draw,
     "saving": saving.draw,
     "tables": tables.draw,
     "studies": studies.draw,

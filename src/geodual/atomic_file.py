@@ -33,7 +33,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         file that it finds there.
     """
     # The same folder is on the same file system, where `os.replace` is atomic.
-    temporary = path.with_name(f"{_MARK}{uuid4().hex}-{path.name}")
+    temporary = path.parent / f"{_MARK}{uuid4().hex}-{path.name}"
     try:
         with _claimed(temporary):
             write(temporary)
@@ -69,7 +69,7 @@ def _remove_leftovers(path: Path) -> None:
     if fcntl is None:
         return
     for name in glob.glob(f"{_MARK}{'[0-9a-f]' * 32}-{glob.escape(path.name)}", root_dir=path.parent):
-        leftover = path.with_name(name)
+        leftover = path.parent / name
         with suppress(OSError), leftover.open("rb") as file:  # an error means that somebody writes to it
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             leftover.unlink()

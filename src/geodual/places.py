@@ -26,14 +26,14 @@ def load_place(place: str, what: str) -> Any:
     """Import the object at a place; error messages call it `what`, such as "metric"."""
     module, _, names = place.partition(":")
     try:
-        found = importlib.import_module(module)
+        found: Any = importlib.import_module(module)
         for name in names.split("."):  # a name may be nested, as in `Class.attribute`
+            if not hasattr(found, name):
+                raise DataError(f"The {what} {place!r}: {module} has no {names!r}; check the spelling.")
             found = getattr(found, name)
     except ImportError as error:
         raise DataError(
             f"The {what} {place!r} cannot be imported ({error}); check the spelling, and that the module is "
             "installed or lies in this folder."
         ) from error
-    except AttributeError:
-        raise DataError(f"The {what} {place!r}: {module} has no {names!r}; check the spelling.") from None
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
@@ -25,19 +26,44 @@ def blas_threads_for(operations: float) -> Iterator[None]:
     operations : float
         Number of floating-point operations of that product, from `product_operations`.
     """
-    if operations > _SMALL:
-        yield
-        return
-    with _controller().limit(limits=1, user_api="blas"):
+    with nullcontext() if operations > _SMALL else _one_blas_thread:
         yield
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """Return a context in which numerical libraries use one thread, so that results have the same bits."""
-    limited: AbstractContextManager[object] = _controller().limit(limits=1)
-    return limited
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run a block in which numerical libraries use one thread, so that results have the same bits."""
+    # OpenMP has a limit per calling thread, BLAS one for all.
+    with _controller("openmp").limit(limits=1), _one_blas_thread:
+        yield
+
+
+class _OneBlasThread:
+    """A context with one BLAS thread, which blocks in several threads may share.
+
+    The first to enter sets the limit and the last to leave lifts it. If each restored what it had found, the
+    last of two overlapping blocks would restore the limit of the other.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._entered = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._entered:
+                self._limits = _controller("blas").limit(limits=1)
+            self._entered += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._entered -= 1
+            if not self._entered:
+                self._limits.restore_original_limits()
+
+
+_one_blas_thread = _OneBlasThread()
 
 
 @cache  # finding the BLAS libraries takes milliseconds
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _controller(user_api: str) -> ThreadpoolController:
+    return ThreadpoolController().select(user_api=user_api)

@@ -23,7 +23,7 @@ FLAGS = (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(tmp_path_factory):
     if not (CHROMIUM and DRIVER):
         pytest.skip("needs a browser: apt-get install chromium chromium-driver")

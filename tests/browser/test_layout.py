@@ -7,6 +7,7 @@ import pytest
 from geodual.funds import select, synthetic_universe
 from geodual.funds.report import write_report, write_selection
 from tests.browser.hostile_study import QUOTED, hostile_study
+from tests.funds.report_page import reworded
 
 pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
 from selenium.webdriver.common.by import By
@@ -70,7 +71,7 @@ def test_a_table_that_goes_on_is_shaded_and_keeps_its_first_column(page):
     "name", ["in_funds_2006_2015-adjusted_values.parquet", "a very long name of a file.csv"]
 )
 def test_the_title_breaks_between_words(page, tmp_path, name):
-    study = replace(hostile_study(), source=f"folder/{name}")
+    study = reworded(hostile_study(), source=f"folder/{name}")
     page.get(write_report(study, tmp_path / "report.html").as_uri())
     set_width(page, NARROW)
     lines = page.execute_script(

@@ -148,6 +148,19 @@ def test_chunks() -> None:
     )
 
 
+@pytest.mark.parametrize("n_components", [None, 2])
+def test_a_feature_that_is_constant_in_all_chunks_changes_no_distance(n_components: int | None) -> None:
+    """The mean of three numbers 0.1 is not 0.1, but a rounding error is no variance."""
+    chunks = np.arange(len(X)) // 3
+    plain = RCA(n_components).fit(X, chunks)
+    for constant in (np.full(len(X), 0.1), 0.1 * (1 + chunks)):
+        wider = RCA(n_components).fit(np.column_stack([X, constant]), chunks)
+        W = wider.get_mahalanobis_matrix()
+        assert np.abs(W).max() < 1e10
+        if constant[0] == constant[-1]:
+            np.testing.assert_allclose(W[:4, :4], plain.get_mahalanobis_matrix(), rtol=1e-6, atol=1e-6)
+
+
 def test_the_names_stand_for_our_learners() -> None:
     ours = PairITML(gamma=3.0, tol=1e-3, bounds=(1.0, 9.0), max_iter=1000).fit(PAIRS, SIGNS)
     np.testing.assert_array_equal(ITML(gamma=3.0).fit(PAIRS, SIGNS, bounds=(1.0, 9.0)).W_, ours.W_)
@@ -197,12 +210,15 @@ def test_unlabelled_samples_make_no_constraints() -> None:
         (MMC(), (PAIRS, np.zeros(4)), r"`y` must hold \+1 or −1"),
         (ITML(prior="pca"), (PAIRS, SIGNS), "`prior` must be"),
         (ITML_Supervised(n_constraints=0), (X, Y), "`n_constraints` must be at least 1"),
+        (NCA(n_components=1), ([[0.0], [0.0], [1.0]], [0, 0, 1]), '`init="identity"`'),
         (RCA(), (X, Y[:3]), "`chunks` must hold a whole number for each of the 150 samples"),
         (RCA(), (X[:3], [0, 1, 2]), "a chunk of at least two different samples"),
         (RCA(), (X, np.full(150, -1)), "a chunk of at least two different samples"),
         (RCA_Supervised(n_chunks=76), (X, Y), "`n_chunks` must be at most 75"),
         (RCA_Supervised(n_chunks=9, n_components=5), (X, Y), "`n_components` must be between 1 and 4"),
         (SCML_Supervised(), (X[:4], range(4)), "No class has two samples"),
+        (LSML(), (X[[[0, 1, 0, 80]]], [-1.0]), "`weights` must hold a weight ≥ 0"),
+        (LSML_Supervised(n_constraints=3, weights=[1.0]), (X, Y), "`weights` must hold a weight ≥ 0"),
         (LSML(), (PAIRS,), r"`quadruplets` must have shape \(n_quadruplets, 4, n_features\)"),
     ],
 )
@@ -273,3 +289,11 @@ def test_the_old_name_of_distances_still_works(learner) -> None:
     with pytest.warns(FutureWarning, match="old name of `pair_distance`"):
         scores = learner.score_pairs(pairs)
     np.testing.assert_array_equal(scores, learner.pair_distance(pairs))
+
+
+def test_three_samples_have_a_closed_form() -> None:
+    """The margin between the near impostor and the target is 1. The search once overflowed here."""
+    samples = np.array([[-0.07134591], [-0.91738802], [2.31981137]])
+    near, target = (samples[0] - samples[2]) ** 2, (samples[0] - samples[1]) ** 2
+    W = LMNN(convergence_tol=1e-6).fit(samples, [1, 1, 0]).get_mahalanobis_matrix()
+    assert W.item() == pytest.approx((1.0 / (near - target)).item(), rel=1e-3)

@@ -1,7 +1,15 @@
 """What a browser sees of a report: its elements, scripts and tables."""
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
+
+
+def reworded(study, **changes):
+    """Return the study with other fields on which no statistic depends, and with its statistics so far."""
+    changed = replace(study, **changes)
+    vars(changed).update({name: value for name, value in vars(study).items() if name not in vars(changed)})
+    return changed
 
 
 class Page(HTMLParser):

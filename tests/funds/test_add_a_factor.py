@@ -11,6 +11,8 @@ from geodual.funds.factors.factor import WINDOWS
 from tests.funds.test_factors import COLUMNS
 from tests.guides import DOCS, run_command, run_guide
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
+
 
 @pytest.fixture
 def guide(tmp_path, monkeypatch):

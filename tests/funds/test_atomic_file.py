@@ -79,10 +79,12 @@ def write_text(place: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [write_csv, write_parquet, write_text])
-def test_errors_name_the_file_asked_for(tmp_path, write):
+def test_errors_name_the_file_asked_for(tmp_path, write, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "folder").mkdir()
-    for path in (tmp_path / "missing" / "a.txt", tmp_path / "file" / "a.txt", tmp_path / "folder"):
+    places = (tmp_path / "missing" / "a.txt", tmp_path / "file" / "a.txt", tmp_path / "folder", Path("."))
+    for path in places:
         with pytest.raises(OSError, match=r".") as caught:
             write_atomically(path, write)
         assert caught.value.filename == str(path)

@@ -1,15 +1,24 @@
 """Finished decisions on disk: found again to the bit, never mistaken, never trusted when damaged."""
 
+import importlib
+import sys
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import backtest
+from geodual.funds import WindowedFactor
+from geodual.funds import backtest as full_backtest
 from geodual.funds.decisions.checkpoints import Checkpoints
 from geodual.funds.decisions.decision import Decision
+from geodual.funds.study.fingerprint import fingerprint
 from geodual.metric import RPDML
+
+pytestmark = pytest.mark.usefixtures("blank_figures", "blank_report")
+
+backtest = partial(full_backtest, baselines=())  # nothing here is about baselines
 
 DAY = pd.Timestamp("2016-12-30")
 
@@ -255,3 +264,19 @@ def test_a_period_that_tuning_depends_on_does_learn_anew(universe, tmp_path, cha
         settings = {"tune": True, "test_start": "2013-10-01", "checkpoint_folder": tmp_path, **given}
         backtest(universe.panel, metrics="gmml", progress=lambda *told: made.append(told[2]), **settings)
     assert len(made) > len(set(made))
+
+
+def test_a_change_of_ones_own_code_matches_no_checkpoint(tmp_path, monkeypatch):
+    """A pickle holds the name of a function only: the source must be heeded, too."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    found = []
+    for line in ("return trail.nav[0]", "return -trail.nav[0]", "return trail.nav[0]"):
+        (tmp_path / "own_measure.py").write_text(f"def measure(trail, w):\n    {line}\n")
+        monkeypatch.delitem(sys.modules, "own_measure", raising=False)
+        importlib.invalidate_caches()
+        own = importlib.import_module("own_measure")
+        found.append(fingerprint({"x": WindowedFactor("x", own.measure, "x")}))
+    assert found[0] == found[2] != found[1]
+    assert fingerprint(RPDML()) == fingerprint(RPDML()) != fingerprint(RPDML(C=2.0))
+    assert fingerprint(lambda: 0) != fingerprint(lambda: 0), "what cannot be hashed matches nothing"

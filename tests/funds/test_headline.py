@@ -10,6 +10,7 @@ from geodual.funds import Finding, backtest
 from geodual.funds.report import render_report
 from geodual.funds.report.headline import write_headline
 from geodual.funds.report.trust import list_trust_facts
+from tests.funds.report_page import reworded
 
 WAVE = np.array([0.03, -0.01, 0.02, -0.04, 0.01, -0.02, 0.04, -0.03])  # of mean zero
 YES = "Its forecasts ranked funds better than chance."
@@ -152,16 +153,16 @@ def test_one_metric_has_no_lead(universe):
 
 def test_survivorship_is_told_as_it_was_found(study):
     others = tuple(finding for finding in study.findings if finding.kind not in ("survivorship", "early-end"))
-    none = trust_in(replace(study, findings=others))["Survivorship"]
+    none = trust_in(reworded(study, findings=others))["Survivorship"]
     assert (none.text, none.caution) == ("no sign of it in the data", False)
     closed = Finding("early-end", False, "", "2013-01-01", 3, "3 of 50 funds end before the last day.")
-    included = trust_in(replace(study, findings=(*others, closed)))["Survivorship"]
+    included = trust_in(reworded(study, findings=(*others, closed)))["Survivorship"]
     assert (included.text, included.caution) == ("closed funds are included", False)
     assert included.note == closed.message
     missing = Finding("survivorship", True, "", "", 50, "Every fund lives to the last day.")
-    found = trust_in(replace(study, findings=(*others, missing)))["Survivorship"]
+    found = trust_in(reworded(study, findings=(*others, missing)))["Survivorship"]
     assert (found.text, found.caution, found.note) == ("likely", True, missing.message)
-    assert missing.message in render_report(replace(study, findings=(missing,)))
+    assert missing.message in render_report(reworded(study, findings=(missing,)))
 
 
 def test_trading_that_cannot_be_had_is_told(study, universe):
@@ -182,15 +183,15 @@ def test_trading_that_cannot_be_had_is_told(study, universe):
 
 def test_findings_that_matter_are_counted(study):
     minor, major = (Finding("gap", matters, "F", "2013-01-04", 2, "Two.") for matters in (False, True))
-    assert trust_in(replace(study, findings=()))["Data"].text == "no findings"
-    assert trust_in(replace(study, findings=(minor,)))["Data"].text == "1 finding, none of which matters"
-    data = trust_in(replace(study, findings=(minor, major, minor)))["Data"]
+    assert trust_in(reworded(study, findings=()))["Data"].text == "no findings"
+    assert trust_in(reworded(study, findings=(minor,)))["Data"].text == "1 finding, none of which matters"
+    data = trust_in(reworded(study, findings=(minor, major, minor)))["Data"]
     assert (data.text, data.caution) == ("1 of 3 findings can change a result", True)
 
 
 def test_unlikely_sharpe_ratios_and_likely_overfitting_speak_for_caution(study):
     for deflated, probability, caution in ((0.96, 0.49, False), (0.94, 0.51, True)):
-        weighed = replace(study)
+        weighed = reworded(study)
         weighed.__dict__["overfitting"] = study.overfitting.assign(deflated_sharpe=deflated)
         weighed.__dict__["overfitting_probability"] = probability
         facts = trust_in(weighed)

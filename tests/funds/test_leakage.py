@@ -93,10 +93,26 @@ def test_scores_over_all_days_are_caught(panel: Panel) -> None:
 
 
 def test_a_check_of_nothing_does_not_pass(panel: Panel) -> None:
-    with pytest.raises(DataError, match=r"`n_days` must be at least 1.*leave it out"):
+    with pytest.raises(DataError, match=r"`n_days` must be a whole number of at least 1.*leave it out"):
         check_leakage(panel, "euclidean", n_days=0)
     with pytest.raises(DataError, match="too early for a decision"):
         check_leakage(Panel(panel.nav.iloc[:150]), "euclidean")
+    nothing = pd.DataFrame(columns=["date", "metric", "fund", "forecast"])
+    with pytest.raises(DataError, match=r"`forecaster` must return forecasts for 2014-\d\d-\d\d, got none"):
+        check_leakage(panel, "euclidean", forecaster=lambda panel, days: nothing)
+    with pytest.raises(DataError, match=r"must return the columns .* got none named 'metric'"):
+        check_leakage(panel, "euclidean", forecaster=lambda panel, days: nothing.drop(columns="metric"))
+
+
+def test_settings_chosen_with_hindsight_are_not_declared_free_of_it(panel: Panel) -> None:
+    with pytest.raises(DataError, match=r"`tune` must be false: .* look ahead"):
+        check_leakage(panel, "rpdml", tune=True)
+
+
+def test_a_table_can_be_checked_as_it_is(panel: Panel) -> None:
+    index = panel.nav.iloc[:, 0].rename("level")
+    checks = check_leakage(panel.nav, "euclidean", index=index, n_days=1, factors=["roc"])
+    assert [check.passed for check in checks] == [True, True]
 
 
 def test_a_lag_of_a_day_does_not_collapse_the_result() -> None:

@@ -13,7 +13,7 @@ from geodual.funds.evaluation.overfitting import (
     overfitting_probability,
     probabilistic_sharpe,
 )
-from geodual.funds.evaluation.risk import row_returns
+from geodual.funds.evaluation.performance import row_returns
 
 
 def random_equity(seed, n=200, k=5, drift=0.0):

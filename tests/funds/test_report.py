@@ -17,6 +17,8 @@ from geodual.funds.report.wording import format_number, format_p, format_percent
 from tests.browser.hostile_study import HOSTILE, QUOTED, hostile_study
 from tests.funds.report_page import Page
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
+
 LABELS = choose_factors().labels
 
 

@@ -11,17 +11,23 @@ import pytest
 from geodual.funds import backtest
 from geodual.funds.report import render_report
 from geodual.funds.report.heat_map import make_heat_map
+from geodual.funds.report.skill_sections import _tell_superiority
 from geodual.funds.report.summary_sections import universe_return
 from geodual.funds.report.wording import format_equal_p, format_number, format_percent
 from tests.browser.hostile_study import hostile_study
-from tests.funds.report_page import Page
+from tests.funds.report_page import Page, reworded
 
 TYPED = {"types", "exposure"}
 
 
 @pytest.fixture(scope="module")
-def page(study):
-    return Page(render_report(study))
+def html(study):
+    return render_report(study)
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
 
 
 def typed(study):
@@ -31,6 +37,16 @@ def typed(study):
     types.iloc[3] = np.nan
     names = pd.Series([f"Name of {fund}" for fund in funds], index=funds)
     return replace(study, facts=study.facts.assign(name=names, type=types))
+
+
+@pytest.fixture(scope="module")
+def known(study):
+    return typed(study)
+
+
+@pytest.fixture(scope="module")
+def typed_page(known):
+    return Page(render_report(known))
 
 
 def test_the_contents_lead_to_every_section(page):
@@ -49,9 +65,9 @@ def test_no_link_leads_nowhere_in_a_study_without_results(study):
     assert {link[1:] for link in page.values("href") if link.startswith("#")} <= set(page.values("id"))
 
 
-def test_sections_on_types_are_there_if_types_are_known(study, page):
+def test_sections_on_types_are_there_if_types_are_known(page, typed_page):
     assert TYPED.isdisjoint(page.values("id"))
-    assert set(Page(render_report(typed(study))).values("id")) > TYPED
+    assert set(typed_page.values("id")) > TYPED
 
 
 def test_a_study_that_was_saved_before_there_were_facts_is_rendered(study):
@@ -92,8 +108,8 @@ def test_the_universe_earns_what_its_funds_earn_between_rebalances(study, univer
     assert universe_return(study, period) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_universe_is_not_named_twice(study, universe):
-    assert "All funds of the universe, equally weighted, earned" in render_report(study)
+def test_the_universe_is_not_named_twice(study, html, universe):
+    assert "All funds of the universe, equally weighted, earned" in html
     alone = backtest(universe.panel, metrics="euclidean", top=5, test_start="2014-01-01")
     assert "All funds of the universe" not in render_report(alone), "it is the index"
     assert np.isnan(
@@ -131,9 +147,19 @@ def test_skill_and_overfitting_are_told_in_words(study, page):
     )
 
 
-def test_the_ic_within_types_stands_beside_the_overall_one(study):
-    known = typed(study)
-    rows = Page(render_report(known)).table("Mean IC overall and within types")
+@pytest.mark.parametrize(("spa", "p", "told"), [(0.01, 0.2, "not clearly"), (0.01, 0.02, "ranks funds")])
+def test_the_test_of_superior_ability_alone_claims_no_skill(study, spa, p, told):
+    """With few days it finds skill too often; the p-value of the best metric decides."""
+    changed = replace(study)
+    changed.__dict__["spa"] = study.spa * 0.0 + spa
+    changed.__dict__["skill"] = study.skill.assign(p=p)
+    text = _tell_superiority(changed, "both")
+    assert f"the best one {told}" in text.replace("is not clearly", "not clearly")
+    assert ("This test alone is too optimistic" in text) == (p > 0.05)
+
+
+def test_the_ic_within_types_stands_beside_the_overall_one(known, typed_page):
+    rows = typed_page.table("Mean IC overall and within types")
     assert [row["IC overall"] for row in rows] == list(map(format_number, known.ic.mean()))
     assert [row["IC within types"] for row in rows] == list(map(format_number, known.ic_within_types.mean()))
 
@@ -167,16 +193,15 @@ def test_worst_drawdowns_have_one_row_per_portfolio_and_all_below(study, page):
     assert len(page.table("Three worst drawdowns")) == len(study.drawdowns)
 
 
-def test_names_and_types_of_the_funds_shown_are_embedded(study):
-    known = typed(study)
-    facts = Page(render_report(known)).data["facts"]
+def test_names_and_types_of_the_funds_shown_are_embedded(study, known, typed_page):
+    facts = typed_page.data["facts"]
     shown = {*study.holdings["fund"], *study.neighbours["neighbour"]}
     assert set(facts) == shown | {finding.fund for finding in study.findings if finding.fund}
     fund = known.facts.index[3]
     assert facts.get(fund, [f"Name of {fund}", ""]) == [f"Name of {fund}", ""], "its type is unknown"
 
 
-def test_fees_are_those_that_were_paid(universe):
+def test_fees_are_those_that_were_paid(universe, html):
     settings = {"top": 5, "test_start": "2014-01-01", "cost": 0.001}
     plain = backtest(universe.panel, None, "euclidean", **settings)
     text = Page(render_report(plain)).text
@@ -190,12 +215,11 @@ def test_fees_are_those_that_were_paid(universe):
     mean = format_percent(sold["fee"].sum() / sold["value"].sum(), 2)
     assert "2.00\u202f% below 100 days and 1.00\u202f% below 300 days and nothing afterwards" in text
     assert f"and {mean} of the value sold." in text
-    free = backtest(universe.panel, None, "euclidean", top=5, test_start="2014-01-01")
-    assert "No fees were paid." in render_report(free)
+    assert "No fees were paid." in html
 
 
 def test_fees_of_single_types_and_funds_are_told(universe, study):
-    typed = replace(study, config=replace(study.config, cost=0.001, redemption_fees=("bond:7:0.02",)))
+    typed = reworded(study, config=replace(study.config, cost=0.001, redemption_fees=("bond:7:0.02",)))
     text = Page(render_report(typed)).text
     assert (
         "of type bond costs 2.00\u202f% below 7 days and nothing afterwards and any other sale costs 0.10"
@@ -205,27 +229,27 @@ def test_fees_of_single_types_and_funds_are_told(universe, study):
     assert ("Fees that the fund facts name take their place." in text) == known
 
 
-def test_random_portfolios_are_said_to_have_equal_weights(study):
-    risky = replace(study, config=replace(study.config, weights="minimum-variance"))
+def test_random_portfolios_are_said_to_have_equal_weights(study, page):
+    risky = reworded(study, config=replace(study.config, weights="minimum-variance"))
     text = Page(render_report(risky)).text
     assert "random portfolios, which have equal weights, by return" in text
     assert "but with equal weights: the rank also shows what minimum-variance weights did" in text
-    assert "equal weights" not in Page(render_report(study)).text
+    assert "equal weights" not in page.text
 
 
-def test_forecasts_relative_to_a_type_are_named_so(study):
-    relative = replace(study, config=replace(study.config, relative_to="type"))
+def test_forecasts_relative_to_a_type_are_named_so(study, html):
+    relative = reworded(study, config=replace(study.config, relative_to="type"))
     assert "excess returns over the mean of the fund&#x27;s type" in render_report(relative)
-    assert "excess returns" not in render_report(study)
+    assert "excess returns" not in html
 
 
 def test_notes_on_the_run_are_listed(study):
-    text = Page(render_report(replace(study, notes=("One thing.", "Another thing.")))).text
+    text = Page(render_report(reworded(study, notes=("One thing.", "Another thing.")))).text
     assert "One thing." in text
     assert "2 on the run" in text
-    assert "notes" not in Page(render_report(replace(study, notes=()))).values("id")
+    assert "notes" not in Page(render_report(reworded(study, notes=()))).values("id")
 
 
-def test_a_report_is_small(study):
-    assert len(render_report(study).encode()) < 1_000_000
+def test_a_report_is_small(html):
+    assert len(html.encode()) < 1_000_000
     assert len(render_report(hostile_study()).encode()) < 1_500_000

@@ -12,6 +12,8 @@ from geodual.funds.study.run_folder import TABLES
 from geodual.funds.study.saved_study import read_study
 from geodual.metric import EuclideanMetric
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
+
 
 @pytest.fixture(scope="module")
 def saved(universe, tmp_path_factory):

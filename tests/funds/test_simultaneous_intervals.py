@@ -87,3 +87,13 @@ def test_series_of_different_length_and_without_values_are_judged_together():
     pd.testing.assert_frame_equal(found.loc[["a", "b"]], judge_means(ic, 2))
     assert found.loc[["c", "d", "e"]].isna().all(axis=None)
     assert judge_means(ic.iloc[:0], 2).isna().all(axis=None)
+
+
+def test_records_with_the_same_t_count_whatever_the_rounding():
+    """Of few days with one sign, p is 2 of 2^n at least; above 0.05 the interval contains zero."""
+    rng = np.random.default_rng(1)
+    for _ in range(80):
+        n = int(rng.integers(3, 6))
+        found = judge_means(pd.DataFrame(np.abs(rng.normal(0.1, 0.05, (n, 2)))), 2)
+        assert (found["p"] > 0.9 * 2.0 / 2.0**n).all()
+        assert (found["low"] <= 0.0).all()

@@ -18,7 +18,7 @@ from geodual.funds.evaluation.fees import FeeRules
 from geodual.funds.evaluation.ledger import run_ledger
 from geodual.funds.evaluation.periods import decisions_in, equity_in
 from geodual.funds.evaluation.statistics import stationary_bootstrap_interval
-from geodual.funds.evaluation.track_record import measure_record
+from geodual.funds.evaluation.track_record import TrackRecord, measure_record
 
 from .test_ledger import random_case, slow_ledger, table
 
@@ -124,3 +124,12 @@ def test_a_fund_whose_sale_waited_in_vain_is_paid_out() -> None:
     closed = fills[fills["side"] == "closure"]
     assert closed["fund"].tolist() == ["A"]
     assert closed["value"].tolist() == [1.5]
+
+
+@pytest.mark.parametrize(
+    ("n", "told"), [(3, "too short to judge; no IC."), (9, "of 9 past decisions: no IC; ")]
+)
+def test_a_record_of_forecasts_that_do_not_differ_has_no_ic(n: int, told: str) -> None:
+    record = TrackRecord(n, *[np.nan] * 4, excess=0.0, excess_low=0.0, excess_high=0.0, beat_median=0.5)
+    assert told in record.tell("quarter")
+    assert "nan" not in record.tell("quarter")

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from geodual.funds import DataError, backtest
 from geodual.funds.evaluation import statistics
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
+
 METRICS = ["euclidean", "gmml", "rpdml"]
 PERIODS = {
     "validation": ["2012-12-31", "2013-03-29", "2013-06-28", "2013-09-30"],

@@ -115,7 +115,7 @@ def test_ten_universes_without_a_signal_cannot_be_forecast():
     tables = []
     for seed in range(10):
         universe = synthetic_universe(50, "2012-01-04", "2014-12-31", seed, signal=0.0)
-        tables.append(backtest(universe.panel, metrics=("euclidean", "gmml", "rpdml")).ic)
+        tables.append(backtest(universe.panel, metrics=("euclidean", "gmml", "rpdml"), baselines=()).ic)
     for sample in (pd.concat(tables), pd.DataFrame([table.mean() for table in tables])):
         t = sample.mean() / (sample.std() / np.sqrt(len(sample)))
         assert (t.abs() < 3.0).all(), t
@@ -123,7 +123,7 @@ def test_ten_universes_without_a_signal_cannot_be_forecast():
 
 def test_a_planted_signal_is_found_and_better_with_a_learnt_metric():
     universe = synthetic_universe(150, "2012-01-04", "2016-12-30", seed=0, signal=2.0)
-    study = backtest(universe.panel, metrics=("euclidean", "rpdml"))
+    study = backtest(universe.panel, metrics=("euclidean", "rpdml"), baselines=())
     row = study.comparisons().loc[("euclidean", "rpdml")]
     assert row["low"] <= row["high"] < 0.0, "RPDML is better, and zero is not in the interval"
     table = study.table()
@@ -140,7 +140,8 @@ def test_a_planted_signal_is_found_and_better_with_a_learnt_metric():
 
 def test_executing_a_day_later_does_not_lose_the_signal():
     universe = synthetic_universe(80, "2012-01-04", "2015-12-31", seed=0, signal=2.0)
-    at_once, later = (backtest(universe.panel, metrics="rpdml", execution_lag=lag).equity for lag in (0, 1))
+    settings = {"metrics": "rpdml", "baselines": ()}
+    at_once, later = (backtest(universe.panel, execution_lag=lag, **settings).equity for lag in (0, 1))
     assert later.index[0] > at_once.index[0]
     for equity in (at_once, later):
         assert equity["rpdml"].iloc[-1] > equity["index"].iloc[-1] + 0.5

@@ -14,9 +14,12 @@ from sklearn.neighbors import KNeighborsRegressor, NeighborhoodComponentsAnalysi
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from geodual.funds import DataError, Panel, StudyConfig, backtest, compute_factors
+from geodual.funds import DataError, Panel, StudyConfig, compute_factors
+from geodual.funds import backtest as full_backtest
 from geodual.metric import GMML, EuclideanMetric
 from tests.funds.test_ledger import slow_ledger
+
+backtest = partial(full_backtest, baselines=())  # nothing here is about baselines
 
 TABLES = ("predictions", "ic", "holdings", "equity", "trades", "neighbours", "reasons", "universe")
 
@@ -283,7 +286,7 @@ def test_metrics_that_are_no_names_are_refused(universe, metrics):
 
 
 def test_the_signature_tells_the_settings_and_the_defaults_of_the_configuration():
-    parameters = inspect.signature(backtest).parameters
+    parameters = inspect.signature(full_backtest).parameters
     for name in ("k", "top", "label", "test_start", "cost", "execution_lag"):
         assert parameters[name].default == getattr(StudyConfig(), name)
 
@@ -352,11 +355,12 @@ def test_an_interrupted_run_goes_on_where_it_stopped(universe, tmp_path, stop):
 
     metrics = {"a/b": Counting(), "two": Counting(2.0)}
     Counting.fits = 0
-    whole = backtest(universe.panel, metrics=metrics, execution_lag=1)
+    arguments = {"metrics": metrics, "execution_lag": 1}
+    whole = backtest(universe.panel, **arguments)
     total = Counting.fits
     assert total == 2 * len(whole.ic)
     Counting.fits = 0
-    arguments = {"metrics": metrics, "execution_lag": 1, "checkpoint_folder": tmp_path / "kept"}
+    arguments["checkpoint_folder"] = tmp_path / "kept"
     with pytest.raises(InterruptedRunError):
         backtest(universe.panel, **arguments, progress=interrupt)
     assert Counting.fits <= stop + 1

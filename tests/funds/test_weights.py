@@ -133,3 +133,15 @@ def test_equal_weights_are_exact(n):
     funds = [f"F{j:02d}" for j in range(n)]
     found = portfolio_weights("equal", pd.Series(0.1, funds), pd.DataFrame(columns=funds), Caps())
     assert found.tolist() == [1.0 / n] * n
+
+
+def test_limits_hold_where_they_leave_one_choice():
+    """Twelve picks of at most 1/15 each: rounding once made the limits contradict each other."""
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        n = int(rng.integers(2, 13))
+        cap = 1.0 / (n + int(rng.integers(0, 4)))
+        funds = [f"F{j:02d}" for j in range(n)]
+        forecast = pd.Series(rng.normal(0.02, 0.1, n), funds)
+        found = portfolio_weights("forecast", forecast, pd.DataFrame(columns=funds), Caps(cap))
+        assert found == pytest.approx(np.full(n, cap), abs=1e-9)

@@ -15,6 +15,7 @@ EXAMPLES = {
     "metrics": 60,
     "pairs": 60,
     "compat": 60,
+    "dask": 10,
     "saving": 60,
     "tables": 40,
 }

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from fuzz.case import Case, UserError
+from fuzz.dual_ascent import DualAscent
 from fuzz.judge import judge
 from fuzz.metric_losses import Burg, Hinge
-from fuzz.metric_program import pair_burgs, pair_hinges, wrong_with_certificate
+from fuzz.metric_program import comparison_hinges, pair_burgs, pair_hinges, wrong_with_certificate
 from fuzz.summary import Summary
 from fuzz.worker import Worker
-from geodual.metric import ITML, RPDML, EuclideanMetric
+from geodual.metric import ITML, RPDML, EuclideanMetric, TripletRPDML
 
 
 def divide_by_zero() -> float:
@@ -91,6 +92,27 @@ def test_a_false_certificate_of_a_metric_is_refuted(kind, terms_of, factor: floa
         assert float(proved.split()[0]) == pytest.approx(expected, rel=0.06)
 
 
+@pytest.mark.parametrize("guess", [0.0, 1.0, 1e3])
+@pytest.mark.parametrize("kind", [RPDML, ITML, TripletRPDML])
+def test_the_best_lower_bound_is_the_optimum_from_any_slopes(kind, guess: float) -> None:
+    """Collinear features and a heavy loss, as in a case where an earlier judge proved too little."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((12, 4))
+    X, y = np.column_stack([X, X[:, 0], X.sum(axis=1)]), np.arange(12) % 2
+    if kind is TripletRPDML:
+        triplets = X[rng.integers(12, size=(16, 3))]
+        learner = kind(1e4, margin=1.0, tol=1e-8).fit(triplets)
+        terms = comparison_hinges(triplets, 1.0, 1e4)
+    else:
+        pairs = np.array([[i, j] for i in range(12) for j in range(i)])
+        learner = kind(1e3, pairs=pairs, bounds=(0.5, 4.0), tol=1e-8).fit(X, y)
+        terms_of = pair_hinges if kind is RPDML else pair_burgs
+        terms = terms_of(X, pairs, y[pairs[:, 0]] == y[pairs[:, 1]], 0.5, 4.0, 1e3)
+    slopes = np.array([guess * term.sign * term.unit for term in terms])
+    best = DualAscent(np.eye(6), terms).best(slopes, wanted=learner.objective_)
+    assert best == pytest.approx(learner.objective_, rel=1e-6)
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_conjugate_is_the_largest_distance_of_a_line_from_the_loss(sign: float) -> None:
     none = np.zeros(1)
@@ -100,8 +122,13 @@ def test_a_conjugate_is_the_largest_distance_of_a_line_from_the_loss(sign: float
             a = term.slope(at)
             values = [term.value(each) for each in t]
             assert term.conjugate(a) == pytest.approx(np.max(a * t - values), abs=1e-4)
+            assert term.conjugate_slope(a) == pytest.approx(at if a else 2.0)
+            below, above = term.conjugate_slope(a - 1e-6), term.conjugate_slope(a + 1e-6)
+            assert term.conjugate_curvature(a) == pytest.approx((above - below) / 2e-6, rel=1e-6)
 
 
+# JAX, which other tests load into this process, warns of forks; the children here do nothing.
+@pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")
 def test_a_process_that_dies_or_hangs_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker(limit=60.0)
     monkeypatch.setattr("fuzz.worker._serve", lambda line, limit: os._exit(3))

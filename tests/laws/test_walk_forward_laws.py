@@ -16,15 +16,16 @@ from geodual.funds.factors.registry import choose_factors
 from geodual.funds.forecasters.chosen import resolve_metrics
 
 METRICS = ("euclidean", "gmml", "rpdml")
-NAV = synthetic_universe(30, "2012-01-04", "2014-06-30", seed=5).panel.nav
+NAV = synthetic_universe(30, "2012-01-04", "2013-12-31", seed=5).panel.nav
 FIRST = NAV.index.get_loc("2012-12-31")  # the first decision
 SETTINGS = (
-    {"k": 5, "top": 4},
-    {"k": 5, "top": 4, "neighbours": "current", "train_quarters": 2, "label": "median"},
-    {"k": 3, "top": 4, "frequency": "monthly", "weights": "forecast", "execution_lag": 1},
+    {"k": 5, "top": 4, "baselines": ()},
+    {"k": 5, "top": 4, "baselines": (), "neighbours": "current", "train_quarters": 2, "label": "median"},
+    {"k": 3, "top": 4, "baselines": (), "frequency": "monthly", "weights": "forecast", "execution_lag": 1},
 )
 GARBAGE = {
-    "nothing": lambda values, rng: np.full(values.shape, np.nan),
+    # Not all of them: a row without values is no trading day, which may move the last rebalance day.
+    "closures": lambda values, rng: np.where(np.arange(values.shape[1]) % 2, np.nan, values),
     "huge": lambda values, rng: 1e9 * rng.random(values.shape) + 1.0,
     "random": lambda values, rng: np.exp(rng.standard_normal(values.shape)),
     "shuffled": lambda values, rng: rng.permuted(values, axis=1),

@@ -95,3 +95,16 @@ def test_a_shape_is_needed():
     with pytest.raises(ValueError, match="`PositiveOrthant` needs a shape"):
         PositiveOrthant()
     assert PositiveOrthant(2, 3).dim == 6
+
+
+def test_ratios_beyond_the_range_of_numbers_have_a_logarithm():
+    small, large = np.array([1e-200, 1.0]), np.array([1e200, 1.0])
+    assert PositiveOrthant(2).dist(small, large) == pytest.approx(400.0 * np.log(10.0), rel=1e-15)
+    np.testing.assert_allclose(PositiveOrthant(2).log(large, small), [-400.0 * np.log(10.0) * 1e200, 0.0])
+    x, y = np.array([1.0, 1e-310]), np.array([1e-310, 1.0])  # odds of 1e310 and of 1e-310
+    assert Simplex(2).dist(x, y) == pytest.approx(np.sqrt(2.0) * 310.0 * np.log(10.0), rel=1e-12)
+
+
+def test_the_logarithm_of_near_numbers_keeps_its_digits():
+    x = np.array([1e100])
+    assert PositiveOrthant(1).dist(x, x * (1.0 + 2.0**-40)) == pytest.approx(2.0**-40, rel=1e-3)

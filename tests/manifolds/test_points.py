@@ -134,3 +134,25 @@ def test_inputs_are_never_written_to(case):
 
 def arrays_in(v):
     return [array for part in v for array in arrays_in(part)] if isinstance(v, tuple) else [v]
+
+
+@pytest.mark.parametrize("operation", ["exp", "retract", "norm", "gradient"])
+@pytest.mark.parametrize(
+    ("manifold", "vector", "message"),
+    [
+        (Sphere(3), 1.0, r"must have the shape of the point, \(3,\), got \(\)"),
+        (Euclidean(3), np.ones(1), r"shape of the point, \(3,\), got \(1,\)"),
+        (SPD(2), np.eye(3), r"SPD\(2\) must have the shape of the point, \(2, 2\), got \(3, 3\)"),
+        (PAIR, np.eye(2), "must be a tuple of 2 vectors"),
+        (PAIR, (np.eye(2), np.ones(2)), r"shape of the point, \(3,\), got \(2,\)"),
+    ],
+)
+def test_vectors_of_the_wrong_shape_are_refused(manifold, vector, message, operation):
+    """Numpy would make the first two longer, without a word."""
+    x = manifold.random_point(np.random.default_rng(0))
+    with pytest.raises(ValueError, match=message):
+        getattr(manifold, operation)(x, vector)
+
+
+def test_vectors_may_be_lists():
+    np.testing.assert_allclose(Sphere(2).exp([1.0, 0.0], [0.0, np.pi / 2]), [0.0, 1.0], atol=1e-15)

@@ -48,6 +48,15 @@ def test_every_operation_is_that_of_the_product(base):
     assert power.inner(x, u, u) == pytest.approx(1.0, rel=1e-12)
 
 
+@pytest.mark.parametrize("base", VECTORISED, ids=repr)
+def test_projections_of_vectorised_powers_do_not_loop(base, monkeypatch):
+    """The interior-point method projects in every step of conjugate gradients."""
+    power, rng, calls, project = Power(base, COPIES), np.random.default_rng(0), [], type(base).project
+    monkeypatch.setattr(type(base), "project", lambda *given: calls.append(1) or project(*given))
+    power.project(power.random_point(rng), rng.standard_normal(power.shape))
+    assert len(calls) <= 1
+
+
 @pytest.mark.parametrize("base", VECTORISED + LOOPED, ids=repr)
 def test_distance_terms_and_moves_are_those_of_the_product(base):
     power, product, rng = Power(base, COPIES), Product([base] * COPIES), np.random.default_rng(1)

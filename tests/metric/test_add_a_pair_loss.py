@@ -1,5 +1,7 @@
 """The guide docs/add_a_pair_loss.md: its loss is consistent, its estimator works from outside the package."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -9,9 +11,10 @@ from sklearn.preprocessing import StandardScaler
 from tests.guides import run_guide
 
 
-@pytest.fixture
-def names(tmp_path, monkeypatch: pytest.MonkeyPatch) -> dict:
-    return run_guide("add_a_pair_loss.md", tmp_path, monkeypatch)
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield run_guide("add_a_pair_loss.md", tmp_path_factory.mktemp("guide"), patch)
 
 
 @pytest.fixture(scope="module")

@@ -242,6 +242,12 @@ def test_bad_signs_and_weights() -> None:
         TripletRPDML().fit(tuples, sample_weight=np.zeros(30))
 
 
+def test_weights_that_leave_nothing_of_c_are_refused() -> None:
+    tuples = np.random.default_rng(0).standard_normal((5, 4, 2))
+    with pytest.raises(ValueError, match=r"`C` divided by the weight of all pairs is 0"):
+        QuadrupletRPDML(C=1e-200, margin=1.0).fit(tuples, sample_weight=np.full(5, 1e200))
+
+
 def test_one_comparison_is_enough() -> None:
     a, p, n = np.array([0.0, 0.0]), np.array([2.0, 0.0]), np.array([0.0, 1.0])
     learner = TripletRPDML(C=1e4).fit([[a, p, n]])

@@ -313,3 +313,10 @@ def test_constant_features_and_one_block_need_nothing_special():
         warnings.simplefilter("error")
         found = GMML().fit(da.from_array(X, chunks=50), y).get_mahalanobis_matrix()
     np.testing.assert_allclose(found, W, rtol=0, atol=1e-10 * np.abs(W).max())
+
+
+@pytest.mark.parametrize("learner", [GMML(), RPDML(pairs="all"), ITML(pairs="all", prior="covariance")])
+def test_sums_of_squares_that_overflow_are_named(learner):
+    X, y = make_samples()
+    with pytest.raises(ValueError, match="`X` and `sample_weight` are too large for sums of squares"):
+        learner.fit(da.from_array(1e110 * X, chunks=50), y, sample_weight=np.full(150, 1e110))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from geodual.compat import metric_learn
@@ -148,3 +149,25 @@ def test_the_factor_of_a_matrix_that_rounding_made_semidefinite() -> None:
 def test_true_is_no_number_of_neighbours() -> None:
     with pytest.raises(ValueError, match="`n_neighbors` must be a whole number, got True"):
         RPDMLRegressor(n_neighbors=True).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"), [(np.nan, "finite"), (np.inf, "finite"), (1j, "numbers"), (1e200, "scale")]
+)
+def test_sparse_pairs_are_checked_like_others(entry, told: str) -> None:
+    learner = GMML().fit(X, Y)
+    pairs = (csr_array([[entry, 1.0, 2.0]]), csr_array([[0.0, 1.0, 2.0]]))
+    with pytest.raises(ValueError, match=f"`pairs`.*{told}"):
+        learner.pair_distance(pairs)
+
+
+@pytest.mark.parametrize("learner", [GMML(), RPDML(), metric_learn.LMNN()])
+def test_labels_of_several_types_are_one_clear_error(learner) -> None:
+    with pytest.raises(ValueError, match="`y` must hold labels of one type"):
+        learner.fit(X, np.array(["a", 1] * 6, dtype=object))
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e148])
+def test_principal_axes_do_not_depend_on_units(size: float) -> None:
+    expected = EuclideanMetric(2).fit(X).components_
+    np.testing.assert_allclose(EuclideanMetric(2).fit(size * X).components_, expected, atol=1e-12)

@@ -125,6 +125,28 @@ def test_a_spent_budget_is_said():
     assert (np.diff(model.history_) <= 0.0).all()
 
 
+@pytest.mark.parametrize("distance", [1e4, 1e6])
+def test_clusters_far_apart_do_not_pass_for_an_optimum(distance):
+    """Two pairs of classes: how far apart the pairs are hardly matters for the optimum, which is 1111."""
+    X, y = np.random.default_rng(1).normal(size=(120, 3)), np.repeat([0, 1, 2, 3], 30)
+    near, far = X + [[10.0, 0.0, 0.0]] * (y > 1)[:, None], X + [[distance, 0.0, 0.0]] * (y > 1)[:, None]
+    assert LMNN().fit(near, y).objective_ == pytest.approx(1111.1, rel=1e-3)
+    with pytest.warns(ConvergenceWarning, match="clusters that are far apart") as caught:
+        model = LMNN().fit(far, y)
+    assert caught[0].filename == __file__
+    assert model.duality_gap_ > 0.5
+
+
+def test_a_spent_budget_says_truly_how_far_a_small_objective_can_fall():
+    """Below 1 the gap is absolute, so that it is no share of the objective."""
+    X = np.array([[0.0], [1.0], [10.0], [11.0]])
+    with pytest.warns(ConvergenceWarning, match="LMNN stopped") as caught:
+        model = LMNN(n_neighbors=1, tol=1e-9, max_iter=4).fit(X, [0, 0, 1, 1])
+    assert model.objective_ < 1.0
+    fall = model.objective_ - model.dual_objective_
+    assert f"at most {fall:.3g};" in str(caught[0].message)
+
+
 def test_fits_are_repeatable_and_do_not_depend_on_the_order_of_samples():
     X, y = make_samples(11, sizes=(40, 30, 30))
     order = np.random.default_rng(12).permutation(len(X))

@@ -57,3 +57,11 @@ def test_samples_may_move_to_another_space():
         Y = rng.standard_normal((40, n_components))
         pairs, _ = found_pairs(near_pairs, Y, np.ones(40))
         np.testing.assert_array_equal(pairs, expected_pairs(Y, labels, np.ones(40))[0])
+
+
+def test_a_sample_that_jumps_to_the_origin_does_not_overflow():
+    labels, reach = np.array([0, 0, 1]), np.array([4.0, 4.0, 0.0])
+    near_pairs = NearPairs(labels)
+    for Y in (np.array([[0.0], [1.0], [1e3]]), np.zeros((3, 1)), np.array([[0.0], [3.0], [1e-300]])):
+        pairs, _ = found_pairs(near_pairs, Y, reach)
+        np.testing.assert_array_equal(pairs, expected_pairs(Y, labels, reach)[0])

@@ -192,6 +192,12 @@ def test_bad_parameters_are_named(wine, options: dict, message: str) -> None:
         NeighborRPDML(**options).fit(*wine)
 
 
+@pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
+def test_links_are_refused_instead_of_ignored(wine, kind: str) -> None:
+    with pytest.raises(ValueError, match="`must_link` and `cannot_link` have no effect on NeighborRPDML"):
+        NeighborRPDML().fit(*wine, **{kind: [[0, 100]]})
+
+
 def test_unknown_labels_change_nothing(wine) -> None:
     X, y = wine
     partly = np.where(np.arange(len(y)) % 3 > 0, y, -1)

@@ -88,3 +88,22 @@ def test_what_is_no_metric_is_refused_in_one_line(name, told):
 def test_a_name_that_cannot_be_typed_is_refused(name):
     with pytest.raises(DataError, match="`name` must be a text without colon or comma"):
         register_metric(name, Scaled)
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "told"),
+    [
+        (PCA(), {"parameters": {"n_components": 2}}, "`parameters` need a class or a function"),
+        (PCA, {"parameters": [2]}, r"`parameters` must be a mapping, got \[2\]"),
+        (PCA, {"grid": {"n_components": 2}}, "`grid` must hold mappings, got {'n_components': 2}"),
+        (PCA, {"grid": 5}, "`grid` must hold mappings, got 5"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(target, options, told):
+    with pytest.raises(DataError, match=told):
+        register_metric("pca", target, **options)
+
+
+def test_a_name_of_another_type_is_refused():
+    with pytest.raises(DataError, match=r"unknown metric \['gmml'\]"):
+        make_metric(["gmml"])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -148,6 +149,19 @@ def test_what_is_learnt_is_that_of_the_best_estimator(wine) -> None:
     assert search.history_[-1].gap == search.duality_gap_ <= 1e-6
     assert search.bounds_ == search.best_estimator_.bounds_
     np.testing.assert_allclose(search.W_, search.get_mahalanobis_matrix(), atol=1e-12)
+
+
+def test_another_fit_leaves_nothing_of_the_last_one(wine) -> None:
+    search = RPDMLCV(Cs=(1.0,), pairs=("all",), cv=2).fit(*wine)
+    assert search.bounds_ == search.best_estimator_.bounds_
+    search.set_params(pairs=("neighbors",)).fit(*wine)
+    assert not hasattr(search, "bounds_")
+    assert set(vars(search)) == set(vars(clone(search).fit(*wine)))
+
+
+def test_a_path_is_plotted_after_a_fit_only() -> None:
+    with pytest.raises(NotFittedError):
+        RPDMLCV().plot_path()
 
 
 @pytest.mark.parametrize("scoring", ["balanced_accuracy", "neg_log_loss", "callable"])

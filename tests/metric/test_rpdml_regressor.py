@@ -185,6 +185,29 @@ def test_data_without_differences_are_errors(friedman) -> None:
         RPDMLRegressor().fit(X, np.full(len(X), np.nan))
 
 
+@pytest.mark.parametrize("size", [1e160, 1e308])
+def test_samples_too_far_away_for_a_prediction_are_an_error(friedman, size: float) -> None:
+    model = RPDMLRegressor().fit(*friedman)
+    with pytest.raises(ValueError, match=r"`X` has values up to .*; scale the features"):
+        model.predict(np.full((1, 7), size))
+    small = RPDMLRegressor(prior=1e30 * np.eye(7)).fit(1e-15 * friedman[0], friedman[1])
+    with pytest.raises(ValueError, match=r"distances of the samples are too .* large"):
+        small.predict(np.full((1, 7), 1e149))
+
+
+@pytest.mark.parametrize("pairs", ["local", 300])
+@pytest.mark.parametrize(("largest", "others"), [(1e200, 1e-200), (1.0, 1e-310), (1e-300, 1e-320)])
+def test_weights_whose_products_vanish(friedman, pairs, largest: float, others: float) -> None:
+    """Only the ratios of the pairs that weigh most are left: those with the first sample."""
+    X, y = friedman
+    first = np.arange(len(X)) == 0
+    model = RPDMLRegressor(pairs=pairs, random_state=0)
+    expected = model.fit(X, y, sample_weight=np.where(first, 1.0, 1e-12)).W_
+    found = model.fit(X, y, sample_weight=np.where(first, largest, others))
+    assert found.duality_gap_ <= 1e-6
+    np.testing.assert_allclose(found.W_, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_ranks_count_copies() -> None:
     rng = np.random.default_rng(0)
     values, counts = rng.integers(0, 5, 20).astype(float), rng.integers(1, 4, 20)

@@ -6,8 +6,10 @@ import pickle
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import random_array
+from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
@@ -127,6 +129,31 @@ def test_a_loaded_metric_goes_on_where_it_was(tmp_path):
     assert [step[0] for step in again.certificates_] == [step[0] for step in learner.certificates_]
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_scikit_learn_keeps_in_a_learner_does_no_harm(name, tmp_path):
+    learner = MAKERS[name]().set_output(transform="pandas")
+    if hasattr(learner, "set_fit_request"):
+        with config_context(enable_metadata_routing=True):
+            learner.set_fit_request(sample_weight=True)
+    again = load_metric(save_metric(learner, tmp_path / "a.npz"))
+    samples = X if hasattr(learner, "feature_names_in_") else X.to_numpy()
+    pd.testing.assert_frame_equal(again.transform(samples), learner.transform(samples))
+    path = tmp_path / "b.npz"
+    path.write_bytes(change((tmp_path / "a.npz").read_bytes(), output="numpy"))
+    with pytest.raises(DataError, match="the output 'numpy' is unknown"):
+        load_metric(path)
+
+
+def test_what_could_not_be_loaded_is_not_written(tmp_path):
+    for attribute, value in (("note", "mine"), ("threshold_", float("nan")), ("components_", np.eye(3))):
+        learner = MAKERS["PairRPDML"]()
+        setattr(learner, attribute, value)
+        told = rf"`learner`: this PairRPDML cannot be saved, .*`{attribute}` is .*Fit it again"
+        with pytest.raises(DataError, match=told):
+            save_metric(learner, tmp_path / "a.npz")
+    assert not list(tmp_path.iterdir())
+
+
 def look_up(rows):
     return X.to_numpy()[rows]
 
@@ -174,6 +201,15 @@ def compressed(content: bytes) -> bytes:
     return buffer.getvalue()
 
 
+def with_an_open_bracket(saved: bytes) -> bytes:
+    """Return a saved metric whose arrays are described by no Python literals."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b"), }", b"),  ", 1))
+    return buffer.getvalue()
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """The bytes of a saved pair classifier."""
@@ -192,6 +228,7 @@ def saved(tmp_path_factory):
         lambda saved: saved[: len(saved) // 2],
         lambda saved: saved[100:],
         compressed,
+        with_an_open_bracket,
     ],
     ids=[
         "empty",
@@ -203,6 +240,7 @@ def saved(tmp_path_factory):
         "cut",
         "late",
         "compressed",
+        "open bracket",
     ],
 )
 def test_a_foreign_or_damaged_file_is_one_error(make, saved, tmp_path):

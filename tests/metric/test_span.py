@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from geodual.manifolds import SPD
-from geodual.metric import ITML, RPDML, RPDMLCV, LocalPairs, PairRPDML
+from geodual.metric import ITML, RPDML, RPDMLCV, LocalPairs, PairRPDML, TripletRPDML
 from geodual.metric.logdet import program as program_module
 from geodual.metric.logdet import space as space_module
 from geodual.metric.logdet.prior import prior_matrices
@@ -159,3 +159,18 @@ def test_the_updates_of_the_paper_are_not_reduced(data, errata: str, in_all_feat
         full = in_all_features(learner, *data)
     with pytest.warns(ConvergenceWarning):
         np.testing.assert_array_equal(learner.fit(*data).W_, full.W_)
+
+
+@pytest.mark.parametrize("n_features", [3, 20])  # the features as coordinates, or the span of the samples
+@pytest.mark.parametrize("value", [1.0, 0.1, -1.1e140])
+def test_a_feature_that_does_not_vary_says_nothing_however_large(n_features, value):
+    """The rounding error of a mean is no distance: it once spoilt the metric and its lower bound."""
+    rng = np.random.default_rng(0)
+    triplets = rng.normal(size=(5, 3, n_features))
+    fits = []
+    for constant in (0.0, value):
+        samples = np.concatenate([triplets, np.full((5, 3, 1), constant)], axis=2)
+        fits.append(TripletRPDML(C=1e3, tol=1e-9).fit(samples))
+    np.testing.assert_allclose(fits[1].W_, fits[0].W_, rtol=0.0, atol=1e-12 * np.abs(fits[0].W_).max())
+    assert fits[1].dual_objective_ <= fits[1].objective_
+    assert fits[1].duality_gap_ <= 1e-9

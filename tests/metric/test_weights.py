@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
-from geodual.metric import ITML, RPDML, LocalPairs, PairRPDML
+from geodual.metric import GMML, ITML, RPDML, LocalPairs, PairRPDML
 from geodual.metric.logdet import bounds as bounds_module
 from geodual.metric.logdet.counted_distances import counted_percentiles
 from geodual.metric.logdet.samples import Samples
@@ -169,3 +169,11 @@ def test_drawn_bounds_respect_the_weights(iris, monkeypatch: pytest.MonkeyPatch)
 def test_bad_weights_are_named(iris, options: dict, weights: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RPDML(**options).fit(*iris, **weights)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+@pytest.mark.parametrize("learner", [RPDML(), ITML(), GMML()])
+def test_weights_that_cannot_be_multiplied_are_refused(learner, size: float) -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"`sample_weight` has values up to .* divide all weights"):
+        learner.fit(X, y, sample_weight=np.full(len(y), size))

@@ -71,3 +71,22 @@ def test_a_derivative_of_the_wrong_structure_is_named() -> None:
     x = points.random_point(np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"gradient of cost has shape \(\), .* check gradient\(x\)"):
         check_gradient(Problem(points, lambda x: 0.0, gradient=lambda x: 0.5), x)
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_separate_gradients_are_checked(factor: float) -> None:
+    A = np.random.default_rng(0).standard_normal((2, 3, 3))
+    rule = Constraint(
+        lambda x: np.array([np.vdot(a, x) for a in A]),
+        lambda x, w: np.tensordot(w, A, 1),
+        gradients=lambda x, indices: [factor * A[k] for k in indices],
+    )
+    check = check_gradient(Problem(SPD(3), np.trace, lambda x: np.eye(3), inequalities=rule), X)
+    assert [row.name for row in check.checks if not row.passed] == (
+        [] if factor == 1.0 else ["separate gradients of inequalities[0]"]
+    )
+
+
+def test_a_block_without_constraints_passes() -> None:
+    empty = Constraint(lambda x: [], lambda x, w: 0.0 * x, lambda x, u: [], gradients=lambda x, indices: [])
+    assert check_gradient(Problem(SPD(3), np.trace, lambda x: np.eye(3), equalities=empty), X)

@@ -133,7 +133,7 @@ def test_values_that_do_not_exist_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_geodesics": 0}, "`n_geodesics` must be at least 1, got 0"),
+        ({"n_geodesics": 0}, "`n_geodesics` must be an integer of at least 1, got 0"),
         ({"radius": -1.0}, "`radius` must be positive and finite, got -1.0"),
         ({"radius": np.nan}, "`radius` must be positive and finite, got nan"),
     ],
@@ -238,3 +238,10 @@ def test_without_geodesics_the_declaration_is_unchecked() -> None:
     result = minimize(problem, np.outer([1.0, 2.0, 3.0], [1.0, 1.0]))
     assert result.global_minimum
     assert "not proved nor checked: FixedRank(3, 2, 1) has no geodesics in closed form" in result.message
+
+
+def test_geodesics_on_which_numbers_overflow_do_not_count() -> None:
+    problem = Problem(SPD(2), np.trace, gradient=lambda x: np.eye(2))
+    check = check_convexity(problem, np.eye(2), radius=1e3)
+    assert check
+    assert 0 < check.worst.n_geodesics < 100

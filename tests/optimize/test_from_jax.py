@@ -289,3 +289,20 @@ def test_pymanopt_products_work_as_ours_do() -> None:
     assert result.cost == pytest.approx(ours.cost, abs=1e-7)
     np.testing.assert_allclose(result.multipliers, ours.multipliers, atol=1e-6)
     assert check_gradient(theirs, start)
+
+
+def test_complex_entries_have_the_gradients_of_the_adapter() -> None:
+    """Closest to a under Re z₀ ≤ 0, as two functions: the derivative by Re z plus i times that by Im z."""
+    a = np.array([np.exp(0.5j), np.exp(2.0j)])
+    problem = Problem.from_jax(
+        peers.ComplexCircle(2),
+        lambda z: jnp.sum(jnp.abs(z - a) ** 2),
+        inequalities=[lambda z: z[0].real, lambda z: -10.0 - jnp.imag(z[1] ** 2)],
+    )
+    start = np.exp(1j * np.array([2.0, 1.0]))
+    check = check_gradient(problem, start)
+    assert check, f"\n{check}"
+    np.testing.assert_allclose(problem.gradient(start), 2.0 * (start - a), rtol=1e-12)
+    result = minimize(problem, start)
+    assert result.success, result.message
+    np.testing.assert_allclose(result.x, [1j, a[1]], atol=1e-7)

@@ -1,6 +1,7 @@
 """Functions of users that return nonsense: the error says which one, and what to do. Found by `make fuzz`."""
 
 import numpy as np
+import pymanopt
 import pytest
 
 from geodual.manifolds import Euclidean
@@ -32,6 +33,21 @@ def test_a_constraint_that_grows_is_named_by_the_check_too() -> None:
     block = Constraint(lambda x: -np.ones(next(count)), lambda x, w: 0.0 * x)
     with pytest.raises(ValueError, match=r"inequalities\[0\] gave 2 numbers, but 1 at `x`"):
         check_gradient(problem(block=block), np.ones(2))
+
+
+@pytest.mark.parametrize("wrong", [(), 1.0, np.ones((9, 9)), np.ones(2)], ids=repr)
+def test_derivatives_of_the_wrong_shape_are_named_on_manifolds_of_pymanopt_too(wrong: object) -> None:
+    # A number would do on this sphere: numpy spreads it over all entries.
+    sphere, x = pymanopt.manifolds.Sphere(3), np.array([1.0, 0.0, 0.0])
+    bad_gradient = Problem(sphere, lambda x: x[0], gradient=lambda x: wrong)
+    bad_product = Problem(
+        sphere, lambda x: x[0], gradient=lambda x: np.eye(3)[0], hessian_product=lambda x, u: wrong
+    )
+    for call in (minimize, check_gradient):
+        with pytest.raises(ValueError, match=r"The gradient of .* has shape .* but a point has \(3,\)"):
+            call(bad_gradient, x)
+        with pytest.raises(ValueError, match=r"The Hessian product of .* but a point has \(3,\)"):
+            call(bad_product, x)
 
 
 def test_an_infinite_cost_fails_the_check_without_a_warning() -> None:

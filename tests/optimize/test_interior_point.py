@@ -18,7 +18,8 @@ from geodual.manifolds import SPD, Euclidean, Product, Sphere, Stiefel
 from geodual.optimize import Constraint, ConstraintVector, Problem, Result, minimize
 from geodual.optimize.barrier import Barrier
 from geodual.optimize.barrier_preconditioner import BarrierPreconditioner, separable_entries
-from geodual.optimize.kkt import Units
+from geodual.optimize.interior_point import _InteriorPoint
+from geodual.optimize.kkt import Units, measure_units, refreshed_units
 
 from .test_benchmark_problems import kkt_parts
 
@@ -366,3 +367,22 @@ def test_separable_constraints_are_recognised() -> None:
     assert entries(Sphere(4), np.full(4, 0.5)) == [2, 0, -1, -1]
     # Coordinates of positive definite matrices are not their entries.
     assert entries(SPD(2), np.diag([1.0, 2.0])) == [-1, -1, -1, -1]
+
+
+def test_a_restart_is_measured_in_the_units_of_its_own_point() -> None:
+    """The start has a violation of 10¹², which must not loosen the certificate of a feasible point."""
+    problem = Problem(
+        Euclidean(1),
+        lambda x: float(x[0] ** 2),
+        gradient=lambda x: 2.0 * x,
+        inequalities=Constraint(lambda x: x**2 - 1.0, lambda x, w: 2.0 * w * x),
+    )
+    start = ConstraintVector(problem, np.ones(1)).evaluate(np.array([1e6]))
+    constraints = ConstraintVector(problem, start.x)
+    method = _InteriorPoint(constraints, start, measure_units(constraints, start), 1e-8, None)
+    first = method.units
+    restarted = method._restarted(method._started(start, np.zeros(1)))
+    assert abs(restarted.update.point.x[0]) < 1e5
+    expected = refreshed_units(first, constraints, restarted.update.point)
+    assert method.units.constraints == pytest.approx(expected.constraints)
+    assert (expected.constraints < 0.1 * first.constraints).all()

@@ -308,3 +308,19 @@ def test_a_cost_undefined_beyond_a_wall_is_still_minimised() -> None:
     result = minimize(problem, np.array([50.0]))
     assert result.success, result.message
     assert result.x[0] == pytest.approx(1.0, abs=1e-8)
+
+
+@pytest.mark.parametrize("method", ["primal-dual", "primal-dual-linearized"])
+def test_algorithm_1_starts_from_the_multipliers_that_are_given(method: str) -> None:
+    """With λ₀ = λ* at x* it stays there; x² is least under x ≥ 1 at 1 with λ* = 2."""
+    problem = Problem(
+        Euclidean(1),
+        lambda x: float(x @ x),
+        lambda x: 2.0 * x,
+        inequalities=lambda x: 1.0 - x,
+        jacobian_product=lambda x, w: -w,
+    )
+    seen = []
+    near = {"x0": np.array([1.0]), "multipliers": np.array([2.0 + 1e-6])}
+    minimize(problem, **near, method=method, step=0.1, max_iter=3, callback=seen.append)
+    assert max(abs(iterate.multipliers[0] - 2.0) for iterate in seen) < 1e-5

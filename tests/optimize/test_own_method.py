@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from geodual.manifolds import Euclidean
-from geodual.optimize import ConstraintVector, EvaluatedPoint, Problem, Stop, Update, minimize
+from geodual.optimize import (
+    KKT,
+    Constraint,
+    ConstraintVector,
+    EvaluatedPoint,
+    Problem,
+    Stop,
+    Update,
+    minimize,
+)
 
 SQUARE = Problem(Euclidean(2), cost=lambda x: x @ x, gradient=lambda x: 2.0 * x)
 
@@ -58,3 +67,45 @@ def test_a_method_that_ends_early_or_yields_nonsense_is_told_so() -> None:
 def test_an_unknown_name_is_refused_with_a_list_of_names() -> None:
     with pytest.raises(ValueError, match="'primal-dual-linearized', or a function, got 'nope'"):
         minimize(SQUARE, np.ones(2), method="nope")
+
+
+LEVEL = Constraint(lambda x: x[:1] - 1.0, lambda x, w: np.array([w[0], 0.0]))
+BELOW = Problem(Euclidean(2), cost=lambda x: x @ x, gradient=lambda x: 2.0 * x, inequalities=LEVEL)
+
+
+@pytest.mark.parametrize("measured", [None, KKT(0.0, 0.0, 0.0)])
+def test_a_negative_multiplier_of_an_inequality_is_no_certificate(measured: KKT | None) -> None:
+    """On the line x₀ = 1 it balances the gradient, but the minimum under x₀ ≤ 1 is 0."""
+
+    def greatest(constraints: ConstraintVector, start: EvaluatedPoint) -> Iterator[Update | Stop]:
+        yield Update(constraints.evaluate(np.array([1.0, 0.0])), np.array([-2.0]), kkt=measured)
+
+    result = minimize(BELOW, np.ones(2), method=greatest)
+    assert result.status == "breakdown"
+    assert result.kkt.stationarity == pytest.approx(2.0)
+    np.testing.assert_array_equal(result.multipliers, 0.0)
+
+
+def test_a_negative_multiplier_of_an_equality_is_one() -> None:
+    def right(constraints: ConstraintVector, start: EvaluatedPoint) -> Iterator[Update | Stop]:
+        yield Update(constraints.evaluate(np.array([1.0, 0.0])), np.array([-2.0]))
+
+    equal = Problem(Euclidean(2), cost=lambda x: x @ x, gradient=lambda x: 2.0 * x, equalities=LEVEL)
+    assert minimize(equal, np.ones(2), method=right).success
+
+
+def test_an_update_with_the_wrong_number_of_multipliers_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"one multiplier per constraint, 1, got shape \(2,\)"):
+        minimize(BELOW, np.ones(2), method=lambda constraints, start: [Update(start, np.zeros(2))])
+
+
+def test_the_best_feasible_iterate_has_a_cost() -> None:
+    def costs(x: np.ndarray) -> float:
+        return float(x @ x) if x[0] > -3.0 else np.nan
+
+    def walk(constraints: ConstraintVector, start: EvaluatedPoint) -> Iterator[Update | Stop]:
+        yield Update(constraints.evaluate(np.array([-4.0, 0.0])), np.zeros(1))
+
+    problem = Problem(Euclidean(2), costs, gradient=lambda x: 2.0 * x, inequalities=LEVEL)
+    result = minimize(problem, np.array([2.0, 0.0]), method=walk)
+    assert (result.status, result.best_feasible) == ("breakdown", None)

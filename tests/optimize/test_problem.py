@@ -102,7 +102,7 @@ def test_jax_derivatives_pass_the_check() -> None:
     problem = jax_problem()
     check = check_gradient(problem, SPD(3).random_point(np.random.default_rng(2)))
     assert check, f"\n{check}"
-    assert len(check.checks) == 2 + 3 * 3
+    assert len(check.checks) == 2 + 3 * 4
 
 
 def test_jax_problems_reach_high_accuracy() -> None:

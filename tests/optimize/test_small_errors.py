@@ -132,6 +132,23 @@ def test_the_sign_of_the_least_eigenvalue_is_right(seed: int, least: float) -> N
     assert value >= least - 1e-12
 
 
+@pytest.mark.parametrize("n", [50, 200, 1000])
+def test_a_single_negative_eigenvalue_is_found_in_many_dimensions(n: int) -> None:
+    """The estimate is positive for the first steps, until its eigenvector has grown."""
+    values = np.append(-0.2, np.linspace(1.0, 10.0, n - 1))
+    value, _ = _least_eigenpair(lambda c: values * c, np.random.default_rng(0).standard_normal(n))
+    assert value < 0.0
+
+
+def test_a_positive_definite_operator_takes_few_products() -> None:
+    products = []
+    values = np.linspace(1.0, 10.0, 1000)
+    _least_eigenpair(
+        lambda c: products.append(1) or values * c, np.random.default_rng(0).standard_normal(1000)
+    )
+    assert len(products) <= 16
+
+
 def test_multipliers_are_scaled_by_the_units_of_constraint_and_cost_and_back() -> None:
     units, multipliers = Units(4.0, np.array([0.5, 10.0])), np.array([2.0, 3.0])
     # Of the Lagrangian f/4 + Σ y g/unit, so y = λ · unit/4.

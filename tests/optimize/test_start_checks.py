@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from geodual.manifolds import SPD, Euclidean, Product
-from geodual.optimize import Constraint, Problem, minimize
+from geodual.optimize import Constraint, Problem, minimize, minimize_many
 
 
 def block(**changes) -> Constraint:
@@ -59,6 +59,14 @@ def test_a_hessian_product_of_the_wrong_structure_is_named() -> None:
 def test_a_directional_derivative_of_the_wrong_length_is_named() -> None:
     bad = block(directional=lambda x, u: np.trace(u))
     with pytest.raises(ValueError, match=r"derivative of inequalities\[0\] has 1 entries, but .* have 2"):
+        minimize(problem(inequalities=bad), np.eye(3))
+
+
+def test_a_directional_derivative_that_is_not_finite_is_named() -> None:
+    bad = block(directional=lambda x, u: np.array([np.nan, 0.0]))
+    with pytest.raises(
+        ValueError, match=r"directional derivative of inequalities\[0\] is not finite at `x0`"
+    ):
         minimize(problem(inequalities=bad), np.eye(3))
 
 
@@ -144,3 +152,59 @@ def test_a_cost_that_turns_nan_is_not_certified() -> None:
         result = minimize(problem, np.zeros(2), max_iter=50)
         assert np.isfinite(result.cost)
         assert result.x == pytest.approx(target / np.sqrt(10.0), abs=1e-6) or not result.success
+
+
+@pytest.mark.parametrize(
+    ("gradients", "message"),
+    [
+        (lambda x, indices: [np.eye(3), np.eye(3)], "are 2 for 1 index; return one per index"),
+        (lambda x, indices: [np.ones(3) for _ in indices], r"has shape \(3,\), but a point has \(3, 3\)"),
+    ],
+)
+def test_separate_gradients_of_the_wrong_number_or_shape_are_named(gradients, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"gradients of inequalities\[0\] {message}"):
+        minimize(problem(inequalities=block(gradients=gradients)), np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"penalty": "a"}, "`penalty` must be positive and finite, got 'a'"),
+        ({"penalty": -1.0}, "`penalty` must be positive and finite, got -1.0"),
+        ({"inner_iterations": 2.5}, "`inner_iterations` must be an integer of at least 1, got 2.5"),
+        ({"method": "interior-point", "barrier": "a"}, "`barrier` must be positive and finite, got 'a'"),
+        ({"method": "primal-dual", "alpha": "a"}, "`alpha` must not be negative, got 'a'"),
+        ({"method": "primal-dual", "step": None}, "`step` must be .* got None"),
+        ({"method": ["primal-dual"]}, r"`method` must be one of .*, got \['primal-dual'\]"),
+    ],
+)
+def test_options_of_the_wrong_type_are_named(options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        minimize(problem(), np.eye(3), **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: minimize(None, np.eye(3)), "`problem` must be a `Problem`, got NoneType"),
+        (lambda: minimize_many(None, 3), "`problem` must be a `Problem` or a list of them"),
+        (lambda: Problem(SPD(3), 3.0, gradient=lambda x: x), "`cost` must be a function, got float"),
+        (lambda: Problem(SPD(3), np.trace, gradient=np.eye(3)), "`gradient` must be a function, got ndarray"),
+        (
+            lambda: problem(inequalities=3.0, jacobian_product=lambda x, w: x),
+            "`inequalities` must be a function, got float",
+        ),
+        (
+            lambda: problem(equalities=np.trace, equality_jacobian_product=np.eye(3)),
+            "`equality_jacobian_product` must be a function, got ndarray",
+        ),
+    ],
+)
+def test_what_is_no_problem_and_no_function_is_named(make, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_starts_that_are_none_are_named() -> None:
+    with pytest.raises(ValueError, match="`starts` must hold one start per problem"):
+        minimize_many(problem(), None)

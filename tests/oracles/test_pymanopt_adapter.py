@@ -1,5 +1,8 @@
 """A pymanopt manifold behind our interface gives the same numbers as pymanopt itself."""
 
+import copy
+import pickle
+
 import numpy as np
 import pymanopt.manifolds as peers
 import pytest
@@ -174,3 +177,12 @@ def ambient_like(x, seed):
     """Draw a vector with the structure of `x`, which may be a list in pymanopt."""
     pattern = tuple(x) if isinstance(x, (tuple, list)) else x
     return shaped_as(pattern, np.random.default_rng(seed).standard_normal(flat(x).size))
+
+
+@over(EVERY)
+def test_copies_and_pickles_work(peer):
+    """Solves in other processes need them."""
+    manifold, x, _, _ = drawn(peer)
+    for again in (copy.deepcopy(manifold), pickle.loads(pickle.dumps(manifold))):
+        assert repr(again) == repr(manifold)
+        assert_same(again.check_point(x), x)

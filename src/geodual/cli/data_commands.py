@@ -13,6 +13,7 @@ from geodual.atomic_file import write_atomically
 
 from .console import print_json, print_table, progress_of, say
 from .options import ConfigFile, Facts, Index, IndexColumn, Json, Nav, Quiet, takes_settings
+from .output_files import check_file, keep_inputs
 
 
 def run_check(
@@ -73,7 +74,7 @@ def run_check_leakage(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Prove that no decision looks ahead, by removing and by replacing later data. Exit code 1 if one does.
+    """Test whether decisions look ahead, by removing and by replacing later data. Exit code 1 if one does.
 
     [bold]Example[/bold]
 
@@ -99,7 +100,10 @@ def run_check_leakage(
 @takes_settings("factors")
 def run_factors(
     nav: Nav,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv, .csv.gz or .parquet.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", callback=check_file, help="File to write: .csv, .csv.gz or .parquet."),
+    ],
     settings: dict[str, Any],
     daily: Annotated[bool, typer.Option("--daily", help="Compute them for every day.")] = False,
     quiet: Quiet = False,
@@ -113,6 +117,7 @@ def run_factors(
     suffix = "".join(out.suffixes[-2:]) if out.suffix == ".gz" else out.suffix
     if suffix not in (".csv", ".csv.gz", ".parquet"):
         raise funds.DataError(f"{out}: unknown file type. Name the file .csv, .csv.gz or .parquet.")
+    keep_inputs([nav], [out])
     factors = funds.compute_factors(funds.read_nav(nav), dates="daily" if daily else None, **settings)
     if suffix == ".parquet":
         write_atomically(out, factors.to_parquet)

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.atomic_file import write_atomically
 from geodual.errors import DataError
+from geodual.funds.sources.reading.raw_table import RawTable
 from geodual.funds.sources.reading.table_file import read_table
 from geodual.metric.registry import BASELINE, make_metric
 
@@ -26,12 +27,15 @@ def learn_from_table(
     path: Path, target: str, ignored: tuple[str, ...], metric: str, k: int, out: Path
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Learn a metric from a table and save it; return its key numbers and the share of each feature."""
+    if k < 1:
+        raise DataError(f"`--k` must be at least 1, got {k}; leave it out for 5 neighbours.")
     X, y = _read_labelled(path, target, ignored)
     learner = make_metric(metric)
     scaler = StandardScaler().fit(X)
-    fitted = _fit(learner, scaler.transform(X), y)
+    Z = scaler.transform(X)
+    fitted = _fit(learner, Z, y)
     # So that it applies to features in their own units.
-    components = np.asarray(fitted.components_) / scaler.scale_
+    components = _linear_map(fitted, Z, metric) / scaler.scale_
     classes = np.unique(y)
     saved = {
         "W": components.T @ components,
@@ -57,10 +61,12 @@ def _read_labelled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[p
     """Return numeric features and classes; raise an error that names the first bad cell."""
     table = read_table(path)
     names = list(table.names)
-    for name in (target, *ignored):
+    for name in (target, *ignored, *names):
         if names.count(name) != 1:
             known = ", ".join(map(repr, names))
-            raise DataError(f"{path}: there must be exactly one column {name!r}. Choose among {known}.")
+            raise DataError(
+                f"{path}: there must be exactly one column {name!r}. Choose among {known}, or rename one."
+            )
     features = {}
     for at, name in enumerate(names):
         if name == target or name in ignored:
@@ -73,13 +79,22 @@ def _read_labelled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[p
                 problem, f"Correct it, or leave the column out with --ignore {name}", int(bad[0]), at
             )
         features[name] = values.to_numpy(float)
-    y = np.array([str(cell) for cell in table.texts(names.index(target)).to_pylist()])
+    y = _read_classes(table, names.index(target))
     if not features or len(np.unique(y)) < 2:
         raise DataError(
             f"{path}: at least one feature and two classes are needed. Choose another --target, or ignore "
             "fewer columns."
         )
     return pd.DataFrame(features), y
+
+
+def _read_classes(table: RawTable, column: int) -> Any:
+    """Return the classes as texts; an empty cell is an error, and not a class of its own."""
+    cells = table.texts(column).to_pylist()
+    empty = next((row for row, cell in enumerate(cells) if not cell), None)
+    if empty is not None:
+        raise table.error("the class is missing", "Fill it in, or leave the row out", empty, column)
+    return np.array(cells)
 
 
 def _fit(learner: Any, X: Any, y: Any) -> Any:
@@ -92,8 +107,22 @@ def _fit(learner: Any, X: Any, y: Any) -> Any:
         ) from error
 
 
+def _linear_map(fitted: Any, Z: Any, metric: str) -> Any:
+    """Return the matrix of a learnt map; raise if the map is not linear, so that no matrix stands for it."""
+    components = getattr(fitted, "components_", None)
+    if components is not None:
+        components, image = np.asarray(components), fitted.transform(Z)
+        expected = (Z - Z.mean(axis=0)) @ components.T
+        if np.allclose(image - image.mean(axis=0), expected, atol=1e-6 * np.abs(expected).max()):
+            return components
+    raise DataError(
+        f"`--metric`: {metric} is no linear map x ↦ Lx with L in `components_`, so no matrix can be saved. "
+        "Choose another one."
+    )
+
+
 def _accuracy(learner: Any, X: pd.DataFrame, y: Any, k: int) -> float | None:
-    """Return the cross-validated k-NN accuracy, or None if a class is too small for two folds."""
+    """Return the cross-validated k-NN accuracy, or None if the folds are too small for it."""
     smallest = int(np.unique(y, return_counts=True)[1].min())
     folds = min(_FOLDS, smallest)
     if folds < 2:
@@ -103,4 +132,7 @@ def _accuracy(learner: Any, X: pd.DataFrame, y: Any, k: int) -> float | None:
     split = StratifiedKFold(folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all samples has warned already
-        return float(cross_val_score(model, X.to_numpy(), y, cv=split).mean())
+        try:
+            return float(cross_val_score(model, X.to_numpy(), y, cv=split, error_score="raise").mean())
+        except ValueError:  # a fold has fewer samples than the learner needs
+            return None

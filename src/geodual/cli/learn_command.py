@@ -12,16 +12,18 @@ from geodual.metric.registry import SELF_TUNED
 
 from .console import format_percent, print_json, print_table, say
 from .options import Json, Metric, Quiet, find_own_modules, split_names
+from .output_files import check_file
 
 _SHOWN = 10  # features printed
 
 
 def run_learn(
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="Table with a header: CSV (also gzipped) or Parquet.")
+        Path,
+        typer.Argument(metavar="TABLE", help="Table with a header: CSV (also gzipped), Excel or Parquet."),
     ],
     target: Annotated[str, typer.Option(help="Column with the classes.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write, .npz.")],
+    out: Annotated[Path, typer.Option("--out", "-o", callback=check_file, help="File to write, .npz.")],
     metric: Metric = SELF_TUNED,
     ignore: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
     k: Annotated[int, typer.Option(help="Number of neighbours for the accuracy.")] = 5,
@@ -30,8 +32,8 @@ def run_learn(
 ) -> None:
     """Learn a metric from a labelled table, save it, and compare its k-NN accuracy with the Euclidean metric.
 
-    The file contains W, components (transform features in their own units with X @ components.T), features
-    (their names) and classes.
+    numpy.load opens the file. It contains W, components (transform features in their own units with
+    X @ components.T), features (their names) and classes.
 
     [bold]Example[/bold]
 
@@ -54,7 +56,9 @@ def _print_result(result: dict[str, Any], importances: dict[str, float], out: Pa
         largest = sorted(importances.items(), key=lambda item: -item[1])[:_SHOWN]
         rows = [{"feature": name, "share": format_percent(share)} for name, share in largest]
         print_table(rows, "Features that matter most", ["share"])
-    if result["accuracy"] is not None:
+    if result["accuracy"] is None:
+        say("No accuracy: there are too few samples per class to cross-validate.")
+    else:
         say(
             f"k-NN accuracy, cross-validated: {result['accuracy']:.1%} "
             f"(Euclidean, standardised: {result['euclidean_accuracy']:.1%})"

@@ -48,7 +48,10 @@ def _options(
 
 
 def main() -> None:
-    """Run the command. Exit codes: 0 done, 1 done with a finding, 2 bad input, explained in one line."""
+    """Run the command.
+
+    Exit codes: 0 done, 1 done with a finding, 2 bad input, explained in one line, 130 interrupted.
+    """
     try:
         app()
     except DataError as error:

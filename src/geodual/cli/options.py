@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,9 +118,19 @@ def _merge(config: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     for name in (setting.name for setting in list_settings() if isinstance(setting.default, tuple)):
         if isinstance(settings.get(name), str):
             settings[name] = split_names(settings[name])
-        if isinstance(settings.get(name), tuple):
-            find_own_modules(settings[name])
+    find_own_modules(_texts(settings))
     if isinstance(tables, dict) and isinstance(settings["forecasters"], tuple):
         # The option names some of the forecasters that the file describes, or others.
         settings["forecasters"] = {name: tables.get(name, {}) for name in settings["forecasters"]}
     return settings
+
+
+def _texts(settings: object) -> Iterator[str]:
+    """Return all texts in nested tables and lists: the names of the tables, too."""
+    if isinstance(settings, str):
+        yield settings
+    elif isinstance(settings, dict):
+        yield from _texts([*settings, *settings.values()])
+    elif isinstance(settings, list | tuple):
+        for item in settings:
+            yield from _texts(item)

@@ -25,7 +25,7 @@ from .options import (
     find_own_modules,
     takes_settings,
 )
-from .output_files import Excel, keep_input
+from .output_files import Excel, check_file, keep_inputs
 
 _LEFT_OUT_SHOWN = 10  # funds printed
 _NUMERIC = ("rank", "weight", "forecast", "80 % of past picks")
@@ -50,9 +50,12 @@ def run_select(
     index_column: IndexColumn = None,
     facts: Facts = None,
     config: ConfigFile = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Also write the picks to this file.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", callback=check_file, help="Also write the picks to this file.")
+    ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", help="Also write a page with picks and reasons.")
+        Path | None,
+        typer.Option("--html", callback=check_file, help="Also write a page with picks and reasons."),
     ] = None,
     excel: Excel = None,
     jobs: Jobs = -1,
@@ -81,7 +84,7 @@ def run_select(
     settings.pop("baselines", None)  # a configuration file of a study may have them
     _add_metrics(settings)
     find_own_modules(filter(None, [metric, forecaster]))
-    keep_input(nav, csv, html, excel)
+    keep_inputs([nav, index, facts, config], [csv, html, excel])
     panel = funds.read_nav(nav)
     given: dict[str, Any] = {
         "index": None if index is None else funds.read_index(index, index_column),

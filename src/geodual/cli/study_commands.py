@@ -24,7 +24,7 @@ from .console import (
     say,
 )
 from .options import ConfigFile, Facts, Index, IndexColumn, Jobs, Json, Nav, Quiet, takes_settings
-from .output_files import Excel, keep_input
+from .output_files import Excel, check_file, keep_inputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,9 @@ def run_backtest(
 
     geodual backtest nav.parquet --dask tcp://scheduler:8786
     """
-    keep_input(nav, excel)
+    from geodual.funds.study.run_folder import TABLES  # here, because the help must not wait for pandas
+
+    keep_inputs([nav, index, facts], [excel, *(out / f"{name}.csv" for name in TABLES)])
     panel = funds.read_nav(nav)
     levels = None if index is None else funds.read_index(index, index_column)
     if facts is not None:
@@ -113,7 +115,8 @@ def run_demo(
 def write_report(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Folder that backtest or demo wrote.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help=f"File to write. (default: RUN_DIR/{REPORT})")
+        Path | None,
+        typer.Option("--out", "-o", callback=check_file, help=f"File to write. (default: RUN_DIR/{REPORT})"),
     ] = None,
     excel: Excel = None,
     quiet: Quiet = False,

@@ -196,7 +196,11 @@ class StudyConfig:
                 checked[name] = check_integer(name, given, _LEAST[name], default[name])
             elif name in _CAPS:
                 checked[name] = check_share(name, given)
-            elif name == "factors" or (name == "metrics" and (given or not self.forecasters)):
+            elif (
+                name == "factors"
+                or (given and name == "baselines")
+                or (name == "metrics" and (given or not self.forecasters))
+            ):
                 checked[name] = check_different(name, given, default[name])
             elif name == "forecasters" and isinstance(given, Mapping):
                 checked[name] = check_tables(name, given)

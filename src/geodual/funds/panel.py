@@ -9,6 +9,8 @@ from functools import cached_property
 
 import pandas as pd
 
+from geodual.errors import DataError
+
 _BLOCK = 2**21  # values per block: memory for arrays of this size is used again, larger ones get new pages
 
 
@@ -87,6 +89,14 @@ class Panel:
     nav: pd.DataFrame
     source: str = "DataFrame"
     findings: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        remedy = "Make such a table with `read_nav`."
+        if not isinstance(self.nav, pd.DataFrame):
+            raise DataError(f"`nav` must be a DataFrame, got {type(self.nav).__name__}. {remedy}")
+        names = self.nav.columns
+        if not (names.is_unique and all(isinstance(name, str) for name in names)):
+            raise DataError(f"The columns of `nav` must be different texts, the names of funds. {remedy}")
 
     @cached_property
     def digest(self) -> str:

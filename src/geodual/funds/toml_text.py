@@ -43,4 +43,6 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         # A text in JSON is valid TOML too, except that TOML forbids a bare DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(float(value) if isinstance(value, float) else value)  # a number of numpy is a float, too

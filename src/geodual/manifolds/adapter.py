@@ -96,11 +96,6 @@ class PymanoptManifold(Manifold):
         with _global_generator(rng):
             return self.each("random_point")
 
-    def random_tangent(self, x: Point, rng: np.random.Generator) -> Vector:
-        frame = self._checked_frame(x)
-        u = frame.random(rng)
-        return frame.tangent(u / frame.norm(u))
-
     def each(self, operation: str, *arguments: Any) -> Any:
         """Return the result of an operation of the manifold or, on a product, the tuple of all results."""
         if not self.is_product:

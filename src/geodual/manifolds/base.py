@@ -10,7 +10,7 @@ import numpy as np
 
 from geodual.arrays import Array
 
-from .frame import Frame, Point, Vector
+from .frame import Coordinates, Frame, Point, Vector
 
 _DOUBLE = 1e-8  # largest defect of a point in double precision
 _SINGLE = 1e-5  # of a point in single precision, some hundred times its rounding error
@@ -137,12 +137,12 @@ class Manifold(ABC):
     def inner(self, x: Point, u: Vector, v: Vector) -> float:
         """Return the inner product of the tangent vectors `u` and `v` at `x`."""
         frame = self._checked_frame(x)
-        return frame.inner(frame.coordinates(u), frame.coordinates(v))
+        return frame.inner(self._coordinates(frame, u), self._coordinates(frame, v))
 
     def norm(self, x: Point, u: Vector) -> float:
         """Return the length of the tangent vector `u` at `x`."""
         frame = self._checked_frame(x)
-        return frame.norm(frame.coordinates(u))
+        return frame.norm(self._coordinates(frame, u))
 
     def dist(self, x: Point, y: Point) -> float:
         """Return the geodesic distance between two points."""
@@ -152,7 +152,7 @@ class Manifold(ABC):
     def exp(self, x: Point, u: Vector) -> Point:
         """Follow the geodesic from `x` with velocity `u` for unit time."""
         frame = self._checked_frame(x)
-        return frame.exp(frame.coordinates(u))
+        return frame.exp(self._coordinates(frame, u))
 
     def log(self, x: Point, y: Point) -> Vector:
         """Return the tangent vector at `x` that points to `y`; its length is their distance."""
@@ -162,17 +162,17 @@ class Manifold(ABC):
     def retract(self, x: Point, u: Vector) -> Point:
         """Approximate `exp` to second order at lower cost."""
         frame = self._checked_frame(x)
-        return frame.retract(frame.coordinates(u))
+        return frame.retract(self._coordinates(frame, u))
 
     def transport(self, x: Point, y: Point, u: Vector) -> Vector:
         """Carry the tangent vector `u` from `x` to `y` without changing inner products."""
         frame = self._checked_frame(x)
-        return frame.transport(self.check_point(y), frame.coordinates(u))
+        return frame.transport(self.check_point(y), self._coordinates(frame, u))
 
     def gradient(self, x: Point, egrad: Vector) -> Vector:
         """Convert a Euclidean gradient into the Riemannian gradient."""
         frame = self._checked_frame(x)
-        return frame.tangent(frame.gradient(egrad))
+        return frame.tangent(frame.gradient(_checked_vector(egrad, frame.point, self)))
 
     def hessian(self, x: Point, egrad: Vector, ehess: Vector, u: Vector) -> Vector:
         """Convert a Euclidean Hessian product into the Riemannian Hessian applied to `u`.
@@ -180,10 +180,14 @@ class Manifold(ABC):
         `egrad` is the Euclidean gradient at `x` and `ehess` its derivative along the tangent vector `u`.
         """
         frame = self._checked_frame(x)
-        return frame.tangent(frame.hessian(egrad, ehess, frame.coordinates(u)))
+        egrad, ehess = (_checked_vector(v, frame.point, self) for v in (egrad, ehess))
+        return frame.tangent(frame.hessian(egrad, ehess, self._coordinates(frame, u)))
 
     def _checked_frame(self, x: Point) -> Frame:
         return self.frame(self.check_point(x))
+
+    def _coordinates(self, frame: Frame, u: Vector) -> Coordinates:
+        return frame.coordinates(_checked_vector(u, frame.point, self))
 
 
 def as_finite_array(x: Any, shape: tuple[int, ...], owner: object, dtype: type = float) -> Array:
@@ -206,6 +210,25 @@ def as_finite_array(x: Any, shape: tuple[int, ...], owner: object, dtype: type =
             f"A point of {owner} must be finite, got {bad} NaN or infinite entries; replace them."
         )
     return array
+
+
+def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
+    """Return `v` if it has the structure of the point `x`; numpy would broadcast some others."""
+    if isinstance(x, (tuple, list)):
+        if not (isinstance(v, (tuple, list)) and len(v) == len(x)):
+            raise ValueError(
+                f"A vector at a point of {owner} must be a tuple of {len(x)} vectors; give one per factor."
+            )
+        for part, other in zip(v, x, strict=True):
+            _checked_vector(part, other, owner)
+        return v
+    found = tuple(v.shape) if hasattr(v, "shape") else np.shape(v)  # numpy does not see that of sparse arrays
+    if found != np.shape(x):
+        raise ValueError(
+            f"A vector at a point of {owner} must have the shape of the point, {np.shape(x)}, got {found}; "
+            "check the sizes of both."
+        )
+    return v
 
 
 def is_single(x: Any) -> bool:

@@ -9,7 +9,8 @@ from geodual.arrays import Array
 from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
 from .frame import Frame, HessianMap, Vector
 
-_FAR = 200.0  # logarithm of a ratio beyond which numbers come close to overflow
+FAR = 200.0  # logarithm of a ratio beyond which numbers come close to overflow
+_TINY = float(np.finfo(float).tiny)
 
 
 class PositiveOrthant(Manifold):
@@ -110,13 +111,22 @@ class PositiveFrame(Frame):
         return np.asarray(self.point * np.exp(c))
 
     def log(self, y: Array) -> Array:
-        return np.asarray(np.log(y / self.point))
+        return log_ratio(y, self.point)
 
     def retract(self, c: Array) -> Array:
         return np.asarray(self.point * (1.0 + c + 0.5 * c**2))  # positive for every c
 
     def remoteness(self, y: Array) -> float:
-        return float(np.abs(self.log(y)).max()) / _FAR
+        return float(np.abs(self.log(y)).max()) / FAR
 
     def transport(self, y: Array, c: Array) -> Array:
         return np.asarray(y * c)  # the space is flat
+
+
+def log_ratio(y: Array, x: Array) -> Array:
+    """Return log(y/x), entry by entry, also where y/x is too large or too small for a number."""
+    with np.errstate(over="ignore", under="ignore"):
+        ratio = y / x
+    if ratio.min() > _TINY and ratio.max() < np.inf:  # the ratio keeps the digits of near numbers
+        return np.asarray(np.log(ratio))
+    return np.asarray(np.log(y) - np.log(x))

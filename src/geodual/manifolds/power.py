@@ -109,6 +109,10 @@ class Power(Manifold):
         return np.stack(checked)
 
     def project(self, x: Array, v: Vector) -> Array:
+        if type(self.manifold) in (Oblique, Sphere):
+            return np.asarray(self.frame(x).gradient(np.asarray(v, dtype=float)))
+        if type(self.manifold) in _VECTORISED:  # the others project a stack as they do one vector
+            return np.asarray(self.manifold.project(x, v))
         return np.stack([self.manifold.project(part, w) for part, w in zip(x, v, strict=True)])
 
     def random_point(self, rng: np.random.Generator) -> Array:

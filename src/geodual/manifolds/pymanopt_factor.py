@@ -48,6 +48,8 @@ class PymanoptFactor:
         self.hadamard = self.kind in _HADAMARD
 
     def __getattr__(self, name: str) -> Any:
+        if name == "manifold":  # a copy that is being made does not have it yet
+            raise AttributeError(name)
         return getattr(self.manifold, name)
 
     def implements(self, operation: str) -> bool:

@@ -8,8 +8,7 @@ from geodual.arrays import Array
 
 from .base import Manifold, NotOnManifoldError, as_finite_array, check_size, defect_tolerance, is_single
 from .frame import Frame, HessianMap, Vector
-
-_FAR = 200.0  # logarithm of a ratio beyond which numbers come close to overflow
+from .positive_orthant import FAR, log_ratio
 
 
 class Simplex(Manifold):
@@ -136,13 +135,13 @@ class SimplexFrame(Frame):
         return _closed(self.point * np.exp(c - c.max(axis=-1, keepdims=True)))
 
     def log(self, y: Array) -> Array:
-        return centred(np.log(y / self.point))
+        return centred(log_ratio(y, self.point))
 
     def retract(self, c: Array) -> Array:
         return self.exp(c)
 
     def remoteness(self, y: Array) -> float:
-        return float(np.abs(self.log(y)).max()) / _FAR
+        return float(np.abs(self.log(y)).max()) / FAR
 
     def transport(self, y: Array, c: Array) -> Array:
         return SimplexFrame(y).tangent(c)  # the space is flat

@@ -106,7 +106,8 @@ class SPD(Manifold):
         return frame.tangent(frame.log(self._check_symmetric(y)))
 
     def project(self, x: Array, v: Vector) -> Array:
-        return symmetrised(np.asarray(v, dtype=float))
+        matrix = np.asarray(v, dtype=float)
+        return np.asarray(0.5 * (matrix + np.swapaxes(matrix, -1, -2)))  # of each matrix of a stack, too
 
     def random_point(self, rng: np.random.Generator) -> Array:
         # Eigenvalues are log-normal, and the eigenvectors a random orthogonal matrix.

@@ -19,10 +19,9 @@ from geodual.cluster import check_dask_array, is_dask, map_rows
 
 from .importance import feature_shares
 from .looks import LooksMixin
-from .low_rank import LowRankPlusDiagonal, check_map, feature_blocks, mapped
+from .low_rank import LARGEST, LowRankPlusDiagonal, check_map, feature_blocks, mapped
 from .pair_array import pair_differences
 
-_LARGEST = 1e150  # the square of a larger number may overflow
 UNKNOWN = -1  # the class of a sample without label, as in scikit-learn's semi-supervised learners
 
 
@@ -183,8 +182,11 @@ class MetricLearner(MahalanobisMixin, BaseEstimator):
             )
         options = {"dtype": float, "order": "C", "accept_sparse": self._sparse_format}
         X, y = validate_data(self, X, y, ensure_min_samples=2, **options)
-        check_classification_targets(y)
         check_size(X)
+        try:
+            check_classification_targets(y)
+        except TypeError:
+            raise ValueError("`y` must hold labels of one type, such as all texts; convert them.") from None
         return X, encoded_labels(y, type(self).__name__)
 
 
@@ -192,7 +194,7 @@ def check_size(X: Any) -> None:
     """Raise if samples are so large that squared distances would overflow."""
     values = X.data if issparse(X) else X
     largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))  # without a copy
-    if largest > _LARGEST:
+    if largest > LARGEST:
         raise ValueError(f"`X` has values up to {largest:.3g}, whose squares overflow; scale the features.")
 
 
@@ -236,11 +238,10 @@ def warn_of_unknown(labels: Indices, stacklevel: int = 3) -> None:
 
 def check_n_components(n_components: Any, n_features: int) -> None:
     """Raise unless `n_components` is None or a valid number of components."""
-    if n_components is None:
-        return
-    check_whole("n_components", n_components)
-    if not 1 <= n_components <= n_features:
-        raise ValueError(f"`n_components` must be between 1 and {n_features}, got {n_components}.")
+    if n_components is not None:
+        check_whole("n_components", n_components)
+        if not 1 <= n_components <= n_features:
+            raise ValueError(f"`n_components` must be between 1 and {n_features}, got {n_components}.")
 
 
 def check_number(name: str, value: Any) -> None:
@@ -284,6 +285,11 @@ def check_iteration(tol: Any, max_iter: Any) -> None:
     if not tol > 0.0:
         raise ValueError(f"`tol` must be positive, got {tol}; leave it out for the default.")
     check_whole("max_iter", max_iter, 1)
+
+
+def fitted_attributes(learner: Any) -> dict[str, Any]:
+    """Return what a learner has learnt: its attributes whose names end with an underscore."""
+    return {name: value for name, value in vars(learner).items() if name.endswith("_")}
 
 
 def _vector(name: str, values: Any, n_features: int) -> Array:

@@ -12,6 +12,7 @@ from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
 from .base import MetricLearner, check_n_components, check_size
+from .importance import of_unit_size
 from .scatter import centred, inverse_root, inverse_root_in_span, oriented
 
 
@@ -100,7 +101,7 @@ class EuclideanMetric(_UnsupervisedMetric):
     def _components(self, X: Array) -> Array:
         if self.n_components is None:
             return np.eye(X.shape[1])
-        Z = X - X.mean(axis=0)
+        Z = of_unit_size(X - X.mean(axis=0))
         if self.n_components <= len(X) < X.shape[1]:
             return oriented(np.linalg.svd(Z, full_matrices=False)[2])
         # `eigh` sorts by rising eigenvalue.

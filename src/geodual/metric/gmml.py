@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
 
 from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, product_operations
@@ -15,6 +14,7 @@ from .geometric_mean import GeometricMean
 from .logdet.cluster_fit import check_before_loading
 from .pairs.cluster_samples import load_samples
 from .pairs.sample_blocks import SampleBlocks
+from .pairs.weights import check_sample_weight
 from .scatter import pair_scatters
 
 
@@ -120,7 +120,7 @@ class GMML(MetricLearner):
             check_before_loading(X, self.prior if self.reg > 0.0 else "identity", self.n_components)
             return self._fit_on_cluster(mean, load_samples(self, X, y, sample_weight))
         X, labels = self._validate_all(X, y)
-        weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+        weight = check_sample_weight(sample_weight, X)
         mean.check()
         warn_of_unknown(labels[weight > 0.0])
         known = labels != UNKNOWN

@@ -28,7 +28,7 @@ def feature_shares(components: Array | LowRankPlusDiagonal, X: Any, weight: Arra
         diagonal = LowRankPlusDiagonal(zeros, L.T, one, L.T).scatter_diagonal(X, weight)
     else:
         # In units in which no product overflows: the shares do not depend on them.
-        X, components = _of_unit_size(X), _of_unit_size(components)
+        X, components = of_unit_size(X), of_unit_size(components)
         centred = X - np.average(X, axis=0, weights=weight)
         # With few samples W is not formed either.
         few = 2 * n_samples < n_features
@@ -39,6 +39,7 @@ def feature_shares(components: Array | LowRankPlusDiagonal, X: Any, weight: Arra
     return positive / total if total > 0.0 else np.full(n_features, 1.0 / n_features)
 
 
-def _of_unit_size(X: Array) -> Array:
+def of_unit_size(X: Array) -> Array:
+    """Return X divided by its largest absolute entry, so that squares neither vanish nor overflow."""
     largest = np.abs(X).max()
     return X / largest if largest > 0.0 else X

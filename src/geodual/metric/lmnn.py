@@ -21,6 +21,8 @@ _STAGE_TOLERANCE = 1e-3  # times `tol`: a stage ends when an iteration gains les
 _START_FLOOR = 0.01  # least relative weight of a direction at the start, because the rank of L cannot grow
 _NO_DISTANCE = 1e-20  # times the mean squared norm of the samples: smaller distances are rounding errors
 _UNIT = 1.0  # one violation by a whole margin; below this objective, errors are absolute
+_DOUBTFUL = 0.5  # a larger gap at full rank means that L-BFGS has stopped too soon; usual are 0.001 to 0.05
+_FAR_APART = "this happens with clusters that are far apart; a smaller `tol` may help"
 _LINE_SEARCH_STEPS = 80  # many, because the objective bends sharply when δ is small
 
 
@@ -69,7 +71,8 @@ class LMNN(MetricLearner):
         Lower bound on p for any L with any number of rows.
     duality_gap_ : float
         The difference of these two, relative if p is above 1. It is an upper bound on the error of the
-        objective, and often much larger than the error.
+        objective, and often much larger than the error. Above 0.5 there is a warning, unless
+        `n_components` is given or nothing is proved.
     n_iter_ : int
         Number of L-BFGS iterations.
     history_ : array of shape (number of steps + 1,)
@@ -181,10 +184,15 @@ class LMNN(MetricLearner):
         self.duality_gap_ = (self.objective_ - self.dual_objective_) / max(self.objective_, _UNIT)
         self.history_ = np.array(search.history)
         self.n_iter_ = max(len(search.history) - 1, 1)
-        if not search.converged:
+        fall = self.objective_ - self.dual_objective_
+        # With fewer rows, or without a bound, a large gap does not mean that the metric is far from optimal.
+        is_full, is_bounded = len(search.best) == len(whitening), self.dual_objective_ > 0.0
+        doubtful = is_full and is_bounded and self.duality_gap_ > _DOUBTFUL
+        advice = "raise `max_iter` or `tol`" if not search.converged else _FAR_APART
+        if doubtful or not search.converged:
             warnings.warn(
                 f"LMNN stopped after {self.n_iter_} iterations at an objective of {self.objective_:.6g}. It "
-                f"can fall by at most {self.duality_gap_:.1%}; raise `max_iter` or `tol`.",
+                f"can fall by at most {fall:.3g}; {advice}.",
                 ConvergenceWarning,
                 stacklevel=3,  # the caller of `fit`
             )

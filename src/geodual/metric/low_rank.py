@@ -15,7 +15,7 @@ TOO_EXTREME = (
     "The learnt distances of the samples are too small or too large to compute with; scale the features and "
     "weights, or drop outliers."
 )
-_LARGEST = 1e150  # the square of a larger number may overflow
+LARGEST = 1e150  # the square of a larger number may overflow
 _ENTRIES = 2_000_000  # 16 MB: features of this many entries in all are worked on at once
 
 
@@ -154,7 +154,7 @@ def check_map(X: Any, L: Array | LowRankPlusDiagonal) -> None:
     largest = np.maximum(_dense(X.max(axis=0)), -_dense(X.min(axis=0))).ravel()
     with np.errstate(all="ignore"):
         reach = float((np.abs(L) @ largest).max())
-    if not reach < _LARGEST:  # also if it is NaN
+    if not reach < LARGEST:  # also if it is NaN
         raise ValueError(TOO_EXTREME)
 
 

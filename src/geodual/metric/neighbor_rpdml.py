@@ -44,6 +44,8 @@ class NeighborRPDML(LogDetLearner):
     the duality gap proves that its objective is optimal to a relative error of `tol`. If there are more
     features than samples, the program is solved in the span of the samples.
 
+    Unlike `RPDML`, it takes dense arrays only, and neither links nor weights of pairs.
+
     Neighbourhood components analysis has nearly the same loss, but no prior and no certificate: its program
     is not convex.
 
@@ -167,6 +169,11 @@ class NeighborRPDML(LogDetLearner):
         return NoPairLoss()
 
     def _learn(self, samples: Samples, start: Array | None = None) -> Self:
+        if samples.links is not None:
+            raise ValueError(
+                "`must_link` and `cannot_link` have no effect on NeighborRPDML, which makes no pairs; use "
+                "RPDML."
+            )
         used = _sorted(samples)
         X = samples.X[used.rows]
         if not (np.bincount(used.labels) > 1).any():

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 
 from geodual.arrays import Array
 
-_LARGEST = 1e150  # the square of a larger number may overflow
+from .low_rank import LARGEST
 
 
 def pair_differences(pairs: Any, n_features: int) -> Any:
@@ -21,6 +21,8 @@ def pair_differences(pairs: Any, n_features: int) -> Any:
                 f"`pairs` must be two sparse arrays of shape (n_pairs, {n_features}), got {first.shape} and "
                 f"{second.shape}."
             )
+        for samples in pairs:
+            _check_entries(real_array(samples.data, "pairs"))
         return csr_array(first - second, dtype=float)
     array = check_pair_array(pairs, n_features)
     return array[:, 0] - array[:, 1]
@@ -48,16 +50,20 @@ def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
             f"`pairs` has {array.shape[2]} features, but the metric was learnt on {n_features}; give the "
             "features of `fit`."
         )
-    if not np.isfinite(array).all():
-        raise ValueError("`pairs` must be finite, got NaN or infinite entries; drop these pairs.")
-    check_reach(array, "pairs")
+    _check_entries(array)
     return array
+
+
+def _check_entries(entries: Array) -> None:
+    if not np.isfinite(entries).all():
+        raise ValueError("`pairs` must be finite, got NaN or infinite entries; drop these pairs.")
+    check_reach(entries, "pairs")
 
 
 def check_reach(array: Array, name: str) -> None:
     """Raise if entries of tuples of samples are so large that squared distances may overflow."""
-    largest = float(np.abs(array).max())
-    if largest > _LARGEST:
+    largest = float(np.abs(array).max(initial=0.0))
+    if largest > LARGEST:
         raise ValueError(
             f"`{name}` has values up to {largest:.3g}, so samples may be too far apart to square distances; "
             "scale the features."

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from geodual.arrays import Array, Indices
@@ -45,31 +46,34 @@ def draw_neighbours(axes: Any, spaces: Sequence[Array], y: Any, n_neighbors: int
         axes = plt.subplots(1, len(spaces), figsize=(11.0, 4.8), layout="constrained")[1]
     classes, labels = np.unique(y, return_inverse=True)
     for ax, Z, title in zip(axes, spaces, ("Before", "After"), strict=True):
-        _draw_panel(ax, Z, classes, labels, n_neighbors)
-        wrong = _wrong_share(Z, labels, n_neighbors)
-        ax.set_title(f"{title}: {wrong:.1%} of the nearest neighbours are wrong", fontsize="medium")
+        near = nearest(Z, n_neighbors)
+        wrong = labels[near] != labels[:, None]
+        plane = principal_plane(Z)
+        _draw_lines(ax, plane, near, wrong)
+        _draw_samples(ax, plane, classes, labels)
+        ax.set_title(f"{title}: {wrong.mean():.1%} of the nearest neighbours are wrong", fontsize="medium")
     axes[-1].legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return axes
 
 
-def _draw_panel(ax: Any, Z: Array, classes: Any, labels: Indices, n_neighbors: int) -> None:
+def _draw_lines(ax: Any, plane: Array, near: Indices, wrong: NDArray[np.bool_]) -> None:
     from matplotlib.collections import LineCollection
 
-    plane = principal_plane(Z)
-    near = nearest(Z, n_neighbors)
-    pairs = np.column_stack([np.repeat(np.arange(len(Z)), n_neighbors), near.ravel()])
-    right = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    pairs = np.stack(np.broadcast_arrays(np.arange(len(near))[:, None], near), axis=-1)
     # Wrong neighbours are also thicker and dashed, so that they stand out without colours.
     kinds = (
-        (right, {"colors": "0.6", "linewidths": 0.6, "label": "same class"}),
-        (~right, {"colors": _WRONG, "linewidths": 1.6, "linestyles": "--", "label": "other class"}),
+        (~wrong, {"colors": "0.6", "linewidths": 0.6, "label": "same class"}),
+        (wrong, {"colors": _WRONG, "linewidths": 1.6, "linestyles": "--", "label": "other class"}),
     )
     for kind, style in kinds:
         ax.add_collection(LineCollection(list(plane[pairs[kind]]), zorder=1, **style))
+
+
+def _draw_samples(ax: Any, plane: Array, classes: Any, labels: Indices) -> None:
     for k, name in enumerate(classes):
         ax.scatter(
             *plane[labels == k].T,
-            s=18 if len(Z) <= _MANY_SAMPLES else 10,
+            s=18 if len(plane) <= _MANY_SAMPLES else 10,
             marker=_MARKERS[k % len(_MARKERS)],
             color=_COLOURS[k % len(_COLOURS)],
             edgecolors="white",
@@ -85,10 +89,6 @@ def nearest(Z: Array, n_neighbors: int) -> Indices:
     distance = cdist(Z, Z)
     np.fill_diagonal(distance, np.inf)
     return np.argsort(distance, axis=1, kind="stable")[:, :n_neighbors]
-
-
-def _wrong_share(Z: Array, labels: Indices, n_neighbors: int) -> float:
-    return float((labels[nearest(Z, n_neighbors)] != labels[:, None]).mean())
 
 
 def principal_plane(Z: Array) -> Array:

@@ -115,12 +115,19 @@ def register_metric(
     # A colon marks a place, a comma separates names on the command line, and "index" is a column of tables.
     if not isinstance(name, str) or not name or ":" in name or "," in name or name == "index":
         raise DataError(f"`name` must be a text without colon or comma, and not 'index', got {name!r}.")
-    _METRICS[name] = NamedMetric(name, target, label or name, dict(parameters or {}), tuple(grid))
+    if not isinstance(parameters, Mapping | None):
+        raise DataError(f"`parameters` must be a mapping, got {parameters!r}.")
+    if parameters and not (callable(target) or isinstance(target, str)):
+        raise DataError(f"`parameters` need a class or a function to give them to, got {target!r}.")
+    choices = list(grid) if isinstance(grid, Iterable) else [grid]
+    if not all(isinstance(choice, Mapping) for choice in choices):
+        raise DataError(f"`grid` must hold mappings, got {grid!r}; give a list of them.")
+    _METRICS[name] = NamedMetric(name, target, label or name, dict(parameters or {}), tuple(choices))
 
 
 def find_metric(name: str) -> NamedMetric:
     """Return the registered metric of this name, or the one at the place ``package.module:Class``."""
-    if name in _METRICS:
+    if isinstance(name, str) and name in _METRICS:
         return _METRICS[name]
     if is_place(name):
         return NamedMetric(name, name, label=name_at(name))

@@ -10,11 +10,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from geodual.arrays import Array
 
-from .base import MetricLearner, check_whole, warn_of_unknown
+from .base import MetricLearner, check_whole, fitted_attributes, warn_of_unknown
 from .logdet.folds import Fold, LabelledSamples, choose_folds, with_bounds
 from .logdet.learner import LogDetLearner
 from .logdet.path_plot import plot_scores
@@ -26,22 +26,6 @@ from .rpdml import RPDML
 _SCREENING = 0.1  # relative gap of the fits that are only compared with each other
 _SHARE_TIE = 0.005  # shares of votes or of samples that differ by less may do so by chance
 _WARM_UP = 0.3  # weight of the fit from which several kinds start, relative to the smallest C
-
-# Copied from the best estimator.
-_LEARNT = (
-    "W_",
-    "components_",
-    "feature_importances_",
-    "objective_",
-    "dual_objective_",
-    "duality_gap_",
-    "n_iter_",
-    "n_pairs_",
-    "history_",
-    "bounds_",  # only of pairs, like the next two
-    "bounds_are_exact_",
-    "neighbours_are_exact_",
-)
 
 
 class RPDMLCV(MetricLearner):
@@ -149,6 +133,8 @@ class RPDMLCV(MetricLearner):
     (3, 1, 2)
     """
 
+    best_estimator_: LogDetLearner
+
     def __init__(
         self,
         Cs: Any = (3000.0,),
@@ -227,9 +213,12 @@ class RPDMLCV(MetricLearner):
         self.C_, self.pairs_, self.shrinkage_ = float(Cs[position]), kinds[kind].pairs, kinds[kind].shrinkage
         self.best_index_, self.best_score_ = (int(kind), int(position)), float(means[kind, position])
         learner = self._learner(self.C_, kinds[kind], self.tol)
-        self.best_estimator_ = learner.fit_from(None, X, labels, weight)
-        for name in filter(vars(self.best_estimator_).__contains__, _LEARNT):
-            setattr(self, name, getattr(self.best_estimator_, name))
+        learner.fit_from(None, X, labels, weight)
+        if hasattr(self, "best_estimator_"):
+            for name in fitted_attributes(self.best_estimator_):  # of which the new one may have fewer
+                self.__dict__.pop(name, None)
+        self.best_estimator_ = learner
+        self.__dict__.update(fitted_attributes(self.best_estimator_))
         return self
 
     def _check_choices(self) -> tuple[Array, tuple[Kind, ...]]:
@@ -294,6 +283,7 @@ class RPDMLCV(MetricLearner):
         matplotlib Axes
             The axes with the plot. A dashed line marks the choice.
         """
+        check_is_fitted(self)
         names = {"knn": "accuracy", "auc": "AUC of pairs", "votes": "share of votes"}
         what = names.get(self.scoring, self.scoring) if isinstance(self.scoring, str) else "score"
         labels = [kind.label for kind in self.kinds_]

@@ -20,7 +20,7 @@ from .logdet.components import factor
 from .logdet.program import LogDetProgram
 from .logdet.solution import keep_solution, warn_unless_converged
 from .logdet.space import Space, choose_space
-from .low_rank import mapped
+from .low_rank import check_map, mapped
 from .pairs.graded_pairs import GradedPairs, SquaredError
 from .pairs.target_pairs import TargetSamples, nearest_pairs, pair_distances, random_pairs
 
@@ -228,11 +228,13 @@ class RPDMLRegressor(RegressorMixin, MahalanobisMixin, BaseEstimator):
             if self._is_local
             else random_pairs(len(space.X), int(self.pairs), rng)
         )
-        weight = (samples.weight / samples.weight.max())[indices].prod(axis=1)
+        # Products of weights relative to the largest product, by logarithms: they could vanish or overflow.
+        size = np.log(samples.weight)[indices].sum(axis=1)
+        weight = np.exp(size - size.max())
         bounds, unit = _graded_bounds(space.Z, samples.ranks, indices, weight)
         pairs = GradedPairs(indices, bounds, weight)
         # Divided by the number of pairs, so that a good C does not depend on it.
-        loss = SquaredError(unit**2 / (self.C / pairs.total_weight))
+        loss = SquaredError(unit**2 * pairs.total_weight / self.C)
         program = LogDetProgram(space.X, pairs, loss, space.prior_inverse)
         return program.solve(W, tol, self.max_iter), pairs.n_pairs
 
@@ -251,6 +253,8 @@ class RPDMLRegressor(RegressorMixin, MahalanobisMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=float)
+        check_size(X)
+        check_map(X, self.components_)
         n_neighbors = min(self.n_neighbors, len(self._targets_))
         distance, places = self._search_.kneighbors(mapped(X, self.components_), n_neighbors)
         share = self._counts_[places]

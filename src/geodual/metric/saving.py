@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tokenize
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,13 @@ _LEARNERS: dict[str, Any] = {
         *(RPDMLRegressor, PairGMML, PairITML, PairRPDML, QuadrupletRPDML, TripletRPDML),
     )
 }
+# Attributes of scikit-learn: what `set_output` and the methods such as `set_fit_request` were told.
+_OUTPUT, _REQUESTS = "_sklearn_output_config", "_metadata_request"
+_OUTPUTS = ("default", "pandas", "polars")
 # What a file that is no saved metric, or a damaged one, can raise while it is read.
 _BROKEN = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, EOFError, SyntaxError),
-    *(RuntimeError, MemoryError, zipfile.BadZipFile),
+    *(RuntimeError, MemoryError, zipfile.BadZipFile, tokenize.TokenError),
 )
 
 
@@ -55,7 +59,8 @@ def save_metric(learner: Any, path: str | Path) -> Path:
     is loaded. The file is an ``.npz`` of NumPy with the parameters, all fitted attributes and the version of
     the format. It is written whole or not at all.
 
-    A saved `RPDMLRegressor` holds its training samples, because it predicts from them.
+    A saved `RPDMLRegressor` holds its training samples, because it predicts from them. What `set_output`
+    chose is saved too, but not what `set_fit_request` and its like asked for: these concern fits to come.
 
     Parameters
     ----------
@@ -68,6 +73,11 @@ def save_metric(learner: Any, path: str | Path) -> Path:
     -------
     Path
         The file.
+
+    Raises
+    ------
+    DataError
+        If the learner could not be loaded again; nothing is written then. It is a `ValueError`.
 
     See Also
     --------
@@ -96,8 +106,9 @@ def save_metric(learner: Any, path: str | Path) -> Path:
         )
     arrays: dict[str, Any] = {}
     tree = {"schema": _SCHEMA, **_learner_to_plain(learner, arrays, "")}
-    header = np.frombuffer(json.dumps(tree).encode(), dtype=np.uint8)
-    members = {_HEADER: header, **arrays}
+    text = json.dumps(tree)
+    _check_loads(learner, json.loads(text), arrays)
+    members = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
     write_atomically(path, lambda place: np.savez(place, allow_pickle=False, **members))
     return path
 
@@ -156,6 +167,17 @@ def load_metric(path: str | Path) -> Any:
     )
 
 
+def _check_loads(learner: Any, tree: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Raise unless the learner can be loaded again."""
+    try:
+        _learner_from_plain(tree, arrays)
+    except _BROKEN as error:
+        raise DataError(
+            f"`learner`: this {type(learner).__name__} cannot be saved, because it could not be loaded again "
+            f"({error}). Fit it again, and leave its attributes as `fit` made them."
+        ) from None
+
+
 def _checked(path: Any) -> Path:
     """Return a path; raise if it cannot be one."""
     if not isinstance(path, str | Path) or "\0" in str(path):
@@ -184,6 +206,9 @@ def _learner_to_plain(learner: Any, arrays: dict[str, Any], prefix: str) -> dict
     fitted = {name: value for name, value in vars(learner).items() if name not in parameters}
     tree: dict[str, Any] = {"class": type(learner).__name__}
     fitted.pop("_earlier", None)
+    fitted.pop(_REQUESTS, None)
+    if _OUTPUT in fitted:
+        tree["output"] = fitted.pop(_OUTPUT).get("transform", "default")
     if isinstance(learner, IncrementalMixin):
         tree["earlier"] = [list(step) for step in learner.certificates_[:-1]]
     if "_search_" in fitted:
@@ -213,6 +238,10 @@ def _learner_from_plain(tree: dict[str, Any], arrays: dict[str, Any]) -> Any:
     if "best" in tree:
         fitted["best_estimator_"] = _learner_from_plain(tree["best"], arrays)
     vars(learner).update(fitted)
+    if "output" in tree:
+        if tree["output"] not in _OUTPUTS:
+            raise ValueError(f"the output {tree['output']!r} is unknown")
+        learner.set_output(transform=tree["output"])
     if isinstance(learner, IncrementalMixin) and tree["earlier"]:
         steps = tuple(StepCertificate(*step) for step in tree["earlier"])
         learner._earlier = (learner.history_, steps)

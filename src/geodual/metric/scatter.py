@@ -11,8 +11,10 @@ from scipy.sparse import issparse
 
 from geodual.arrays import Array, Indices
 
+from .low_rank import LARGEST
+
 _FLOOR = 1e-8  # times the largest eigenvalue: smaller eigenvalues are raised to this
-_SMALLEST, _LARGEST = 1e-150, 1e150  # numbers between these can be squared
+_SMALLEST = 1e-150  # the square of a smaller number may vanish
 _ROUNDING = 64.0 * float(np.finfo(float).eps)  # relative rounding error of a mean, with a safety factor
 
 
@@ -34,9 +36,15 @@ def varying(deviation: Array, size: Array) -> NDArray[np.bool_]:
     varies = deviation > _ROUNDING * size
     if not varies.any():
         raise ValueError("All samples are equal, so there is no metric to learn; check the features.")
-    if not _SMALLEST < deviation[varies].max() < _LARGEST:
+    if not _SMALLEST < deviation[varies].max() < LARGEST:
         raise ValueError("The features are too small or too large to be squared; scale the features.")
     return np.asarray(varies)
+
+
+def without_rounding(deviation: Array, X: Array) -> Array:
+    """Return deviations of samples X from means, in which features that are only rounding errors are zero."""
+    varies = np.abs(deviation).max(axis=0, initial=0.0) > _ROUNDING * np.abs(X).max(axis=0, initial=0.0)
+    return np.asarray(deviation * varies)
 
 
 def standing_for(covariance: Array) -> Array:

@@ -44,7 +44,8 @@ def active_jacobian(
 ) -> ActiveJacobian | None:
     """Return J for the constraints that are marked, each multiplied by its weight.
 
-    None means that it is too large to be stored and too ill-conditioned for conjugate gradients.
+    None means that it is too large to be stored and too ill-conditioned for conjugate gradients, or that a
+    gradient is not finite.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def active_jacobian(
         return products if products.are_well_conditioned() else None
     rows = [np.ravel(frame.gradient(g)) for g in constraints.gradients(frame.point, indices)]
     stored = np.reshape(rows, (indices.size, int(np.prod(frame.shape))))
-    return _Stored(stored * weights[indices, None])
+    return _Stored(stored * weights[indices, None]) if np.isfinite(stored).all() else None
 
 
 class _Stored:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geodual.arrays import Array
-from geodual.manifolds import NotOnManifoldError
 
 from .active_jacobian import ActiveJacobian, active_jacobian
+from .constraint import UNDEFINED
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import KKT, Units, measure_kkt
 from .lagrangian import Lagrangian, LocalLagrangian
@@ -80,7 +80,7 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
     y[active] = multipliers
     try:
         point = constraints.evaluate(model.frame.move(direction))
-    except (np.linalg.LinAlgError, NotOnManifoldError):
+    except UNDEFINED:
         return None  # the step is too long: no solution is near yet
     kkt = measure_kkt(constraints, point, units.unscaled(y), units)
     return Polished(point, y, kkt, best.n_products + n_products)
@@ -89,7 +89,7 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
 def kkt_system(
     constraints: ConstraintVector, units: Units, model: LocalLagrangian, active: NDArray[np.bool_]
 ) -> KKTSystem | None:
-    """Return the KKT system of the active constraints; None if it is too large and ill-conditioned."""
+    """Return the KKT system of the active constraints; None if `active_jacobian` has no matrix J for it."""
     jacobian = active_jacobian(constraints, model.frame, 1.0 / units.constraints, active)
     return KKTSystem(constraints, units, model, active, jacobian) if jacobian else None
 

@@ -12,7 +12,9 @@ from geodual.manifolds.frame import Vector
 
 
 def total(vectors: Sequence[Vector]) -> Vector:
-    """Return the sum of the vectors."""
+    """Return the sum of the vectors, in memory of its own."""
+    if len(vectors) == 1:
+        return scaled(1.0, vectors[0])
     if isinstance(vectors[0], (tuple, list)):
         return tuple(total(parts) for parts in zip(*vectors, strict=True))
     return reduce(add, vectors)

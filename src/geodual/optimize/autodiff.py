@@ -166,7 +166,8 @@ def _cost_derivatives(references: Sequence[Function], name: str) -> dict[str, Fu
     def value(x: Any, data: Any) -> Any:
         return jnp.asarray(called(reference(), name, x, data), dtype=float)
 
-    gradient = jax.grad(value)
+    def gradient(x: Any, data: Any) -> Any:
+        return _conjugated(jax.grad(value)(x, data))
 
     def hessian_product(x: Any, data: Any, u: Any) -> Any:
         # Forward over reverse mode: one product costs a few gradients and forms no Hessian.
@@ -193,7 +194,7 @@ def _constraint_derivatives(references: Sequence[Function], name: str) -> dict[s
             own, pull = jax.vjp(lambda y, k=k: part(k, y, data), x)
             weights, start = w[start : start + own.size], start + own.size
             pulled.append(_unless_unweighted(pull(weights)[0], weights))
-        return jax.tree.map(lambda *gradients: sum(gradients[1:], gradients[0]), *pulled)
+        return _conjugated(jax.tree.map(lambda *gradients: sum(gradients[1:], gradients[0]), *pulled))
 
     def directional(x: Any, data: Any, u: Any) -> Any:
         return jax.jvp(lambda y: value(y, data), (x,), (u,))[1]
@@ -203,10 +204,15 @@ def _constraint_derivatives(references: Sequence[Function], name: str) -> dict[s
 
     def jacobian(x: Any, data: Any) -> Any:
         rows = [jax.jacrev(lambda y, k=k: part(k, y, data))(x) for k in range(len(references))]
-        return jax.tree.map(lambda *blocks: jnp.concatenate(blocks), *rows)
+        return _conjugated(jax.tree.map(lambda *blocks: jnp.concatenate(blocks), *rows))
 
     derivatives = (parts, value, jacobian_product, directional, hessian_product, jacobian)
     return {function.__name__: function for function in derivatives}
+
+
+def _conjugated(gradient: Any) -> Any:
+    """Return a gradient by complex entries in the sense of `PymanoptManifold`; jax has its conjugate."""
+    return jax.tree.map(jnp.conj, gradient)
 
 
 def _unless_unweighted(gradient: Any, weights: Any) -> Any:

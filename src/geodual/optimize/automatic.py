@@ -8,6 +8,7 @@ from typing import Any
 
 from geodual.manifolds.frame import Point
 
+from .blocks import check_function
 from .constraint import listed
 from .joined_constraint import JoinedConstraint
 
@@ -52,12 +53,14 @@ class PreparedFunctions:
 
     def __init__(self, engine: Engine, cost: Any, inequalities: Any, equalities: Any) -> None:
         self._place = engine.place
-        self._cost = engine.prepare_cost(_checked(cost, "cost"))
+        check_function(cost, "cost")
+        self._cost = engine.prepare_cost(cost)
         self._blocks = {}
         for name, functions in (("inequalities", listed(inequalities)), ("equalities", listed(equalities))):
+            for k, function in enumerate(functions):
+                check_function(function, f"{name}[{k}]")
             if functions:
-                checked = [_checked(function, f"{name}[{k}]") for k, function in enumerate(functions)]
-                self._blocks[name] = engine.prepare_constraints(checked, name)
+                self._blocks[name] = engine.prepare_constraints(functions, name)
 
     def bound(self, data: Any) -> dict[str, Any]:
         """Return the arguments of `Problem` for some data."""
@@ -75,9 +78,3 @@ def called(function: Function, name: str, x: Point, data: Any) -> Any:
         arguments = "x" if data is None else "x, data"
         error.add_note(f"`{name}` was called as {name}({arguments}), in double precision.")
         raise
-
-
-def _checked(function: Function, name: str) -> Function:
-    if not callable(function):
-        raise TypeError(f"`{name}` must be a function, got {type(function).__name__}; write it with def.")
-    return function

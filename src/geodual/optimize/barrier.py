@@ -21,10 +21,11 @@ from functools import cached_property
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.manifolds import Frame, NoLogarithmError, NotOnManifoldError
+from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates
 
 from .ambient import total
+from .constraint import UNDEFINED
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import Units
 from .lagrangian import Lagrangian, LocalLagrangian
@@ -197,7 +198,7 @@ class LocalBarrier:
         constraints = self.function.constraints
         try:
             point = constraints.evaluate(self.frame.move(c))
-        except (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError):
+        except UNDEFINED:
             return None
         defined = math.isfinite(point.cost) and bool(np.isfinite(point.constraints).all())
         return self.function.at(point, self.multipliers) if defined else None

@@ -10,6 +10,12 @@ from .constraint import Constraint, listed
 INSTALL_JAX = "write it with jax.numpy and use Problem.from_jax (pip install 'geodual[jax]')"
 
 
+def check_function(function: Any, name: str) -> None:
+    """Raise a `TypeError` if something that should be a function is none."""
+    if not callable(function):
+        raise TypeError(f"`{name}` must be a function, got {type(function).__name__}; write it with def.")
+
+
 def blocks_of(functions: Any, products: Any, name: str, product_name: str) -> tuple[Constraint, ...]:
     """Join functions with their derivatives to blocks; blocks that are given stay as they are.
 
@@ -35,6 +41,10 @@ def blocks_of(functions: Any, products: Any, name: str, product_name: str) -> tu
             f"got {len(derivatives)}. Give (x, w) -> the sum of w_k times the gradient of entry k, or "
             f"{INSTALL_JAX}."
         )
+    for function in plain:
+        check_function(function, name)
+    for function in derivatives:
+        check_function(function, product_name)
     # A `Constraint` brings its own derivatives; plain functions take theirs in order.
     remaining = iter(derivatives)
     return tuple(b if isinstance(b, Constraint) else Constraint(b, next(remaining)) for b in blocks)

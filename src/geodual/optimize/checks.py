@@ -11,6 +11,7 @@ from geodual.arrays import Array
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates, Point
 
+from .ambient import pairing
 from .constraint import as_cost
 from .problem import Constraint, Problem
 from .start_checks import check_structure
@@ -179,7 +180,7 @@ def _check_function(
 def _check_block(
     name: str, block: Constraint, frame: Frame, c: Coordinates, rng: np.random.Generator
 ) -> Iterator[DerivativeCheck]:
-    """Check a block of constraints through ⟨w, c(x)⟩ with random weights w, and `directional` by itself."""
+    """Check a block through ⟨w, c(x)⟩ with random weights w; `directional` and `gradients` by themselves."""
     w = rng.standard_normal(len(block(frame.point)))
     second = block.hessian_product
 
@@ -199,14 +200,24 @@ def _check_block(
         frame,
         c,
     )
+    u = frame.tangent(c)
     if block.directional is not None:
-        forward = block.derivative(frame.point, frame.tangent(c))
-        start, ahead = block(frame.point), [block(frame.exp(t * c)) for t in _STEPS]
-        remainders = [
-            np.abs(after - start - t * forward).max() for t, after in zip(_STEPS, ahead, strict=True)
-        ]
-        noise = 1e3 * _EPS * (np.abs(start).max() + np.abs(ahead).max())
-        yield DerivativeCheck(f"directional derivative of {name}", _slope(np.array(remainders), noise), 2.0)
+        slopes = block.derivative(frame.point, u)
+        yield _check_slopes(f"directional derivative of {name}", block, slopes, frame, c)
+    if block.gradients is not None:
+        rows = block.rows(frame.point, np.arange(len(w)))
+        slopes = np.array([pairing(row, u) for row in rows])
+        yield _check_slopes(f"separate gradients of {name}", block, slopes, frame, c)
+
+
+def _check_slopes(
+    name: str, block: Constraint, slopes: Array, frame: Frame, c: Coordinates
+) -> DerivativeCheck:
+    """Check the derivatives of all entries of a block along the geodesic of `c`."""
+    start, ahead = block(frame.point), np.array([block(frame.exp(t * c)) for t in _STEPS])
+    remainders = np.abs(ahead - start - _STEPS[:, None] * slopes).max(axis=1, initial=0.0)
+    noise = 1e3 * _EPS * (np.abs(start).max(initial=0.0) + np.abs(ahead).max(initial=0.0))
+    return DerivativeCheck(name, _slope(remainders, noise), 2.0)
 
 
 def _slope(remainder: Array, noise: float) -> float:

@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geodual.arrays import Array
+from geodual.manifolds import NoLogarithmError, NotOnManifoldError
 from geodual.manifolds.frame import Point, Vector
 
-from .ambient import pairing
+from .ambient import pairing, scaled
+
+UNDEFINED = (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError)
+"""Errors of functions and manifolds at points where they have no value. Solvers reject such points."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,10 @@ class Constraint:
         """Return the gradients of the given entries, by `gradients` if it is given."""
         if self.gradients is not None:
             return self.gradients(x, indices)
-        # A unit vector of weights picks out one gradient.
-        return [self.jacobian_product(x, unit) for unit in np.eye(len(self(x)))[indices]]
+        size = len(self(x))
+        # A unit vector of weights picks out one gradient. It is copied, because all of them are kept, and a
+        # function may write each result to the same memory.
+        return [scaled(1.0, self.jacobian_product(x, _unit(size, k))) for k in indices]
 
     @property
     def parts(self) -> tuple[Constraint, ...]:
@@ -89,10 +95,16 @@ class Constraint:
         return (self,)
 
 
+def _unit(size: int, k: int) -> Array:
+    unit = np.zeros(size)
+    unit[k] = 1.0
+    return unit
+
+
 def as_vector(values: Any) -> Array:
-    """Return the values of a constraint as a vector; a number becomes a vector of one entry."""
+    """Return the values of a constraint as a new vector; a number becomes a vector of one entry."""
     try:
-        vector = np.asarray(values, dtype=float)
+        vector = np.array(values, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(f"A constraint must give numbers, got {brief(values)}; return a vector.") from None
     if vector.ndim > 1:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from geodual.arrays import Array, Indices
-from geodual.manifolds import Manifold, NotOnManifoldError, PymanoptManifold
+from geodual.manifolds import Manifold, PymanoptManifold
+from geodual.manifolds.base import check_size
 from geodual.manifolds.frame import Point
 
+from .constraint import UNDEFINED
 from .constraint_vector import ConstraintVector
 from .problem import Problem
-from .start_checks import named_constraints
+from .start_checks import check_positive, named_constraints
 from .trees import leaves
 
 _NOISE = 1e-8  # violation, relative to the size of the function, that may be rounding error
@@ -141,7 +143,8 @@ def check_convexity(
     x0 : Point
         Point around which to draw geodesics.
     n_geodesics : int
-        Number of geodesics. Those on which a function has no finite value do not count for it.
+        Number of geodesics. Those on which a function has no finite value do not count for it, and none
+        counts on which numbers overflow.
     radius : float, optional
         Largest distance of midpoints from `x0`, and half the length of the longest geodesic. The default is
         1 or, on a large point of flat space, its largest entry; it is smaller on manifolds that are small.
@@ -180,10 +183,8 @@ def check_convexity(
         raise ValueError(
             f"{problem.manifold} has no geodesics in closed form, so convexity cannot be checked along them."
         )
-    if not n_geodesics >= 1:
-        raise ValueError(f"`n_geodesics` must be at least 1, got {n_geodesics}; try 100.")
-    if radius is not None and not 0.0 < radius < np.inf:
-        raise ValueError(f"`radius` must be positive and finite, got {radius}; leave it out for the default.")
+    check_size(n_geodesics, "n_geodesics")
+    check_positive("radius", radius)
     rng = np.random.default_rng(0) if rng is None else rng
     x0 = problem.manifold.check_point(x0)
     seeds = rng.integers(2**63, size=n_geodesics)
@@ -214,7 +215,11 @@ class _Search:
 
     def run(self, seeds: Any) -> ConvexityCheck:
         for k, seed in enumerate(seeds):
-            values = np.array([self._values(x) for x in self._geodesic(seed)])
+            try:
+                points = self._geodesic(seed)
+            except UNDEFINED:  # it is so long that numbers overflow on the way
+                continue
+            values = np.array([self._values(x) for x in points])
             if self._counts(values):
                 self._note(k, values)
         scale = self._largest + _MARGIN / _NOISE * self._error
@@ -236,7 +241,7 @@ class _Search:
     def _values(self, x: Point) -> Array:
         try:
             point = self._constraints.evaluate(x)
-        except (np.linalg.LinAlgError, NotOnManifoldError):
+        except UNDEFINED:
             return np.full(len(self._worst), np.nan)
         return np.concatenate([[point.cost], point.constraints])
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from geodual.manifolds import NotOnManifoldError
-
+from .constraint import UNDEFINED
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import Units
 from .lagrangian import Lagrangian, LocalLagrangian
@@ -31,7 +30,7 @@ def least_violation(
     return newton_cg(
         objective,
         objective.at(start),
-        tol=0.1 * tol,
+        tol=0.1 * tol / max(start.frame.unit, 1.0),  # where lengths are large, slopes are small
         step_limit=constraints.problem.manifold.step_limit,
         may_escape=True,
     )
@@ -76,9 +75,10 @@ def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
 
 
 def is_stationary_violation(minimum: Minimum[LocalLagrangian], tol: float) -> bool:
-    """Tell whether a violation is left that no small step reduces."""
+    """Tell whether a violation is left that no small step reduces; small means compared with `frame.unit`."""
     left, model = remaining_violation(minimum), minimum.model
-    return left > 10.0 * tol and model.frame.norm(model.gradient) < _STATIONARY * left
+    slope = model.frame.norm(model.gradient) * max(model.frame.unit, 1.0)
+    return left > 10.0 * tol and slope < _STATIONARY * left
 
 
 def elsewhere(
@@ -89,6 +89,6 @@ def elsewhere(
     c = frame.random(rng)
     try:
         other = constraints.evaluate(frame.move((length * frame.unit / frame.norm(c)) * c))
-    except (np.linalg.LinAlgError, NotOnManifoldError):
+    except UNDEFINED:
         return None
     return other if np.isfinite(other.constraints).all() and np.isfinite(other.cost) else None

@@ -15,16 +15,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.manifolds import NotOnManifoldError
 
 from .barrier import Barrier, LocalBarrier
 from .barrier_preconditioner import BarrierPreconditioner
 from .barrier_step import BarrierStep, step_beside, take_step
+from .constraint import UNDEFINED
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .feasibility import is_stationary_violation, remaining_violation, seek_feasible
 from .kkt import Units, measure_kkt, refreshed_units
-from .multiplier_progress import Progress, infeasible, no_progress, ran_away, unbounded, worst
+from .multiplier_progress import Progress, endless_fall, infeasible, no_progress, ran_away, unbounded, worst
 from .second_order import least_curvature
+from .start_checks import check_positive
 from .updates import Stop, Update
 
 _FIRST_MU = (0.1, 0.3)  # the first μ, and at most this divided by the number of inequalities
@@ -32,7 +33,6 @@ _SOLVED = 10.0  # a barrier problem is solved if its residual is at most this mu
 _USUAL_DELTA = 1e-6  # least δ; smaller ones make Newton systems worse, and convergence is fast already
 _LEAST_DELTA = 1e-10  # least δ where the last digits need it
 _FIRST_RADIUS = 10.0  # of the trust region, in units of length, where the manifold sets no limit
-_FALL_LIMIT = (1e12, 10.0)  # a fall of the cost to −∞: so many units, plus so many times its first size
 _PATIENCE = 40  # iterations without progress before giving up
 _RESTARTS = 3  # from a feasible point
 _ESCAPES = 5  # restarts after the iterates ran away
@@ -67,8 +67,7 @@ def interior_point(
     barrier : float, optional
         The first μ, for the scaled problem. The default is 0.1, or less if there are many inequalities.
     """
-    if barrier is not None and not 0.0 < barrier < math.inf:
-        raise ValueError(f"`barrier` must be positive and finite, got {barrier}; leave it out.")
+    check_positive("barrier", barrier)
     method = _InteriorPoint(constraints, start, units, tol, barrier)
     return method.iterate(units.scaled(multipliers))
 
@@ -261,10 +260,10 @@ class _InteriorPoint:
         return (self._restarted(state) if doubtful else None) or otherwise
 
     def _has_run_away(self, point: EvaluatedPoint) -> bool:
-        limit = _FALL_LIMIT[0] * self.units.cost + _FALL_LIMIT[1] * abs(self.start.cost)
+        first, last = self.start.cost / self.units.cost, point.cost / self.units.cost
         try:
-            return self.start.cost - point.cost > limit or self.start.frame.remoteness(point.x) > 1.0
-        except NotOnManifoldError:
+            return first - last > endless_fall(first) or self.start.frame.remoteness(point.x) > 1.0
+        except UNDEFINED:
             return True
 
     def _after_escape(self, state: _State) -> _State | _End:
@@ -292,7 +291,7 @@ class _InteriorPoint:
             return (end,) if strict else (Update(point, zeros, hessian_products=found.n_products), end)
         if strict and not (point.constraints[self.inequalities] < 0.0).all():
             return None
-        self.progress = Progress()
+        self.progress, self.units = Progress(), refreshed_units(self.units, self.constraints, point)
         return self._started(point, zeros, 1e-3)
 
     def _given_up(self, state: _State, *, blocked: bool) -> _End:

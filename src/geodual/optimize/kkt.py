@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.manifolds import Frame, NotOnManifoldError
+from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates
 
+from .constraint import UNDEFINED
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .lagrangian import Lagrangian
 
@@ -168,7 +169,7 @@ def _change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates
     """Return the change of the constraints after a step; 0 where they are not defined."""
     try:
         change = constraints.value(point.frame.move(c)) - point.constraints
-    except (np.linalg.LinAlgError, NotOnManifoldError):
+    except UNDEFINED:
         return np.zeros(constraints.size)
     return np.nan_to_num(change, posinf=0.0, neginf=0.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -251,13 +251,13 @@ def minimize_many(
 def _paired(problem: Any, starts: Any, seed: int) -> tuple[list[Problem], list[Point]]:
     """Return as many problems as starts."""
     single = isinstance(problem, Problem)
-    problems = [problem] if single else list(problem)
+    problems = [problem] if single else list(problem) if isinstance(problem, Iterable) else []
     if not problems or not all(isinstance(one, Problem) for one in problems):
         raise TypeError("`problem` must be a `Problem` or a list of them, and not empty; check its entries.")
     if isinstance(starts, (int, np.integer)) and not isinstance(starts, bool):
         points = _drawn(problems[0] if single else None, int(starts), seed)
     else:
-        points = list(starts)
+        points = list(starts) if isinstance(starts, Iterable) else []
     if single:
         problems = problems * len(points)
     if not points or len(points) != len(problems):

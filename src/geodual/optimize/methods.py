@@ -73,7 +73,7 @@ def choose_method(method: str | Method) -> MethodChoice:
     """Return the method with the given name, or the given function as a method."""
     if callable(method):
         return MethodChoice(getattr(method, "__name__", type(method).__name__), method, _OWN_MAX_ITER)
-    if method not in METHODS:
+    if not (isinstance(method, str) and method in METHODS):
         raise ValueError(
             f"`method` must be one of {', '.join(map(repr, METHODS))}, or a function, got {method!r}."
         )

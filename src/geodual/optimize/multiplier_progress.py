@@ -13,6 +13,11 @@ def worst(update: Update) -> float:
     return update.kkt.worst
 
 
+def endless_fall(first: float) -> float:
+    """Return how far below its first value a scaled cost must fall to count as falling without bound."""
+    return _ENDLESS_FALL[0] + _ENDLESS_FALL[1] * abs(first)
+
+
 class Progress:
     """The best update so far, and the number of updates since then that were no progress."""
 
@@ -79,4 +84,5 @@ def ran_away() -> Stop:
     )
 
 
+_ENDLESS_FALL = (1e12, 10.0)  # so many units, plus so many times the first value
 _LARGE = 1e-2  # a residual that rounding errors do not explain

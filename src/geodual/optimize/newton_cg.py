@@ -13,10 +13,11 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from geodual.manifolds import Frame, NoLogarithmError, NotOnManifoldError
+from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates, Point
 
-_EPS = float(np.finfo(float).eps)
+from .constraint import UNDEFINED
+
 _MAX_BACKTRACKS = 40
 _SUFFICIENT = 1e-4  # share of the predicted decrease that a step must achieve (Armijo)
 _LONG_WAY = 50.0  # length of the path after which to check whether it leads to infinity
@@ -266,7 +267,7 @@ def evaluate_trial(objective: Callable[[Point], Model], x: Point) -> Model | str
     try:
         model = objective(x)
         finite = math.isfinite(model.value) and math.isfinite(model.frame.norm(model.gradient))
-    except (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError):
+    except UNDEFINED:
         return "blocked"
     return model if finite else "blocked"
 
@@ -281,7 +282,7 @@ def is_remote(start: Frame, x: Point) -> bool:
     """Tell whether `x` is so far from the start that numbers almost overflow."""
     try:
         return start.remoteness(x) > 1.0
-    except NotOnManifoldError:
+    except UNDEFINED:
         return True
 
 

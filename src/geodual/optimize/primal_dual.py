@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Real
 
 import numpy as np
 
@@ -23,6 +24,7 @@ def primal_dual(
     start: EvaluatedPoint,
     *,
     watch: Callable[[LocalLagrangian], bool] | None = None,
+    multipliers: Array | None = None,
     alpha: float = 0.0,
     step: StepRule = "sqrt",
 ) -> Iterator[Update | Stop]:
@@ -36,6 +38,8 @@ def primal_dual(
         x₀.
     watch : callable, optional
         Called with the function at every step of a proximal problem, which ends if it returns True.
+    multipliers : array of shape (m,), optional
+        λ₀; 0 by default, as Theorem 1 assumes.
     alpha : float
         α of eq. (2). With α > 0 the iterates tend to a point that violates active constraints by αλ*.
     step : "sqrt", float or callable
@@ -59,13 +63,14 @@ def primal_dual(
             return Stop("breakdown", _NO_MINIMISER.format(eta))
         return minimum.model.point, minimum.n_products
 
-    return iterate_primal_dual(constraints, start, alpha, step, proximal_step)
+    return iterate_primal_dual(constraints, start, alpha, step, proximal_step, multipliers)
 
 
 def primal_dual_linearized(
     constraints: ConstraintVector,
     start: EvaluatedPoint,
     *,
+    multipliers: Array | None = None,
     alpha: float = 0.0,
     step: StepRule = "sqrt",
     exponential: bool = False,
@@ -78,6 +83,8 @@ def primal_dual_linearized(
         The constraints of the problem.
     start : EvaluatedPoint
         x₀.
+    multipliers : array of shape (m,), optional
+        λ₀; 0 by default.
     alpha : float
         α of eq. (2). With α > 0 the iterates tend to a point that violates active constraints by αλ*.
     step : "sqrt", float or callable
@@ -93,7 +100,7 @@ def primal_dual_linearized(
         move = model.frame.exp if exponential else model.frame.retract
         return constraints.evaluate(move(-eta * model.gradient)), 0
 
-    return iterate_primal_dual(constraints, start, alpha, step, gradient_step)
+    return iterate_primal_dual(constraints, start, alpha, step, gradient_step, multipliers)
 
 
 def iterate_primal_dual(
@@ -102,6 +109,7 @@ def iterate_primal_dual(
     alpha: float,
     step: StepRule,
     primal_step: PrimalStep,
+    multipliers: Array | None = None,
 ) -> Iterator[Update | Stop]:
     """Alternate any primal step with the dual step of eq. (4).
 
@@ -118,11 +126,14 @@ def iterate_primal_dual(
     primal_step : callable
         ``primal_step(point, lam, eta)`` returns the next point and the number of Hessian products, or a
         `Stop`.
+    multipliers : array of shape (m,), optional
+        λ₀; 0 by default.
     """
-    if not alpha >= 0.0:
-        raise ValueError(f"`alpha` must not be negative, got {alpha}; use 0 for the exact solution.")
+    if not (isinstance(alpha, Real) and alpha >= 0.0):
+        raise ValueError(f"`alpha` must not be negative, got {alpha!r}; use 0 for the exact solution.")
     rule = _step_rule(step)
-    point, lam, t = start, np.zeros(constraints.size), 0
+    point, t = start, 0
+    lam = np.zeros(constraints.size) if multipliers is None else multipliers
     while True:
         eta = rule(t)
         outcome = primal_step(point, lam, eta)
@@ -131,8 +142,7 @@ def iterate_primal_dual(
             return
         point, products = outcome
         ascended = lam + eta * (point.constraints - alpha * lam)  # Eq. (4)
-        # Multipliers of equalities may have any sign.
-        lam_next = np.where(constraints.is_equality, ascended, np.maximum(ascended, 0.0))
+        lam_next = constraints.nonnegative(ascended)
         yield Update(point, lam_next, step_size=eta, hessian_products=products, dual_used=lam)
         lam, t = lam_next, t + 1
 
@@ -143,7 +153,7 @@ def _step_rule(step: StepRule) -> Callable[[int], float]:
         return lambda t: float(1.0 / np.sqrt(t + 1.0))
     if callable(step):
         return lambda t: _positive_step(float(step(t)))
-    if isinstance(step, str):
+    if not isinstance(step, Real):
         raise ValueError(f'`step` must be "sqrt", a positive number or a function of t, got {step!r}.')
     constant = _positive_step(float(step))
     return lambda t: constant

@@ -10,7 +10,7 @@ from geodual.manifolds import Manifold, as_manifold
 from geodual.manifolds.frame import Point, Vector
 
 from .automatic import PreparedFunctions
-from .blocks import INSTALL_JAX, blocks_of, parts_of
+from .blocks import INSTALL_JAX, blocks_of, check_function, parts_of
 from .bounds import Bounds
 from .constraint import Constraint as Constraint
 from .trees import as_data, same_structure
@@ -126,6 +126,8 @@ class Problem:
             raise ValueError(
                 f"`gradient` is missing: give the Euclidean gradient of the cost, or {INSTALL_JAX}."
             )
+        check_function(cost, "cost")
+        check_function(gradient, "gradient")
         self.manifold = as_manifold(manifold)
         self.cost = cost
         self.gradient = gradient

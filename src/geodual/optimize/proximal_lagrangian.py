@@ -14,24 +14,25 @@ from dataclasses import replace
 import numpy as np
 
 from geodual.arrays import Array
+from geodual.manifolds.base import check_size
 
 from . import feasibility
 from .active_set import Polished, polish, polish_limit
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import Units, measure_feasibility, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
-from .multiplier_progress import Progress, infeasible, no_progress, ran_away, unbounded, worst
+from .multiplier_progress import Progress, endless_fall, infeasible, no_progress, ran_away, unbounded, worst
 from .multiplier_state import PROXIMAL_WEIGHT, State
 from .newton_cg import Minimum, newton_cg
 from .quasi_newton import is_preferable, limited_memory
 from .schedule import FAST, Schedule, choose_schedule
 from .second_order import judge
 from .second_try import with_second_try
+from .start_checks import check_positive
 from .updates import Stop, Update
 from .valleys import LOOK_BELOW, are_squares, lowest_valley
 
 _PENALTY_LIMIT = 1e16  # beyond it rounding errors of the violation swamp the cost
-_FALL_LIMIT = (1e12, 10.0)  # a fall of the cost to −∞: so many units, plus so many times its first size
 _PATIENCE = 15  # iterations without progress before giving up
 _SMALL_STEPS = 25  # quasi-Newton steps that count as one Newton iteration
 _UNFINISHED = 20  # inner solves in a row that may run out of iterations
@@ -74,11 +75,8 @@ def proximal_lagrangian(
     inner_iterations : int
         Newton iterations per inner solve; one that needs more goes on in the next iteration.
     """
-    if not (penalty is None or 0.0 < penalty < math.inf) or not inner_iterations >= 1:
-        raise ValueError(
-            f"`penalty` must be positive and `inner_iterations` at least 1, got {penalty} and "
-            f"{inner_iterations}; leave them out for the defaults."
-        )
+    check_positive("penalty", penalty)
+    check_size(inner_iterations, "inner_iterations")
     # Multipliers to start from mean that the valley has been chosen.
     schedule = FAST if multipliers.any() else choose_schedule(constraints)
     if penalty is not None:
@@ -114,7 +112,7 @@ class _ProximalLagrangian:
         inner_tol = self.schedule.inner_tol if y.size else 0.5 * self.scaled_tol
         state = State(start, y, self.schedule.penalty, inner_tol=inner_tol)
         self._note_feasible(start)
-        self.fall_limit = _FALL_LIMIT[0] + _FALL_LIMIT[1] * abs(start.cost) / self.units.cost
+        self.start = start
         progress = Progress()
         while True:
             minimum = self._minimise(state)
@@ -193,13 +191,16 @@ class _ProximalLagrangian:
 
     def _descend(self, start: LocalLagrangian, tol: float, small: bool) -> _Minimum:
         minimise = limited_memory if small else newton_cg
+        first = self.start.cost / self.units.cost
+        # A fall counts from the start of the solve, because iterates may lie far above it.
+        fall_limit = endless_fall(first) + max(start.value - first, 0.0)
         return minimise(
             start.function,
             start,
             tol=tol,
             max_iter=self.inner_iterations * (_SMALL_STEPS if small else 1),
             step_limit=self.manifold.step_limit,
-            fall_limit=self.fall_limit,
+            fall_limit=fall_limit,
             may_escape=True,
             watch=self.watch,
         )
@@ -285,15 +286,14 @@ class _ProximalLagrangian:
 
     def _after_escape(self, state: State, minimum: _Minimum) -> State | Stop:
         """Stop if the problem is unbounded; otherwise raise the penalty, which was too weak."""
-        escaped = minimum.model.point
-        back = minimum
+        escaped, back = minimum.model.point, minimum
         if self.constraints.size:
             back = feasibility.least_violation(self.constraints, self.units, escaped, self.tol)
         feasible = back.model
-        # Unbounded: a feasible point near the escaped one keeps at least half of the fall of the cost.
+        # Unbounded: a feasible point near the escaped one keeps at least half of the fall, and is a new low.
         satisfied = feasibility.remaining_violation(back) <= math.sqrt(self.tol)
         fall, kept = (state.point.cost - point.cost for point in (escaped, feasible.point))
-        if satisfied and kept > 0.5 * fall > 0.0:
+        if satisfied and kept > 0.5 * fall > 0.0 and feasible.point.cost < self.start.cost:
             return unbounded()
         if state.escapes >= 5:
             return ran_away()

@@ -217,9 +217,8 @@ class _Memory:
 def _carrier(here: Frame, there: Frame) -> Callable[[Coordinates], Coordinates]:
     """Return the map of tangent vectors from one point to another."""
     if isinstance(there, AmbientFrame):
-        return (
-            there.gradient
-        )  # the orthogonal projection: cheaper than a transport, and close for short steps
+        # The orthogonal projection: cheaper than a transport, and close for short steps.
+        return there.gradient
 
     def carry(c: Coordinates) -> Coordinates:
         try:
@@ -282,10 +281,9 @@ def _search(
         if flat or fraction >= longest:
             break
         low = fraction
-        # The zero of the slope, if it changed evenly so far.
+        # The zero of the slope, if it changed evenly so far. It is ten times as far away at least.
         best = fraction * slope / (slope - end_slope) if end_slope > slope else math.inf
-        grown = min(max(best, 2.0 * low), 10.0 * low, longest)
-        fraction = grown if high == math.inf else _between(best, low, high)
+        fraction = min(10.0 * low, longest) if high == math.inf else _between(best, low, high)
     return found or obstacle
 
 

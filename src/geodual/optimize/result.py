@@ -183,7 +183,8 @@ class Result:
     second_order : str
         Whether the second-order necessary condition of a minimum "holds" at a converged point, "fails" (a
         maximum or a saddle point), or is "unknown": the curvature of the Lagrangian along all active
-        constraints must not be negative. It is estimated by up to 40 Lanczos steps.
+        constraints must not be negative. It is estimated by up to 40 Lanczos steps. They may miss a negative
+        curvature that is less than about a hundredth of the largest.
     global_minimum : bool
         Whether the solve converged and the problem is declared geodesically convex, and nothing that was seen
         contradicts the declaration. Then x is a global minimum, if the declaration is true, which is not

@@ -7,6 +7,7 @@ minimum. At a maximum or a strict saddle point it fails, and the direction of le
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -16,9 +17,11 @@ from geodual.arrays import Array
 from geodual.manifolds.frame import Coordinates
 
 from .active_set import kkt_system
+from .constraint import UNDEFINED
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import Units
 from .lagrangian import Lagrangian, LocalLagrangian
+from .newton_cg import evaluate_trial
 from .result import SecondOrder
 from .schedule import FAST
 
@@ -27,7 +30,7 @@ _ACTIVE = 1e-6  # scaled value of an inequality from which it counts as active
 _MANY = 50  # active constraints whose gradients are formed only if need be
 _STEPS = 40  # of Lanczos at most: enough for the sign of an extreme eigenvalue that is not tiny
 _EVERY = 4  # Lanczos steps between two estimates
-_ERROR = 0.5  # relative error at which a positive estimate counts
+_UNLUCKY = 10.0  # so many times smaller than usual may the share of an eigenvector in a random start be
 _NOTHING = 1e-8  # relative length of a new direction from which it is rounding noise
 _HALVINGS = 20  # of the step beside a saddle point
 _STIFF = 100.0  # penalty that keeps the step near the constraints
@@ -75,15 +78,25 @@ def least_curvature(
         return None
     y = units.scaled(multipliers)
     model = Lagrangian(constraints, y, 1.0 / units.cost, 1.0 / units.constraints).at(point)
+    try:
+        found = _least_curvature_along(constraints, units, model)
+    except UNDEFINED:  # a derivative does not exist here, as that of a norm at 0
+        return None
+    return found if found is not None and math.isfinite(found.least) else None
+
+
+def _least_curvature_along(
+    constraints: ConstraintVector, units: Units, model: LocalLagrangian
+) -> Curvature | None:
     active = constraints.is_equality | (model.violations > -_ACTIVE)
     # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
-    start = np.ravel(point.frame.random(np.random.default_rng(0)))
+    start = np.ravel(model.frame.random(np.random.default_rng(0)))
     if not active.any():
         return _least_curvature_anywhere(model, start)
     if active.sum() > _MANY:
         # Along the constraints a penalty vanishes. So if nothing is negative with it, nothing is along them,
         # and their gradients, which take long to form and to factor, are not needed.
-        stiff = replace(model.function, penalty=FAST.penalty).at(point)
+        stiff = replace(model.function, penalty=FAST.penalty).at(model.point)
         with_penalty = _least_curvature_anywhere(stiff, start)
         if not with_penalty.is_negative:
             return with_penalty
@@ -96,7 +109,7 @@ def least_curvature(
         return system.project(system.hessian(system.project(v)))
 
     value, vector = _least_eigenpair(product, system.project(start))
-    return Curvature(value, vector.reshape(point.frame.shape))
+    return Curvature(value, vector.reshape(model.frame.shape))
 
 
 def _least_curvature_anywhere(model: LocalLagrangian, start: Array) -> Curvature:
@@ -131,10 +144,11 @@ def _step_down(objective: Lagrangian, point: EvaluatedPoint, curvature: Curvatur
     model, frame = objective.at(point), point.frame
     for length in frame.unit * 0.5 ** np.arange(_HALVINGS):
         for sign in (1.0, -1.0):
-            beside = objective.constraints.evaluate(frame.move(sign * length * curvature.direction))
+            trial = evaluate_trial(objective, frame.move(sign * length * curvature.direction))
             # A quarter of the fall that the curvature promises is enough.
-            if objective.at(beside).value < model.value - model.noise + 0.125 * length**2 * curvature.least:
-                return beside
+            enough = model.value - model.noise + 0.125 * length**2 * curvature.least
+            if not isinstance(trial, str) and trial.value < enough:
+                return trial.point
     return None
 
 
@@ -142,7 +156,7 @@ def _least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[f
     """Return the smallest eigenvalue of a symmetric operator and its eigenvector, by Lanczos steps.
 
     They end once the sign is known: a negative estimate proves negative curvature; a positive one counts when
-    its error is small.
+    a negative eigenvalue would have shown.
     """
     length = float(np.linalg.norm(start))
     if length <= _NOTHING:
@@ -160,7 +174,20 @@ def _least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[f
         if last or len(basis) % _EVERY == 0:
             T = V @ np.array(images).T
             values, vectors = np.linalg.eigh(0.5 * (T + T.T))
-            least, error = float(values[0]), length * abs(float(vectors[-1, 0]))
-            if last or least < 10.0 * _NEGATIVE or error < _ERROR * least:
-                return least, np.asarray(vectors[:, 0] @ V)
+            if last or values[0] < 10.0 * _NEGATIVE or _would_have_shown(values, start.size):
+                return float(values[0]), np.asarray(vectors[:, 0] @ V)
         basis.append(residual / length)
+
+
+def _would_have_shown(values: Array, n: int) -> bool:
+    """Tell whether k Lanczos steps, which found these eigenvalues, would have found one below 0, too.
+
+    Its eigenvector has a share of about 1/√n in a random start. Compared with eigenvalues from a to b, that
+    share grows by the factor T_{k−1}((b + a)/(b − a)), the Chebyshev polynomial (Saad, *Numerical Methods for
+    Large Eigenvalue Problems*, Section 6.6).
+    """
+    a, b = float(values[0]), float(values[-1])
+    if not a > 0.0:
+        return False
+    growth = (len(values) - 1) * math.acosh((b + a) / max(b - a, math.ulp(b)))
+    return growth > math.log(2.0 * _UNLUCKY * math.sqrt(n))

@@ -129,6 +129,8 @@ def minimize(
     >>> result.status, np.round(result.x, 6).tolist(), round(float(result.multipliers[0]), 6)
     ('converged', [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]], 0.5)
     """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"`problem` must be a `Problem`, got {type(problem).__name__}; build one first.")
     chosen = choose_method(method)
     _check_limits(tol, max_iter, max_time)
     recorded = check_record(record)

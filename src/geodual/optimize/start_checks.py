@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -94,9 +95,19 @@ def _check_block_products(block: Constraint, point: EvaluatedPoint, name: str, u
     size = len(block(point.x))
     if block.directional is not None:
         what, call = f"directional derivative of {name}", "directional(x, u)"
-        found = len(_evaluated(what, call, block.derivative, point.x, u))
-        if found != size:
-            raise ValueError(f"The {what} has {found} entries, but the values have {size}; check {call}.")
+        slopes = _evaluated(what, call, block.derivative, point.x, u)
+        if len(slopes) != size:
+            raise ValueError(
+                f"The {what} has {len(slopes)} entries, but the values have {size}; check {call}."
+            )
+        if not np.isfinite(slopes).all():
+            raise ValueError(_NOT_FINITE.format(what))
+    if block.gradients is not None and size:
+        what, call = f"gradients of {name}", "gradients(x, indices)"
+        rows = _evaluated(what, call, block.rows, point.x, np.arange(1))
+        if len(rows) != 1:
+            raise ValueError(f"The {what} are {len(rows)} for 1 index; return one per index in {call}.")
+        check_structure(rows[0], point.frame, f"first of the {what}", call)
     if block.hessian_product is not None:
         call = "hessian_product(x, w, u)"
         _checked(point, f"Hessian product of {name}", call, block.hessian_product, point.x, np.ones(size), u)
@@ -104,9 +115,7 @@ def _check_block_products(block: Constraint, point: EvaluatedPoint, name: str, u
 
 def _check_gradient(point: EvaluatedPoint, what: str, call: str, *function: Any) -> None:
     if not _finite(_checked(point, what, call, *function), point):
-        raise ValueError(
-            f"The {what} is not finite at `x0`; start elsewhere, or check it with check_gradient."
-        )
+        raise ValueError(_NOT_FINITE.format(what))
 
 
 def _checked(point: EvaluatedPoint, what: str, call: str, *function: Any) -> Vector:
@@ -126,9 +135,8 @@ def check_structure(vector: Vector, frame: Frame, what: str, call: str) -> Vecto
     what, call : str
         The derivative in words, and how the function is called.
     """
-    # Where coordinates are pymanopt's, derivatives may have a structure of their own.
     found, expected = _structure(vector), _structure(frame.point)
-    if found != expected and frame.orthonormal:
+    if found != expected:
         raise ValueError(f"The {what} has shape {found}, but a point has {expected}; check {call}.")
     return vector
 
@@ -185,6 +193,14 @@ def check_multipliers(constraints: ConstraintVector, multipliers: Any, equality_
     return np.concatenate(parts)
 
 
+def check_positive(name: str, value: float | None) -> None:
+    """Raise a `ValueError` unless an option is a positive number, or None for its default."""
+    if not (value is None or (isinstance(value, Real) and 0.0 < value < np.inf)):
+        raise ValueError(
+            f"`{name}` must be positive and finite, got {value!r}; leave it out for the default."
+        )
+
+
 def check_record(record: Any) -> Mapping[str, Callable[[Point], Any]]:
     """Return the quantities to record, or raise an error that says what is wrong with them."""
     if record is None:
@@ -197,3 +213,6 @@ def check_record(record: Any) -> Mapping[str, Callable[[Point], Any]]:
     if taken:
         raise ValueError(f"`record` cannot use {taken[0]!r} as a name; choose a text other than {COLUMNS}.")
     return dict(record)
+
+
+_NOT_FINITE = "The {} is not finite at `x0`; start elsewhere, or check it with check_gradient."

@@ -21,7 +21,7 @@ class Update:
     point : EvaluatedPoint
         The new point with its cost and constraints, from ``constraints.evaluate(x)``.
     multipliers : array of shape (m,)
-        λ of all m constraints, inequalities first.
+        λ of all m constraints, inequalities first. Negative ones of inequalities count as 0.
     step_size : float
         η of Algorithm 1; NaN for a method without one.
     penalty : float

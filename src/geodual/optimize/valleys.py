@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .constraint import UNDEFINED
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .feasibility import elsewhere
 from .lagrangian import LocalLagrangian
@@ -46,7 +47,10 @@ def _is_square(constraints: ConstraintVector, point: EvaluatedPoint, k: int) -> 
     squared_slope = frame.inner(gradient, gradient)
     if not squared_slope > 0.0:
         return True
-    beyond = constraints.value(frame.move((-2.0 * value / squared_slope) * gradient))[k]
+    try:
+        beyond = constraints.value(frame.move((-2.0 * value / squared_slope) * gradient))[k]
+    except UNDEFINED:
+        return False
     return bool(np.sign(value) * beyond > -0.5 * abs(value))
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.manifolds import NoLogarithmError, NotOnManifoldError
 from geodual.manifolds.frame import Point
 
+from .constraint import UNDEFINED
 from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .declaration import Declaration
 from .history import History, Iteration
@@ -102,11 +103,11 @@ class Watch:
         return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self.hint))
 
     def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
-        """Pass updates on, but turn an error of the geometry into a breakdown."""
+        """Pass updates on, but turn an error where functions have no value into a breakdown."""
         for _ in range(max_iter):
-            try:  # a method may step so far that a matrix becomes singular
+            try:  # a method may step so far that a matrix becomes singular, for example
                 update = next(updates, _ENDED)
-            except (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError) as error:
+            except UNDEFINED as error:
                 yield Stop("breakdown", _LEFT.format(error))
                 return
             if not isinstance(update, Update | Stop):
@@ -114,9 +115,22 @@ class Watch:
                     f"A method must yield `Update` or `Stop`, got {type(update).__name__}; "
                     "see docs/add_a_method.md."
                 )
-            yield update
             if isinstance(update, Stop):
+                yield update
                 return
+            yield self._signed(update)
+
+    def _signed(self, update: Update) -> Update:
+        """Return the update with λ ≥ 0 for inequalities, as a certificate needs: negative ones become 0."""
+        given, size = np.asarray(update.multipliers, dtype=float), self.constraints.size
+        if given.shape != (size,):
+            raise ValueError(
+                f"An `Update` must have one multiplier per constraint, {size}, got shape {given.shape}; see "
+                "docs/add_a_method.md."
+            )
+        if not (given[: self.constraints.n_inequalities] < 0.0).any():
+            return update
+        return replace(update, multipliers=self.constraints.nonnegative(given), kkt=None, second_order=None)
 
     def _observe(self, iteration: int, update: Update) -> Iterate:
         lam, point, split = update.multipliers, update.point, self.constraints.n_inequalities
@@ -132,7 +146,8 @@ class Watch:
         # Theorem 1 speaks of x₁, …, x_T, so the start does not count.
         if iteration > 0 and -np.inf < point.cost < self.best[0]:
             self.best = (point.cost, point.x)
-        if kkt.feasibility <= self.tol and (self.feasible is None or point.cost < self.feasible.cost):
+        least = np.inf if self.feasible is None else self.feasible.cost
+        if kkt.feasibility <= self.tol and -np.inf < point.cost < least:
             self.feasible = Feasible(point.x, point.cost)
         if update.dual_used is not None:
             self.step_sum += update.step_size
@@ -211,7 +226,10 @@ _ENDED = Stop(
     "The method ended before the KKT conditions held: it yielded no more updates. Let it run until stopped.",
 )
 
-_LEFT = "The iterates left the manifold; use smaller steps or another start. The error was: {}"
+_LEFT = (
+    "The steps led to where cost, constraints or the manifold are not defined; use smaller steps or another "
+    "start. The error was: {}"
+)
 
 _NOT_A_MINIMUM = (
     " But the second-order condition fails: this is a maximum or a saddle point. Start elsewhere."

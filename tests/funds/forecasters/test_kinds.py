@@ -18,7 +18,9 @@ from geodual.funds import (
     NeighbourForecaster,
     RegressorForecaster,
 )
+from geodual.funds.config import StudyConfig
 from geodual.funds.decisions.decision import decide
+from geodual.funds.forecasters.make import Workshop
 from geodual.funds.forecasters.targets import make_target
 from geodual.metric import GMML, EuclideanMetric
 from tests.funds.forecasters.cases import make_today, make_training
@@ -271,3 +273,41 @@ def test_forecasts_that_are_not_one_number_per_fund_are_refused(answer, message)
 def test_wrong_settings_are_refused(make, message):
     with pytest.raises(DataError, match=message):
         make()
+
+
+class Plain:
+    """A forecaster of one's own that returns plain numbers."""
+
+    def __init__(self, values, window=1):
+        self.values, self.window = values, window
+
+    def forecast(self, training, today):
+        return [self.values[at % len(self.values)] for at in range(len(today.funds))]
+
+
+def test_a_member_of_an_ensemble_may_return_plain_numbers_but_no_gaps():
+    training, today = make_training(), make_today()
+    ramp = list(np.linspace(0.0, 1.0, len(today.funds)))
+    found = decide("mixed", EnsembleForecaster({"one": Plain(ramp), "same": Plain(ramp)}), training, today)
+    assert found.forecast == pytest.approx((rankdata(ramp) - (len(ramp) + 1) / 2) / len(ramp))
+    with pytest.raises(DataError, match="'holes' must return one finite number per fund"):
+        decide("mixed", EnsembleForecaster({"holes": Plain([0.1, np.nan])}), training, today)
+
+
+@pytest.mark.parametrize("window", [2.5, 0, "x", True])
+def test_the_window_of_ones_own_forecaster_is_checked(window):
+    with pytest.raises(DataError, match="`window` must be a number of past intervals or 'all'"):
+        decide("own", Plain([0.0], window), make_training(), make_today())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"members": 5}, "the members of 'x' must be a list of names, got 5"),
+        ({"like": 3}, "`like` of 'x' must be the name of a forecaster, got 3"),
+        (lambda n_funds: None, "needs a value for 'n_funds'"),
+    ],
+)
+def test_what_makes_no_forecaster_is_told(given, message):
+    with pytest.raises(DataError, match=message):
+        Workshop(StudyConfig()).wrap("x", given)

@@ -21,8 +21,13 @@ from geodual.funds import (
     synthetic_universe,
 )
 from geodual.funds.evaluation.baselines import learnt_names
+from geodual.funds.evaluation.track_record import no_record
 from geodual.funds.factors.named_columns import return_over_months
 from geodual.funds.report.headline import write_headline
+from geodual.funds.study.look_back import LookBack, _can_choose, _compare
+from geodual.funds.study.notes import _note_choice
+
+pytestmark = pytest.mark.usefixtures("blank_figures")
 
 TEST_START = "2014-01-01"
 FORECASTERS = {
@@ -261,3 +266,16 @@ def test_hidden_skill_is_found_by_learning_and_not_by_baselines():
     assert found.difference > 0.0
     assert found.low > 0.0
     assert study.skill["p"]["both", found.learnt] < 0.05
+
+
+def test_select_does_not_choose_a_forecaster_with_an_ic_on_few_days():
+    """The mean of two lucky days is no record; the note tells the number of days of the one that is used."""
+    rng = np.random.default_rng(0)
+    ic = pd.DataFrame({"lucky": [0.9, 0.8] + [np.nan] * 10, "steady": 0.1 + 0.05 * rng.standard_normal(12)})
+    table = _compare(ic, 2)
+    assert table.index.tolist() == ["steady", "lucky"]
+    assert _can_choose(table)
+    looked = LookBack(pd.DataFrame(), no_record(), {}, {}, "steady", table)
+    (why,) = _note_choice(looked)
+    assert why.startswith("steady is used, because its mean IC over 12 past decisions was the highest of 1 ")
+    assert not _can_choose(_compare(ic.iloc[:7], 2))

@@ -2,6 +2,7 @@
 
 import tomllib
 
+import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso, Ridge
@@ -191,3 +192,14 @@ def test_names_that_make_no_sense_are_refused():
 def test_an_ensemble_can_be_made_of_objects():
     both = EnsembleForecaster({"a": FactorForecaster("roc_10"), "b": one("ridge")})
     assert one(both) is both
+
+
+@pytest.mark.parametrize(
+    ("parameters", "recorded"),
+    [({"alpha": np.float64(3.0)}, {"alpha": 3.0}), ({"max_iter": None}, None), ({"alpha": [None]}, None)],
+)
+def test_only_what_a_toml_file_can_hold_is_recorded(parameters, recorded):
+    settings = compared_settings(None, {"mine": {"like": "ridge", "parameters": parameters}})
+    read = tomllib.loads(StudyConfig(**settings).to_toml())
+    expected = ["mine"] if recorded is None else {"mine": {"like": "ridge", "parameters": recorded}}
+    assert read["forecasters"] == expected

@@ -94,7 +94,8 @@ class ITML(OldNamesMixin, PairClassifier):
 class ITML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
     """Information-theoretic metric learning from class labels; stands for `geodual.metric.ITML`.
 
-    It learns from random pairs, as many similar as dissimilar ones, which are drawn without repetition.
+    It learns from random pairs, which are drawn without repetition. If there are too few similar or too few
+    dissimilar ones, more of the other kind are drawn.
 
     Parameters
     ----------

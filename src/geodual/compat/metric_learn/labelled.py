@@ -154,13 +154,23 @@ class NCA(LabelledLearner):
             tol=_NCA_TOL if self.tol is None else self.tol,
             verbose=int(self.verbose),
             random_state=self.random_state,
-        ).fit(X, labels)
+        )
+        try:
+            learner.fit(X, labels)
+        except IndexError:  # scikit-learn looks for discriminants where there is no variance to compare with
+            raise ValueError(
+                "NCA cannot start from a discriminant analysis, because the samples of each class are equal; "
+                'give `init="identity"`.'
+            ) from None
         self.n_iter_ = int(learner.n_iter_)
         self._set_metric(np.asarray(learner.components_), X)
 
 
 class Covariance(PreprocessedLearner):
     """The Mahalanobis metric of the inverse covariance; stands for `geodual.metric.MahalanobisMetric`.
+
+    A singular covariance is regularised, so that directions in which the samples do not vary weigh much.
+    metric-learn's takes the pseudo-inverse instead, in which they weigh nothing.
 
     Parameters
     ----------

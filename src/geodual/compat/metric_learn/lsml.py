@@ -9,6 +9,7 @@ import numpy as np
 from geodual.arrays import Array, Indices
 from geodual.metric import QuadrupletRPDML
 from geodual.metric.pairs.comparison_classifier import ComparisonClassifier
+from geodual.metric.pairs.weights import check_pair_weight
 
 from .constraints import drawn_pairs
 from .old_names import OldNamesMixin
@@ -83,6 +84,7 @@ class LSML(OldNamesMixin, ComparisonClassifier):
         self
         """
         samples = self._samples(quadruplets)
+        weights = check_pair_weight(weights, len(samples), "weights")
         prior = random_or_given(self.prior, samples.shape[2], self.random_state)
         learner = QuadrupletRPDML(prior=prior, tol=self.tol, max_iter=self.max_iter)
         take_over(self, learner.fit(samples, sample_weight=weights))
@@ -148,6 +150,7 @@ class LSML_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
 
     def _learn(self, X: Array, labels: Indices) -> None:
         quadruplets = np.hstack(drawn_pairs(labels, self.n_constraints, self.random_state))
+        weights = check_pair_weight(self.weights, len(quadruplets), "weights")
         prior = random_or_given(self.prior, X.shape[1], self.random_state)
         learner = QuadrupletRPDML(prior=prior, tol=self.tol, max_iter=self.max_iter, preprocessor=X)
-        take_over(self, learner.fit(quadruplets, sample_weight=self.weights))
+        take_over(self, learner.fit(quadruplets, sample_weight=weights))

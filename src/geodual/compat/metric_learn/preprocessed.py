@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import make_spd_matrix
 
 from geodual.arrays import Array, Indices
-from geodual.metric.base import MetricLearner, n_axes
+from geodual.metric.base import MetricLearner, fitted_attributes, n_axes
 from geodual.metric.logdet.certificate import Convergence
 from geodual.metric.logdet.solution import iteration_printer
 from geodual.metric.pair_array import check_pair_array
@@ -90,7 +90,7 @@ class LabelledLearner(PreprocessedLearner):
 
 def take_over(learner: Any, fitted: BaseEstimator) -> None:
     """Copy the fitted attributes of the learner that did the work, and print its iterations if wanted."""
-    vars(learner).update({name: value for name, value in vars(fitted).items() if name.endswith("_")})
+    vars(learner).update(fitted_attributes(fitted))
     history = getattr(fitted, "history_", None)
     if isinstance(history, Convergence):
         for row in history:

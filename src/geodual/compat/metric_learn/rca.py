@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from geodual.arrays import Array, Indices
 from geodual.metric.base import check_n_components, check_size
-from geodual.metric.scatter import feature_scales, raised_spectrum
+from geodual.metric.scatter import feature_scales, raised_spectrum, without_rounding
 
 from .constraints import drawn_chunks
 from .preprocessed import LabelledLearner, PreprocessedLearner
@@ -132,8 +132,8 @@ def _relevant_components(X: Array, chunks: Indices, n_components: int | None) ->
     _, number = np.unique(chunks, return_inverse=True)
     sizes = np.bincount(number)
     means = np.zeros((len(sizes), X.shape[1]))
-    np.add.at(means, number, X)
-    deviation = X - (means / sizes[:, None])[number]
+    np.add.at(means, number, X)  # there may be too many chunks for a loop over them
+    deviation = without_rounding(X - (means / sizes[:, None])[number], X)
     if not deviation.any():
         raise ValueError("`chunks` must have a chunk of at least two different samples; check the chunks.")
     if np.abs(deviation).max() < _SMALLEST:

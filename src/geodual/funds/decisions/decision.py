@@ -14,7 +14,7 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 from geodual.threads import one_thread
 
-from ..forecasters.forecast import NO_LABEL, Forecast, Forecaster, window_of
+from ..forecasters.forecast import NO_LABEL, Forecast, Forecaster, ask, check_values
 from ..forecasters.targets import TARGETS, check_choice
 from ..forecasters.training import Rows, Today, Training
 
@@ -95,7 +95,8 @@ def decide(name: str, forecaster: Forecaster, training: Training, today: Today) 
     with warnings.catch_warnings(record=True) as caught, one_thread():
         warnings.simplefilter("always")  # one BLAS thread: the same bits whatever the number of workers
         made = _forecast(name, forecaster, training, today)
-        values = _check_values(name, made, today)
+        check_choice("unit", made.unit, TARGETS)
+        values = check_values(name, made, today)
     shares, names = _largest_parts(made)
     return Decision(
         day=today.day,
@@ -116,30 +117,13 @@ def decide(name: str, forecaster: Forecaster, training: Training, today: Today) 
 
 def _forecast(name: str, forecaster: Forecaster, training: Training, today: Today) -> Forecast:
     try:
-        made = forecaster.forecast(training.last(window_of(forecaster)), today)
-        # Plain numbers will do for a forecaster of one's own.
-        return made if isinstance(made, Forecast) else Forecast(np.asarray(made, dtype=float))
+        return ask(forecaster, training, today)
     except ValueError as error:
         reason = str(error).rstrip(". \n")
         raise DataError(
             f"The forecaster {name!r} could not be fitted on {today.day.date()}: {reason}. Leave it out of "
             "`metrics` or `forecasters`, or change its parameters."
         ) from error
-
-
-def _check_values(name: str, made: Forecast, today: Today) -> Array:
-    """Return the forecasts as an array; raise unless there is one finite number per fund, of a known unit."""
-    check_choice("unit", made.unit, TARGETS)
-    values = np.asarray(made.values, dtype=float)
-    if values.shape == (len(today.funds),) and np.isfinite(values).all():
-        return values
-    wrong = (
-        f"{np.size(values)} values" if values.shape != (len(today.funds),) else "a value that is not finite"
-    )
-    raise DataError(
-        f"The forecaster {name!r} must return one finite number per fund, {len(today.funds)} on "
-        f"{today.day.date()}, got {wrong}; change it, or leave it out."
-    )
 
 
 def _largest_parts(made: Forecast) -> tuple[Array, NDArray[np.str_]]:

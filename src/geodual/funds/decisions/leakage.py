@@ -20,11 +20,15 @@ from ..forecasters.chosen import compared_settings, resolve_compared
 from ..forecasters.forecast import Forecaster, factors_asked
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress
+from ..setting_checks import check_integer
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
+from ..sources.reading.nav_file import read_index, read_nav
 from .decision_days import decision_rows
 from .observe import observe, prepare_panel
 from .walk_forward import walk_forward
+
+_COLUMNS = ("date", "metric", "fund", "forecast")
 
 Procedure = Callable[[Panel, pd.DatetimeIndex], pd.DataFrame]
 """Returns the forecasts of some days, one per row; columns `date`, `metric`, `fund` and `forecast`."""
@@ -72,12 +76,12 @@ class LeakageCheck:
         return self.compared > 0 and self.differing == 0
 
 
-@takes_settings()
+@takes_settings(without=("tune",))
 def check_leakage(
-    panel: Panel,
+    panel: Panel | pd.DataFrame | str | Path,
     metrics: Any = None,
     *,
-    index: pd.Series[float] | None = None,
+    index: pd.Series[float] | str | Path | None = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
     n_days: int = 3,
     forecasters: Any = None,
@@ -88,17 +92,18 @@ def check_leakage(
     """Check that the decisions of a study depend on the past only.
 
     For several rebalance days, all later rows are first removed and then replaced by noise. The forecasts of
-    that day and of the days before must not change by a single bit.
+    that day and of the days before must not change by a single bit. Tuning is not allowed here: it chooses
+    settings by the whole validation period, with hindsight.
 
     Parameters
     ----------
-    panel : Panel
-        Net asset values.
+    panel : Panel, DataFrame or path
+        Net asset values, day × fund.
     metrics : sequence of str, or mapping of str to transformer
         Metrics to check: registered names, places such as ``package.module:Class``, or any scikit-learn
         transformers by name. By default the six of the paper, or none if `forecasters` are given.
-    index : Series, optional
-        Index levels, as `read_index` returns them; their days help to tell trading days.
+    index : Series or path, optional
+        Index levels; their days help to tell trading days.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads.
     n_days : int
@@ -107,7 +112,7 @@ def check_leakage(
         Forecasters to check, as in `backtest`.
     forecaster : callable, optional
         Your own procedure to check instead of the study: ``forecaster(panel, days)`` returns a DataFrame with
-        the columns `date`, `metric`, `fund` and `forecast`.
+        the columns `date`, `metric`, `fund` and `forecast`, and rows for each of these days.
     progress : callable
         Called with the number of checks done, the number of all checks, and the name of the last one.
     **settings
@@ -121,7 +126,7 @@ def check_leakage(
     Raises
     ------
     DataError
-        If a setting is wrong or the panel is too short for a decision.
+        If a setting is wrong, the panel is too short for a decision, or `forecaster` leaves out a day.
 
     See Also
     --------
@@ -138,7 +143,13 @@ def check_leakage(
     factors, settings = take_factors(settings)
     compared = compared_settings(metrics, forecasters)
     config = StudyConfig(**compared, **check_names(settings, "check_leakage"))
-    known, index_days = take_facts(facts), None if index is None else index.index
+    if config.tune:
+        raise DataError(
+            "`tune` must be false: it chooses settings by the whole validation period, so decisions in it "
+            "look ahead. Check the forecasters with the settings that were chosen."
+        )
+    panel = panel if isinstance(panel, Panel) else read_nav(panel)
+    known, index_days = take_facts(facts), None if index is None else read_index(index).index
     forecast = forecaster or partial(
         forecast_days,
         forecasters=resolve_compared(metrics, forecasters, config),
@@ -148,7 +159,7 @@ def check_leakage(
         index_days=index_days,
     )
     days = _days_to_test(prepare_panel(panel, config, known, index_days), config, factors, known, n_days)
-    whole = forecast(panel, days)
+    whole = _check_forecasts(forecast(panel, days), days)
     checks: list[LeakageCheck] = []
     for day in days:
         earlier = days[days <= day]
@@ -184,12 +195,24 @@ def forecast_days(
 def _days_to_test(
     panel: Panel, config: StudyConfig, factors: FactorSet, facts: FundFacts, n_days: int
 ) -> pd.DatetimeIndex:
-    if n_days < 1:
-        raise DataError(f"`n_days` must be at least 1, got {n_days}; leave it out to test 3 days.")
+    n_days = check_integer("n_days", n_days, 1, 3)
     observations = observe(panel, config, factors, facts)
     rows = decision_rows(observations, config)
     chosen = np.unique(np.linspace(0, len(rows) - 1, n_days).round().astype(int))
     return observations.days[[rows[i] for i in chosen]]
+
+
+def _check_forecasts(table: pd.DataFrame, days: pd.DatetimeIndex) -> pd.DataFrame:
+    """Return what a procedure found; raise if it has no forecasts to compare on one of the days."""
+    missing = [name for name in _COLUMNS if name not in table]
+    if missing:
+        raise DataError(
+            f"`forecaster` must return the columns {', '.join(_COLUMNS)}, got none named {missing[0]!r}."
+        )
+    without = days[~days.isin(table["date"])]
+    if len(without):
+        raise DataError(f"`forecaster` must return forecasts for {without[0].date()}, got none.")
+    return table
 
 
 def _with_garbage_after(panel: Panel, day: pd.Timestamp) -> Panel:
@@ -204,8 +227,7 @@ def _with_garbage_after(panel: Panel, day: pd.Timestamp) -> Panel:
 
 def _compare(test: str, day: pd.Timestamp, expected: pd.DataFrame, found: pd.DataFrame) -> list[LeakageCheck]:
     """Count the forecasts that differ, by metric; a fund that appears or disappears differs too."""
-    key = ["date", "metric", "fund"]
-    both = expected.merge(found, on=key, how="outer", suffixes=("", "_found"))
+    both = expected.merge(found, on=list(_COLUMNS[:3]), how="outer", suffixes=("", "_found"))
     same = both["forecast"].eq(both["forecast_found"])
     counts = same.groupby(both["metric"], sort=False).agg(["size", "sum"])
     return [

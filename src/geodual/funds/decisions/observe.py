@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
 from geodual.errors import DataError
@@ -33,6 +34,11 @@ def prepare_panel(
     index_days : Index, optional
         Days on which an index has a level.
     """
+    if panel.nav.empty:
+        raise DataError(f"{panel.source}: the table has no rows or no funds. Fill in the NAVs.")
+    values = panel.nav.to_numpy(float)
+    if (values <= 0.0).any() or np.isinf(values).any():
+        raise DataError(f"{panel.source}: NAVs must be positive and finite. Use NaN where there is no value.")
     if config.end:
         if pd.Timestamp(config.end) < panel.nav.index[0]:
             raise DataError(

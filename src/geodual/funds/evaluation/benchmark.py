@@ -10,8 +10,8 @@ import pandas as pd
 
 from geodual.arrays import Array
 
-from .performance import rows_per_year
-from .risk import month_curve, row_returns, spread_of, year_windows
+from .performance import row_returns, rows_per_year, spread_of
+from .risk import month_curve, year_windows
 
 
 def alpha_beta(equity: pd.Series[float], index: pd.Series[float]) -> tuple[float, float]:

@@ -153,7 +153,7 @@ def _parse_delays(texts: tuple[str, ...]) -> dict[str, int]:
     delays: dict[str, int] = {}
     for text in texts:
         kind, _, rows = text.rpartition(":")
-        if not kind or not rows.isdigit():
+        if not kind or not rows.isdecimal():
             raise DataError(f"`settlement_lag` must be type:days, such as QDII:2, got {text!r}.")
         if kind.casefold() in delays:
             raise DataError(f"`settlement_lag` has the type {kind!r} twice; give each type once.")

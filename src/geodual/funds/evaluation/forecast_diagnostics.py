@@ -11,15 +11,11 @@ from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
-
-from geodual.arrays import Array
 
 from .forecast_tables import FIFTHS, fifths_by_day
-from .statistics import corrected_p, newey_west_t, spearman_ic, summarise_ic
+from .statistics import corrected_p, newey_west_t, rank_correlations, spearman_ic, summarise_ic
 
 MONTHS = range(1, 13)  # over which the decay of the ICs is followed
-_FEWEST = 3  # funds for a rank correlation, as in `spearman_ic`
 
 
 def measure_spreads(predictions: pd.DataFrame) -> pd.DataFrame:
@@ -188,22 +184,11 @@ def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int]
         known = filled.iloc[rows].reindex(columns=forecasts.index).to_numpy(float)
         has_value = np.isfinite(known[0])
         earned = known[1:, has_value] / known[0, has_value] - 1.0
-        ics = _rank_correlations(earned, forecasts.to_numpy(float)[has_value].T)
+        ics = rank_correlations(earned, forecasts.to_numpy(float)[has_value].T)
         tables.append(pd.DataFrame(ics, index=months[: len(ics)], columns=forecasts.columns))
     table = pd.concat(tables).groupby(level=0).mean()
     table = table.reindex(index=months, columns=predictions["metric"].unique())
     return table.rename_axis(index="months", columns="metric")
-
-
-def _rank_correlations(first: Array, second: Array) -> Array:
-    """Return `spearman_ic` of each row of one array with each row of another, ranking every row once."""
-    n = first.shape[1]
-    ranks = [rankdata(rows, axis=1) - 0.5 * (n + 1) for rows in (first, second)]
-    sizes = [np.sqrt((rows**2).sum(axis=1)) for rows in ranks]
-    scale = np.multiply.outer(*sizes)
-    if n < _FEWEST:
-        return np.full(scale.shape, np.nan)
-    return np.asarray(ranks[0] @ ranks[1].T / np.where(scale > 0.0, scale, np.nan))
 
 
 def _as_table(values: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:

@@ -14,8 +14,8 @@ from scipy.stats import norm, rankdata
 
 from geodual.arrays import Array
 
-from .performance import sharpe
-from .risk import row_returns, sharpe_per_row, spread_of
+from .performance import row_returns, sharpe, spread_of
+from .risk import sharpe_per_row
 
 _BLOCKS = 16  # 12,870 splits into halves
 _FEWEST_ROWS = 2  # of returns per block

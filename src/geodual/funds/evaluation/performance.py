@@ -27,6 +27,30 @@ def rows_per_year(days: pd.Index) -> float:
     return (len(days) - 1) / years if years > 0.0 else np.nan
 
 
+def row_returns(equity: pd.Series[float] | pd.DataFrame) -> Array:
+    """Return the returns from each row to the next, of a curve (n,) or a table of curves (n, n_curves)."""
+    values = equity.to_numpy(dtype=float)
+    return np.asarray(values[1:] / values[:-1] - 1.0)
+
+
+def spread_of(returns: Array) -> Array:
+    """Return the standard deviation (ddof = 1) down the rows; exactly 0 if all are equal up to rounding.
+
+    Parameters
+    ----------
+    returns : array of shape (n,) or (n, n_curves)
+        Returns in order of time.
+
+    Returns
+    -------
+    array of shape () or (n_curves,)
+        NaN for fewer than two rows.
+    """
+    if len(returns) < 2:
+        return np.full(returns.shape[1:], np.nan)
+    return np.where(np.ptp(returns, axis=0) > _RETURN_ROUNDING, returns.std(axis=0, ddof=1), 0.0)
+
+
 def annual_return(equity: pd.Series[float]) -> float:
     """Return the geometric annual return, (E_n/E_0)^{1/T} − 1 over T calendar years.
 
@@ -60,12 +84,7 @@ def volatility(equity: pd.Series[float]) -> float:
     float
         NaN for fewer than two returns; exactly 0 if all are equal up to rounding.
     """
-    returns = _returns(equity)
-    if len(returns) < 2:
-        return np.nan
-    if np.ptp(returns) <= _RETURN_ROUNDING:
-        return 0.0
-    return float(returns.std(ddof=1) * np.sqrt(rows_per_year(equity.index)))
+    return float(spread_of(_returns(equity)) * np.sqrt(rows_per_year(equity.index)))
 
 
 def sharpe(equity: pd.Series[float]) -> float:
@@ -212,5 +231,6 @@ def _values(equity: pd.Series[float]) -> Array:
 
 
 def _returns(equity: pd.Series[float]) -> Array:
-    values = _values(equity)
-    return np.asarray(values[1:] / values[:-1] - 1.0)
+    """Return the returns of a curve; raise if its values are not positive and finite."""
+    _values(equity)
+    return row_returns(equity)

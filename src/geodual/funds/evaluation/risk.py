@@ -12,35 +12,10 @@ import pandas as pd
 
 from geodual.arrays import Array
 
-from .performance import YEAR, rows_per_year
+from .performance import YEAR, row_returns, rows_per_year, spread_of
 
 WINDOW = pd.Timedelta(days=365)  # of rolling measures
 _TAIL = 0.05  # share of the returns that counts as the tail
-_ROUNDING = 8.0 * np.finfo(float).eps  # largest spread that rounding gives to equal returns
-
-
-def row_returns(equity: pd.Series[float] | pd.DataFrame) -> Array:
-    """Return the returns from each row to the next, of a curve (n,) or a table of curves (n, n_curves)."""
-    values = equity.to_numpy(dtype=float)
-    return np.asarray(values[1:] / values[:-1] - 1.0)
-
-
-def spread_of(returns: Array) -> Array:
-    """Return the standard deviation (ddof = 1) down the rows; exactly 0 if all are equal up to rounding.
-
-    Parameters
-    ----------
-    returns : array of shape (n,) or (n, n_curves)
-        Returns in order of time.
-
-    Returns
-    -------
-    array of shape () or (n_curves,)
-        NaN for fewer than two rows.
-    """
-    if len(returns) < 2:
-        return np.full(returns.shape[1:], np.nan)
-    return np.where(np.ptp(returns, axis=0) > _ROUNDING, returns.std(axis=0, ddof=1), 0.0)
 
 
 def sharpe_per_row(returns: Array) -> Array:

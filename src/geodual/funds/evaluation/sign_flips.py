@@ -15,6 +15,7 @@ _SEED = 0
 _LEVEL = 0.05
 _MIN_COUNT = 3  # fewest values for an interval
 _CONSTANT = 1e-12  # spread, relative to the size of a series, that is rounding only
+_TIE = 1e-9  # relative difference of means that is rounding only
 
 
 def judge_means(series: pd.DataFrame, n_choices: int) -> pd.DataFrame:
@@ -52,11 +53,15 @@ def judge_means(series: pd.DataFrame, n_choices: int) -> pd.DataFrame:
     signs = np.random.default_rng(_SEED).choice([-1.0, 1.0], size=(_FLIPS, len(x)))
     largest = np.sort(_t(np.abs(signs @ x) / n, size, n).max(axis=1))[::-1]
     ratio = max(1.0, n_choices / len(n))
-    t = _t(np.abs(mean), size, n)
+    # A little smaller, so that records with the same t count, whatever the rounding.
+    t = _t((1.0 - _TIE) * np.abs(mean), size, n)
     p = ratio * (1.0 + np.searchsorted(-largest, -t, side="right")) / (1.0 + _FLIPS)
     # The smallest t with p < 0.05 lies above this one.
     at = int(np.ceil(_LEVEL / ratio * (1.0 + _FLIPS))) - 2
     half = (largest[at] if at >= 0 else np.inf) * spread / np.sqrt(n - 1.0)
+    # If the record itself is that one, rounding must not push zero out of the interval.
+    within = np.where(p < _LEVEL, -np.inf, np.abs(mean))
+    half = np.maximum(half, within)
     low, high = np.maximum(mean - half, -1.0), np.minimum(mean + half, 1.0)
     table.loc[tested] = np.column_stack([low, high, np.minimum(p, 1.0)])
     return table

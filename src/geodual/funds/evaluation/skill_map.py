@@ -11,18 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
-
-from geodual.arrays import Array
 
 from ..decisions.observations import Observations
 from ..forecasters.targets import centred_ranks
 from .sign_flips import judge_means
 from .simultaneous_interval import simultaneous_interval
-from .statistics import corrected_p, newey_west_t, spearman_ic
+from .statistics import corrected_p, newey_west_t, rank_correlations, spearman_ic
 
 MOMENTUM = "momentum"  # the forecaster that all others are compared with
-_FEWEST = 3  # funds for a rank correlation, as in `spearman_ic`
 _NOTHING = 1e-9  # share of the ranks' variance below which nothing is left
 _DECIMALS = 9  # of the part that is left: ranks that tie must not differ by rounding
 COLUMNS = (
@@ -53,34 +49,11 @@ def factor_ics(observations: Observations, rows: Sequence[int]) -> pd.DataFrame:
     for i, t in enumerate(rows):
         if t < last:
             realised = observations.returns(t + 1).to_numpy(float)
-            values[i] = _column_ics(observations.sections[t].features, realised)
+            known = np.isfinite(realised)
+            features = observations.sections[t].features[known]
+            values[i] = rank_correlations(features.T, realised[None, known])[:, 0]
     days = pd.DatetimeIndex(observations.days[list(rows)], name="date")
     return pd.DataFrame(values, index=days, columns=pd.Index(columns, name="metric"))
-
-
-def _column_ics(forecasts: Array, realised: Array) -> Array:
-    """Return `spearman_ic` of each column of forecasts, ranking the realised returns once.
-
-    Parameters
-    ----------
-    forecasts : array of shape (n_funds, n_forecasts)
-        Finite values.
-    realised : array of shape (n_funds,)
-        Funds without a finite value are left out.
-
-    Returns
-    -------
-    array of shape (n_forecasts,)
-        NaN as in `spearman_ic`.
-    """
-    known = np.isfinite(realised)
-    x, y = forecasts[known], realised[known]
-    if len(y) < _FEWEST:
-        return np.full(forecasts.shape[1], np.nan)
-    # Ranks are halves of whole numbers, so these sums are exact in any order.
-    x, y = rankdata(x, axis=0) - 0.5 * (len(y) + 1), rankdata(y) - 0.5 * (len(y) + 1)
-    size = np.sqrt((x * x).sum(axis=0) * (y @ y))
-    return np.asarray(np.clip(y @ x / np.where(size > 0.0, size, np.nan), -1.0, 1.0))
 
 
 def unexplained_ic(forecast: ArrayLike, momentum: ArrayLike, realised: ArrayLike) -> float:

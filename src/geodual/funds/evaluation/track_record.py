@@ -62,13 +62,16 @@ class TrackRecord:
             return "There is no track record: no past decision has a known outcome."
         shown = f"{self.n} past decision{'' if self.n == 1 else 's'}"
         lead = _tell_lead(self.excess, self.excess_low, self.excess_high)
+        # Forecasts that are all the same have no IC.
+        ic = "no IC" if np.isnan(self.ic) else f"IC {self.ic:+.2f}"
+        interval = "" if np.isnan(self.ic_low) else f" (95 % {self.ic_low:+.2f} … {self.ic_high:+.2f})"
         facts = (
-            f"Track record of {shown}: IC {self.ic:+.2f} (95 % {self.ic_low:+.2f} … {self.ic_high:+.2f}); "
+            f"Track record of {shown}: {ic}{interval}; "
             f"picks earned per {term} {lead} than the average fund{self._tell_index()}; "
             f"{self.beat_median:.0%} of them beat the median fund."
         )
         if self.n < FEWEST:
-            facts = f"Track record of {shown}: too short to judge; IC {self.ic:+.2f}."
+            facts = f"Track record of {shown}: too short to judge; {ic}."
         verdict = _EVIDENCE if self.is_evidence else "This is no evidence of skill."
         return f"{facts} {verdict}"
 

@@ -36,7 +36,7 @@ def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame, cash: pd.DataFrame
         (before cost) and `net`; `excess`, net minus the index; `break_even`, negative if the portfolio trails
         the index even before cost.
     """
-    years = years_between(equity.index)
+    years = years_between(equity.index) or np.nan  # a single day has no measure per year
     rows = {}
     for name in equity.columns.drop("index"):
         # A trade on the last day is left out: its cost would show on the day after.
@@ -44,11 +44,11 @@ def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame, cash: pd.DataFrame
         kept = (1.0 - own.set_index("executed")["cost"]).reindex(equity.index, fill_value=1.0)
         # Equity is taken before the trades of a day, so a cost shows from the next day on.
         gross = equity[name] / kept.cumprod().shift(1, fill_value=1.0)
-        traded = own["traded"].sum()
+        traded = float(own["traded"].sum()) or np.nan
         net = annual_return(equity[name])
         rows[name] = {
             "turnover": own["turnover"].sum() / years,
-            "traded": traded / years,
+            "traded": own["traded"].sum() / years,
             "cost": own["cost"].sum() / years,
             "cash": cash[name].mean(),
             "unfilled": own["unfilled"].mean(),

@@ -25,6 +25,7 @@ from ..sources.reading.fund_facts import FundFacts
 _ROWS = 250  # returns that risk is measured on, about a year of trading days
 _FEWEST_ROWS = 20
 _ROUNDING = 1e-9
+_ROOM = 1e-11  # limits are this much wider: those that leave one choice may contradict each other by rounding
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def nearest_weights(Q: Array, c: Array, A: Array, b: Array, total: float) -> Arr
     total : float
         Sum of the weights.
     """
-    n = len(Q)
+    n, b = len(Q), b + _ROOM
     # The last weight is what the others leave, so that the sum is exact: w = w₀ + Zv.
     Z = np.vstack([np.eye(n - 1), -np.ones((1, n - 1))])
     w0 = np.append(np.zeros(n - 1), total)

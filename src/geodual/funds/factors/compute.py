@@ -110,6 +110,10 @@ def _fill_recursive(values: Array, nav: Array, rows: Indices, factors: FactorSet
 
 def _check_table(panel: Panel | pd.DataFrame) -> pd.DataFrame:
     table = panel.nav if isinstance(panel, Panel) else panel
+    if not isinstance(table, pd.DataFrame):
+        raise DataError(
+            f"`panel` must be a Panel or a DataFrame, got {type(table).__name__}; see `read_nav`."
+        )
     index = table.index
     if not (isinstance(index, pd.DatetimeIndex) and index.is_monotonic_increasing and index.is_unique):
         raise DataError(
@@ -132,6 +136,8 @@ def _find_rows(index: pd.Index, dates: str | date | Iterable[object] | None) -> 
         raise DataError(
             f'`dates` must be days of the table, "daily" or None, got {dates!r}; write a day as 2016-12-30.'
         ) from error
+    if asked.isna().any():
+        raise DataError("`dates` must be days of the table, got a missing one (NaT); remove it.")
     rows = days.get_indexer(asked)
     if (rows < 0).any():
         day = asked[rows < 0][0]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 from geodual.arrays import Array
+from geodual.errors import DataError
 
 from .recursive import GaplessHistory
 from .windowed import Trail
 
 WINDOWS = (10, 14, 21, 28, 42, 63, 90)  # trading days: from two weeks to four months
+_LONGEST = 10_000  # about 40 years; much longer ones would only fill the memory
 
 
 def window_and_base(w: int) -> int:
@@ -21,6 +25,17 @@ def window_and_base(w: int) -> int:
 def window_only(w: int) -> int:
     """Return w, the number of values that a formula over w values needs."""
     return w
+
+
+def _check_windows(name: str, windows: Any) -> None:
+    """Raise unless the windows of a factor are different whole numbers that a table can reach back."""
+    is_list = isinstance(windows, tuple | list) and len(set(windows)) == len(windows) > 0
+    if is_list and all(isinstance(w, Integral) and 1 <= int(w) <= _LONGEST for w in windows):
+        return
+    raise DataError(
+        f"`windows` of the factor {name!r} must be different numbers of trading days from 1 to {_LONGEST}, "
+        f"got {windows!r}; write such as (10, 63)."
+    )
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,9 @@ class WindowedFactor:
     values_needed: Callable[[int], int] = window_and_base
     windows: tuple[int, ...] = WINDOWS
 
+    def __post_init__(self) -> None:
+        _check_windows(self.name, self.windows)
+
 
 @dataclass(frozen=True)
 class RecursiveFactor:
@@ -112,6 +130,9 @@ class RecursiveFactor:
     label: str
     values_needed: Callable[[int], int] = window_and_base
     windows: tuple[int, ...] = WINDOWS
+
+    def __post_init__(self) -> None:
+        _check_windows(self.name, self.windows)
 
 
 Factor = WindowedFactor | RecursiveFactor

@@ -81,7 +81,7 @@ def macd(history: GaplessHistory, w: int) -> Array:
     f = round(12w/26) and s = round(9w/26), in the proportions of the usual 12, 26 and 9. As in TA-Lib, the
     seeds of both averages end at value w−1.
     """
-    fast, signal = max(2, round(12 * w / 26)), _signal_window(w)
+    fast, signal = min(max(2, round(12 * w / 26)), w), _signal_window(w)
     # Starting w − fast values later, the fast average has its first value on the same day as the slow one.
     difference = average(history.nav[w - fast :], fast) - average(history.nav, w)
     histogram = difference[signal - 1 :] - average(difference, signal)

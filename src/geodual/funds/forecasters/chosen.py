@@ -61,8 +61,13 @@ def _recorded(name: str, given: Any) -> dict[str, Any]:
 
 def _is_plain_table(value: Any) -> bool:
     """Tell whether a value is a table that a TOML file can hold: a table with an estimator in it is not."""
-    plain = (str, int, float, list, tuple, Mapping)
-    return isinstance(value, Mapping) and all(isinstance(each, plain) for each in value.values())
+    return isinstance(value, Mapping) and all(_is_plain(each) for each in value.values())
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return isinstance(value, str | int | float) or _is_plain_table(value)
 
 
 def resolve_metrics(metrics: Any, config: StudyConfig) -> dict[str, Forecaster]:

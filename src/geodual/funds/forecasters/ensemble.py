@@ -9,7 +9,7 @@ import numpy as np
 
 from geodual.errors import DataError
 
-from .forecast import NO_LABEL, Forecast, Forecaster, factors_asked, window_of
+from .forecast import NO_LABEL, Forecast, Forecaster, ask, check_values, factors_asked, window_of
 from .targets import centred_ranks
 from .training import Today, Training
 
@@ -61,12 +61,13 @@ class EnsembleForecaster:
 
     def forecast(self, training: Training, today: Today) -> Forecast:
         """Return the mean rank of each fund of the day, from −½ to ½."""
-        made = [member.forecast(training.last(window_of(member)), today) for member in self.members.values()]
-        ranks = np.column_stack([centred_ranks(np.asarray(each.values, dtype=float)) for each in made])
+        made = {name: ask(member, training, today) for name, member in self.members.items()}
+        values = [check_values(name, each, today) for name, each in made.items()]
+        ranks = np.column_stack([centred_ranks(each) for each in values])
         return Forecast(
             ranks.mean(axis=1),
             unit="rank",
-            label=next((each.label for each in made if each.label != NO_LABEL), NO_LABEL),
+            label=next((each.label for each in made.values() if each.label != NO_LABEL), NO_LABEL),
             parts=ranks / ranks.shape[1],
             part_names=tuple(self.members),
         )

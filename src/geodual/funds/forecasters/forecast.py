@@ -9,8 +9,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from geodual.arrays import Array
+from geodual.errors import DataError
 
-from .training import Rows, Today, Training
+from .training import Rows, Today, Training, check_window
 
 NO_LABEL = "none"  # of forecasters that learn no classes
 
@@ -76,9 +77,30 @@ class Forecaster(Protocol):
         """Learn from intervals that are over, and forecast all funds of the day."""
 
 
+def ask(forecaster: Forecaster, training: Training, today: Today) -> Forecast:
+    """Return the forecasts of a forecaster, which sees its own window of the training set only."""
+    made = forecaster.forecast(training.last(window_of(forecaster)), today)
+    # Plain numbers will do for a forecaster of one's own.
+    return made if isinstance(made, Forecast) else Forecast(np.asarray(made, dtype=float))
+
+
+def check_values(name: str, made: Forecast, today: Today) -> Array:
+    """Return forecasts as an array; raise unless there is one finite number per fund."""
+    values = np.asarray(made.values, dtype=float)
+    if values.shape == (len(today.funds),) and np.isfinite(values).all():
+        return values
+    right = values.shape == (len(today.funds),)
+    wrong = "a value that is not finite" if right else f"{np.size(values)} values"
+    raise DataError(
+        f"The forecaster {name!r} must return one finite number per fund, {len(today.funds)} on "
+        f"{today.day.date()}, got {wrong}; change it, or leave it out."
+    )
+
+
 def window_of(forecaster: Forecaster) -> int | str:
     """Return how many past intervals a forecaster wants to see: a number, or "all"."""
     window: int | str = getattr(forecaster, "window", "all")
+    check_window(window)
     return window
 
 

@@ -121,6 +121,11 @@ class Workshop:
             return RegressorForecaster(estimator, **changes)
         # A table without a kind changes the registered forecaster of its own name.
         like = table.get("like")
+        if not isinstance(like, str | None):
+            raise DataError(
+                f"`forecasters`: `like` of {name!r} must be the name of a forecaster, got {like!r}; "
+                'write such as "ridge".'
+            )
         base = self.make(like) if like else self._named(name)
         return with_settings(name, base, changes)
 
@@ -137,10 +142,21 @@ class Workshop:
 
     def _call(self, target: Any) -> Any:
         """Return what a class or function makes; it gets the seed if it has a parameter `random_state`."""
-        seed = self._config.random_state
-        return (
-            target(random_state=seed) if "random_state" in inspect.signature(target).parameters else target()
-        )
+        parameters = inspect.signature(target).parameters
+        needed = [
+            name
+            for name, one in parameters.items()
+            if one.default is one.empty
+            and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+            and name != "random_state"
+        ]
+        if needed:
+            raise DataError(
+                f"`forecasters`: {target!r} needs a value for {needed[0]!r}; give an object that it made, or "
+                "defaults to its parameters."
+            )
+        seed = {"random_state": self._config.random_state} if "random_state" in parameters else {}
+        return target(**seed)
 
 
 def with_settings(name: str, forecaster: Forecaster, changes: Mapping[str, Any]) -> Forecaster:
@@ -187,7 +203,8 @@ def _check_keys(name: str, table: Mapping[str, Any], allowed: tuple[str, ...]) -
 
 def _listed(name: str, table: Mapping[str, Any]) -> list[str]:
     members = table["members"]
-    if isinstance(members, str) or not members or not all(isinstance(member, str) for member in members):
+    is_list = isinstance(members, list | tuple) and len(members) > 0
+    if not is_list or not all(isinstance(member, str) for member in members):
         raise DataError(
             f"`forecasters`: the members of {name!r} must be a list of names, got {members!r}; write a list "
             'such as ["momentum", "ridge"].'

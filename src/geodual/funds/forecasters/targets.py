@@ -7,7 +7,7 @@ within each: as the excess over the mean of the interval, or as a rank.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 from geodual.arrays import Array
 from geodual.errors import DataError
 
-from .training import Training
+from .training import Training, check_window
 
 TARGETS = ("return", "excess", "rank")
 _SMALLEST_CLASS = 0.05  # share of the rows below which a class is too small to learn from
@@ -117,11 +117,7 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
 def check_lesson(target: Any, window: Any, half_life: Any) -> None:
     """Raise if what a forecaster is to learn, or from which intervals, makes no sense."""
     check_choice("target", target, TARGETS)
-    is_number = isinstance(window, Integral) and not isinstance(window, bool) and int(window) >= 1
-    if not is_number and window != "all":
-        raise DataError(
-            f"`window` must be a number of past intervals or 'all', got {window!r}; write 1 for the last one."
-        )
+    check_window(window)
     is_number = isinstance(half_life, Real) and not isinstance(half_life, bool)
     is_positive = is_number and 0.0 < float(half_life) < np.inf
     if half_life is not None and not is_positive:

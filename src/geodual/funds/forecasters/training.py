@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from geodual.arrays import Array
+from geodual.errors import DataError
 
 Rows = NDArray[np.int64]
+
+
+def check_window(window: Any) -> None:
+    """Raise unless a window is a number of past intervals, or "all"."""
+    is_number = isinstance(window, Integral) and not isinstance(window, bool) and int(window) >= 1
+    if not is_number and window != "all":
+        raise DataError(
+            f"`window` must be a number of past intervals or 'all', got {window!r}; write 1 for the last one."
+        )
 
 
 @dataclass(frozen=True, eq=False)

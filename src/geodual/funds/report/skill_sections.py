@@ -99,10 +99,14 @@ def _tell_superiority(study: StudyTables, period: str) -> str:
     p = study.spa.get(period, float("nan"))
     if pd.isna(p):
         return "There are too few values to test all metrics together."
-    result = "ranks funds better than chance" if p < LEVEL else "is not clearly better than chance"
+    # The p-value of the best metric is at least that of this test, which alone finds skill too often.
+    rows = study.skill.loc[period]
+    sure = rows["p"][str(rows["ic_mean"].idxmax())] < LEVEL
+    result = "ranks funds better than chance" if sure else "is not clearly better than chance"
+    alone = " This test alone is too optimistic if values are few." if p < LEVEL and not sure else ""
     return (
         f"All metrics together: the best one {result} ({format_equal_p(p)}, test of superior predictive "
-        "ability)."
+        f"ability).{alone}"
     )
 
 
@@ -111,7 +115,7 @@ def _tell_overfitting(probability: float) -> str:
         return "The probability of overfitting needs at least two metrics and enough days."
     return (
         f"Probability of overfitting: {format_percent(probability, 0)}. So often the metric that did best in "
-        "one half of the days was below the median in the other half."
+        "one half of the days was not above the median in the other half."
     )
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import joblib
 import numpy as np
 import pandas as pd
 
@@ -39,6 +36,7 @@ from ..progress import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
+from .fingerprint import fingerprint
 from .notes import note_data, note_decisions, note_portfolios, note_rows, note_universe
 from .portfolios import EQUAL_WEIGHT, keep_baselines, keep_ledgers
 from .study import Study
@@ -196,7 +194,7 @@ class _Inputs:
     def keys(self) -> list[str]:
         """Return all that a decision depends on: data, settings, forecasters, factors and version."""
         settings = self.config.for_forecasts().to_toml()
-        parts = _fingerprint((self.forecasters, self.factors))
+        parts = fingerprint((self.forecasters, self.factors))
         data = [self.panel.digest, _digest_of(self.levels), self.facts.digest]
         return [*data, settings, parts, geodual.__version__]
 
@@ -231,9 +229,15 @@ def _benchmark(
 
 
 def _rows_to_decide(observations: Observations, config: StudyConfig, fees: FeeRules) -> list[int]:
-    """Return the rebalance days to decide on; raise if orders of one could not be filled before the next."""
+    """Return the rebalance days to decide on; raise if orders cannot be filled in time."""
     rows = decision_rows(observations, config)
     at = observations.panel.nav.index.get_indexer(observations.days[rows])
+    left = len(observations.panel.nav) - 1 - int(at[0])
+    if config.execution_lag > left:
+        raise DataError(
+            f"`execution_lag` must be at most {left}, the number of rows after the first decision, got "
+            f"{config.execution_lag}; 1 is usual."
+        )
     shortest = int(np.diff(at).min()) if len(at) > 1 else len(observations.panel.nav)
     longest = max((fees.delay.get(fund, 0) for fund in observations.funds), default=0)
     if longest >= shortest:
@@ -251,14 +255,6 @@ def _digest_of(levels: pd.Series[float] | None) -> str:
     hasher = hashlib.sha256(levels.index.to_numpy("datetime64[ns]").tobytes())
     hasher.update(levels.to_numpy(float).tobytes())
     return hasher.hexdigest()
-
-
-def _fingerprint(parts: object) -> str:
-    """Return a text that identifies forecasters and factors; a unique one if they cannot be hashed."""
-    try:
-        return str(joblib.hash(parts))
-    except (TypeError, AttributeError, pickle.PicklingError):
-        return uuid4().hex  # matches no checkpoint, so that nothing wrong is reused
 
 
 def _aligned(levels: pd.Series[float], days: pd.DatetimeIndex) -> tuple[pd.Series[float], list[str]]:

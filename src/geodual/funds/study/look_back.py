@@ -45,7 +45,8 @@ class LookBack:
     name : str
         The forecaster with the highest mean IC, or the first one if there are too few past decisions.
     candidates : DataFrame
-        The forecasters compared, best first: ic_mean, t, p, n. Empty if there was only one.
+        The forecasters compared, best first: ic_mean, t, p, n. Those with too few past decisions come last.
+        Empty if there was only one.
     """
 
     earned: pd.DataFrame
@@ -122,18 +123,24 @@ def look_back(
 
 
 def _compare(ic: pd.DataFrame, n_choices: int) -> pd.DataFrame:
-    """Return the mean ICs of forecasters, best first, with p-values corrected for the choice."""
+    """Return the mean ICs of forecasters, best first, with p-values corrected for the choice.
+
+    A forecaster with an IC on few days may be best by chance. It comes after those that can be judged.
+    """
     rows = {
         name: (ic[name].mean(), newey_west_t(ic[name]), corrected_p(ic[name], n_choices), ic[name].count())
         for name in ic
     }
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["ic_mean", "t", "p", "n"])
-    return table.sort_values("ic_mean", ascending=False, kind="stable").rename_axis("forecaster")
+    order = table.assign(judged=table["n"] >= FEWEST_PAST).sort_values(
+        ["judged", "ic_mean"], ascending=False, kind="stable"
+    )
+    return order[list(table)].rename_axis("forecaster")
 
 
 def _can_choose(candidates: pd.DataFrame) -> bool:
     """Tell whether there are enough past decisions with an outcome to choose the best by them."""
-    return bool(candidates["n"].max() >= FEWEST_PAST)
+    return bool(candidates["n"].iloc[0] >= FEWEST_PAST)
 
 
 def _index_returns(levels: pd.Series[float] | None, days: pd.DatetimeIndex) -> pd.Series[float] | None:

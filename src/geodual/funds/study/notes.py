@@ -242,21 +242,21 @@ def _note_choice(looked: LookBack) -> list[str]:
     table, used = looked.candidates, forecaster_label(looked.name)
     if table.empty:
         return []
-    n = int(table["n"].max())
-    if n < FEWEST_PAST:
+    judged = table[table["n"] >= FEWEST_PAST]
+    if judged.empty:
         return [
-            f"{used} is used, the first of {len(table)} forecasters: {n} past decisions are too few to "
-            "choose the best by them."
+            f"{used} is used, the first of {len(table)} forecasters: {table['n'].max():.0f} past decisions "
+            "are too few to choose the best by them."
         ]
     others = ", ".join(
-        f"{forecaster_label(str(name))} {mean:+.2f}" for name, mean in table["ic_mean"].iloc[1:].items()
+        f"{forecaster_label(str(name))} {mean:+.2f}" for name, mean in judged["ic_mean"].iloc[1:].items()
     )
-    p = table["p"].iloc[0]
+    n, p = int(judged["n"].iloc[0]), judged["p"].iloc[0]
     clear = "differs" if p < _LEVEL else "does not clearly differ"
     return [
-        f"{used} is used, because its mean IC over {n} past decisions was the highest of {len(table)} "
-        f"forecasters: {table['ic_mean'].iloc[0]:+.2f} (others: {others}). It {clear} from zero, the choice "
-        f"of the best counted ({'p < 0.01' if p < 0.01 else f'p = {p:.2f}'})."
+        f"{used} is used, because its mean IC over {n} past decisions was the highest of {len(judged)} "
+        f"forecasters: {judged['ic_mean'].iloc[0]:+.2f} (others: {others or 'none'}). It {clear} from "
+        f"zero, the choice of the best counted ({'p < 0.01' if p < 0.01 else f'p = {p:.2f}'})."
     ]
 
 

@@ -113,9 +113,10 @@ class ComparisonLearner(IncrementalMixin, ComparisonClassifier):
             comparisons = Comparisons(indices, weight)
             mean = _mean_squared_distance(space.Z, indices, weight)
             self.margin_ = mean if self.margin is None else float(self.margin)
-            scale = self.alpha + self.margin_**2 / (self.C / float(weight.sum()))
             # [t + μ]₊²/2ρ: as if all comparisons were similar pairs of distance t with the bound −μ.
-            loss = SquaredHinge(-self.margin_, -self.margin_, scale, scale)
+            loss = SquaredHinge.weighted(
+                -self.margin_, -self.margin_, self.C / float(weight.sum()), self.alpha
+            )
             program = LogDetProgram(space.X, comparisons, loss, space.prior_inverse)
             found = program.solve(space.prior, self.tol, self._budget)
         warn_unless_converged(self, found)

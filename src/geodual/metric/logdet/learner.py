@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
 
 from geodual.arrays import Array, Indices
 from geodual.cluster import is_dask
@@ -23,6 +22,7 @@ from ..pairs.pair_list import PairList
 from ..pairs.pair_loss import PairLoss
 from ..pairs.pair_set import Pairs
 from ..pairs.selection import given_pairs, sampled_pairs
+from ..pairs.weights import check_sample_weight
 from .bounds import check_bounds, sample_bounds
 from .certificate import CertifiedMetric
 from .cluster_fit import fit_on_cluster
@@ -152,7 +152,7 @@ class LogDetLearner(MetricLearner):
         self._check_parameters()
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+            weight = check_sample_weight(sample_weight, X)
         # Before samples without weight are dropped, because given pairs are numbers of all rows.
         given = self._check_pairs(labels, weight, pair_weight)
         links = check_links(must_link, cannot_link, len(labels), weight)

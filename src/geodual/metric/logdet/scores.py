@@ -122,10 +122,7 @@ def pair_auc(Z: Array, labels: Indices, weight: Array | None = None) -> float:
     weight : array of shape (n_samples,), optional
         How often each sample counts; once by default. Copies of a sample also make pairs.
     """
-    i, j = np.triu_indices(len(Z), 1 if weight is None else 0)
-    # Evenly spaced, so that no randomness enters the score.
-    chosen = slice(None, None, max(len(i) // _AUC_PAIRS, 1))
-    i, j = i[chosen], j[chosen]
+    i, j = _spaced_pairs(len(Z), 1 if weight is None else 0)
     pair_weight = np.ones(len(i))
     if weight is not None:
         own = 0.5 * weight * np.maximum(weight - copy_weight(weight), 0.0)
@@ -136,3 +133,12 @@ def pair_auc(Z: Array, labels: Indices, weight: Array | None = None) -> float:
     if not (pair_weight[same].any() and pair_weight[~same].any()):
         return 0.5
     return float(roc_auc_score(same, -distance, sample_weight=pair_weight))
+
+
+def _spaced_pairs(n_samples: int, offset: int) -> tuple[Indices, Indices]:
+    """Return evenly spaced pairs of all with i + offset ≤ j, so that no chance enters the score."""
+    lengths = np.arange(n_samples - offset, -1, -1)[:n_samples]
+    starts = np.concatenate([[0], np.cumsum(lengths)])  # number of the first pair of each row
+    numbers = np.arange(0, starts[-1], max(int(starts[-1]) // _AUC_PAIRS, 1))
+    i = np.searchsorted(starts, numbers, side="right") - 1
+    return i, numbers - starts[i] + i + offset

@@ -200,7 +200,7 @@ def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: boo
     first, place = distinct_rows(X)
     if len(first) >= n_features:
         return _feature_space(prior, X, weight)
-    distinct = X[first] - X[first].mean(axis=0)
+    distinct = _centred(X[first])
     if isinstance(prior, str) and prior == "covariance":
         return _covariance_span(X, distinct, place, weight)
     if isinstance(prior, str) and prior == "identity":
@@ -219,8 +219,16 @@ def stays_sparse(X: Any) -> bool:
 
 
 def _feature_space(prior: Any, X: Array, weight: Array | None) -> FeatureSpace:
-    Z = X - X.mean(axis=0)
+    Z = _centred(X)
     return FeatureSpace(Z, *prior_matrices(prior, Z, weight))
+
+
+def _centred(X: Array) -> Array:
+    """Return X minus its mean; features that do not vary become 0, and not the rounding error of a mean."""
+    Z = X - X.mean(axis=0)
+    still = np.flatnonzero(Z[0] == Z[-1])
+    Z[:, still[(Z[:, still] == Z[0, still]).all(axis=0)]] = 0.0
+    return np.asarray(Z)
 
 
 def _covariance_span(X: Array, distinct: Array, place: Indices, weight: Array | None) -> SampleSpan:

@@ -119,8 +119,9 @@ class NearPairs:
     def _refresh(self, Y: Array, reach: Array) -> None:
         """Renew the list if samples have moved too far for it, or so little that a shorter list would do."""
         size = np.sqrt(np.einsum("ij,ij->i", Y, Y)) + reach + _TINY
-        step = _movement(self._last, Y, reach) / size
-        wanted = float(np.clip(_MARGIN * step.max(), *_SKINS))
+        # Longer steps are cut before the division, which could overflow for a sample at the origin.
+        step = np.minimum(_MARGIN * _movement(self._last, Y, reach), _SKINS[1] * size) / size
+        wanted = max(float(step.max()), _SKINS[0])
         self._last = Y, reach
         if self._skin <= _WIDE * wanted and (_movement(self._reference, Y, reach) <= self._sigma).all():
             return

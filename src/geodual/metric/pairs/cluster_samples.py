@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     column_or_1d,
     validate_data,
@@ -17,6 +16,7 @@ from geodual.cluster import check_dask_array, gathered, is_dask
 
 from ..base import UNKNOWN, encoded_labels, warn_of_unknown
 from .sample_blocks import SampleBlocks
+from .weights import check_sample_weight
 
 
 def load_samples(learner: Any, X: Any, y: Any, sample_weight: Any, stacklevel: int = 4) -> SampleBlocks:
@@ -47,7 +47,7 @@ def load_samples(learner: Any, X: Any, y: Any, sample_weight: Any, stacklevel: i
     check_classification_targets(y)
     labels, weight = encoded_labels(y, type(learner).__name__), None
     if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, labels, dtype=float, ensure_non_negative=True)
+        weight = check_sample_weight(sample_weight, labels)
         if len(np.unique(labels[(labels != UNKNOWN) & (weight > 0.0)])) < 2:
             raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
     validate_data(learner, X, skip_check_array=True)

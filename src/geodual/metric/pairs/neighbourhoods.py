@@ -39,9 +39,9 @@ def neighbour_widths(Z: Array, k: int) -> Array:
     """
     left, right = gram_factors(Z, Z)
     k, step = min(k, len(Z) - 1), max(_BLOCK // len(Z), 1)
-    parts = [left[start : start + step] @ right.T for start in range(0, len(Z), step)]
+    blocks = (left[start : start + step] @ right.T for start in range(0, len(Z), step))
     # The smallest of a row is the sample itself, at distance zero.
-    width = _FAR * np.concatenate([np.partition(part, k, axis=1)[:, k] for part in parts])
+    width = np.concatenate([_FAR * np.partition(block, k, axis=1)[:, k] for block in blocks])
     usual = float(np.median(width))
     if not usual > 0.0:
         usual = float(width.max())
@@ -52,7 +52,7 @@ def neighbour_widths(Z: Array, k: int) -> Array:
             f"Squared distances of samples are about {usual:.3g} under the prior, too small or too large to "
             "compute with; scale the features, or give another `prior`."
         )
-    return np.maximum(width, _LEAST_WIDTH * usual)
+    return np.asarray(np.maximum(width, _LEAST_WIDTH * usual))
 
 
 class Neighbourhoods(Pairs):

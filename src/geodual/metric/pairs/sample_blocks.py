@@ -115,8 +115,9 @@ class SampleBlocks:
     @cached_property
     def scatter(self) -> Array:
         """Σ w (x − m)(x − m)ᵀ with the weighted mean m."""
-        total, squares = summed([on_worker(_moments, part) for part in self.parts])
-        return np.asarray(squares - np.outer(total, total) / float(self.counts.sum()))
+        with np.errstate(all="ignore"):
+            total, squares = summed([on_worker(_moments, part) for part in self.parts])
+            return _finite(squares - np.outer(total, total) / float(self.counts.sum()))
 
     def standing_for_all(self) -> Array:
         """Return a few samples with the covariance of all; they can be where the solver is."""
@@ -208,8 +209,16 @@ def _centred(part: SampleBlock, centre: Array, varies: NDArray[np.bool_]) -> Sam
 
 
 def _moments(part: SampleBlock) -> tuple[Array, Array]:
-    weighted = part.X * part.counts[:, None]
-    return weighted.sum(axis=0), weighted.T @ part.X
+    with np.errstate(all="ignore"):
+        weighted = part.X * part.counts[:, None]
+        return weighted.sum(axis=0), weighted.T @ part.X
+
+
+def _finite(scatter: Array) -> Array:
+    """Return a sum of squares; raise if it has overflowed."""
+    if not np.isfinite(scatter).all():
+        raise ValueError("`X` and `sample_weight` are too large for sums of squares; scale both.")
+    return scatter
 
 
 def _class_sums(part: SampleBlock, n_classes: int) -> tuple[Array, Array]:

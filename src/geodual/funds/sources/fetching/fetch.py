@@ -103,7 +103,7 @@ def fetch_universe(
     start: str = "2012-01-01",
     end: str | None = None,
     minimum_size: float = 1e8,
-    kinds: Sequence[str] = KINDS,
+    kinds: str | Sequence[str] = KINDS,
     limit: int | None = None,
     pause: float = 0.5,
     retries: int = 5,
@@ -131,7 +131,7 @@ def fetch_universe(
     minimum_size : float
         Funds known to be smaller now, in yuan, are left out. Funds whose size is not published are taken,
         without a size in ``meta.csv``, so that they can be filtered later.
-    kinds : sequence of str
+    kinds : str or sequence of str
         Beginnings of the types to take. Money-market funds have no NAV of this kind.
     limit : int, optional
         Fetch at most this number of funds, to try it out.
@@ -186,7 +186,8 @@ def fetch_universe(
     >>> summary.fetched, summary.unknown_size, summary.first_day, summary.last_day
     (1, 1, '2015-01-05', '2015-01-06')
     """
-    settings = {"start": start, "end": end, "minimum_size": minimum_size, "kinds": [*kinds], "limit": limit}
+    kinds = [kinds] if isinstance(kinds, str) else [*kinds]
+    settings = {"start": start, "end": end, "minimum_size": minimum_size, "kinds": kinds, "limit": limit}
     first, last = _check_range(start, end)
     _check_numbers(minimum_size=minimum_size, pause=pause, retries=retries, limit=limit)
     source = Akshare(client or import_akshare(), pause, retries, sleep, np.random.default_rng(seed))
