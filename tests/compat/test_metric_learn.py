@@ -297,3 +297,8 @@ def test_three_samples_have_a_closed_form() -> None:
     near, target = (samples[0] - samples[2]) ** 2, (samples[0] - samples[1]) ** 2
     W = LMNN(convergence_tol=1e-6).fit(samples, [1, 1, 0]).get_mahalanobis_matrix()
     assert W.item() == pytest.approx((1.0 / (near - target)).item(), rel=1e-3)
+
+
+def test_a_huge_tolerance_of_nca_ends_at_once_without_a_warning() -> None:
+    X, y = load_iris(return_X_y=True)
+    assert NCA(tol=1e300, init="identity", random_state=0).fit(X, y).n_iter_ <= 2

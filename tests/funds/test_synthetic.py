@@ -151,8 +151,9 @@ def test_executing_a_day_later_does_not_lose_the_signal():
     ("arguments", "message"),
     [
         ({"n_funds": 0}, "`n_funds` must be a whole number of at least 1, got 0"),
-        ({"signal": -1.0}, "`signal` must be a number of at least 0"),
-        ({"signal": float("nan")}, "`signal` must be a number of at least 0"),
+        ({"signal": -1.0}, "`signal` must be from 0 to 100"),
+        ({"signal": float("nan")}, "`signal` must be from 0 to 100"),
+        ({"signal": 10**30}, "`signal` must be from 0 to 100"),
         ({"start": "2015-01-05", "end": "2014-01-01"}, "choose `start` before `end`"),
         ({"start": "2015-10-01", "end": "2015-10-07"}, "fewer than two trading days"),
         ({"start": "soon"}, "`start` must be a date, got 'soon'; write it as 2017-01-01"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -147,11 +148,12 @@ class NCA(LabelledLearner):
 
     def _learn(self, X: Array, labels: Indices) -> None:
         centred(X)  # raises if samples are equal or extreme, where scikit-learn would crash
+        tol = _NCA_TOL if self.tol is None else self.tol
         learner = NeighborhoodComponentsAnalysis(
             self.n_components,
             init=self.init,
             max_iter=self.max_iter,
-            tol=_NCA_TOL if self.tol is None else self.tol,
+            tol=min(tol, 1.0) if isinstance(tol, Real) else tol,  # larger ones mean the same, and overflow
             verbose=int(self.verbose),
             random_state=self.random_state,
         )

@@ -22,6 +22,7 @@ from ..setting_checks import check_day, check_integer
 from .reading.fund_facts import FundFacts, read_facts
 from .reading.quality import inspect_quality
 
+_STRONGEST = 100.0  # signal; far stronger ones make values that overflow
 _DAYS = 244  # trading days per year in China
 _CASH = 0.02 / _DAYS  # interest of 2 % per year
 _REGIME_VOLATILITY = np.array([0.16, 0.36]) / np.sqrt(_DAYS)  # market in the calm and the stormy regime
@@ -180,8 +181,8 @@ def synthetic_universe(
     True
     """
     n_funds, seed = check_integer("n_funds", n_funds, 1, 697), check_integer("seed", seed, 0, 0)
-    if not isinstance(signal, int | float | np.floating) or not 0.0 <= signal < np.inf:
-        raise DataError(f"`signal` must be a number of at least 0, and finite, got {signal!r}; 1.0 is usual.")
+    if not isinstance(signal, int | float | np.floating) or not 0.0 <= signal <= _STRONGEST:
+        raise DataError(f"`signal` must be from 0 to {_STRONGEST:g}, got {signal!r}; 1.0 is usual.")
     days = _trading_days(start, end)
     rng = np.random.default_rng(seed)
     kinds = rng.choice(len(_KINDS), size=n_funds, p=[kind.share for kind in _KINDS.values()])
