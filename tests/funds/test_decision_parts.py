@@ -6,17 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import DataError, StudyConfig, check_leakage, synthetic_universe
+from geodual.funds import DataError, Panel, StudyConfig, check_leakage, synthetic_universe
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.decision import _PARTS, _largest_parts
 from geodual.funds.decisions.decision_days import _enough, _first_possible_end
 from geodual.funds.decisions.observations import Observations
+from geodual.funds.decisions.observe import prepare_panel
 from geodual.funds.decisions.walk_forward import walk_forward
 from geodual.funds.evaluation.books import Books
+from geodual.funds.evaluation.fees import FeeRules
 from geodual.funds.evaluation.ledger import run_ledger
-from geodual.funds.evaluation.random_portfolios import _urgency
+from geodual.funds.evaluation.random_portfolios import _picked, _urgency
 from geodual.funds.evaluation.risk import spread_of
 from geodual.funds.evaluation.sign_flips import judge_means
+from geodual.funds.evaluation.track_record import TrackRecord
 from geodual.funds.evaluation.weights import _covariance, _proportions, nearest_weights
 from geodual.funds.factors.registry import choose_factors
 
@@ -145,3 +148,30 @@ def test_purchases_share_the_money_that_is_not_reserved(cash: float, share: floa
     books = SimpleNamespace(_rates=np.array([0.01, 0.02]), _cash=cash)
     found = Books._affordable(books, np.array([0.4, 0.4]), np.array([0.3, -0.5]))
     np.testing.assert_allclose(found, [0.4 * share, 0.4 * share])
+
+
+def test_fees_may_change_after_one_day_but_not_at_once() -> None:
+    assert FeeRules(redemption=((1, 0.02), (7, 0.01))).redemption[0] == (1, 0.02)
+    with pytest.raises(DataError, match="increasing numbers of days"):
+        FeeRules(redemption=((0, 0.02),))
+
+
+@pytest.mark.parametrize(("n", "text"), [(0, "no track record"), (3, "too short"), (40, "per quarter")])
+def test_a_track_record_in_words(n: int, text: str) -> None:
+    record = TrackRecord(n, 0.1, 0.05, 0.15, 0.01, 0.01, 0.0, 0.02, 0.6)
+    assert text in record.tell("quarter")
+    assert ("no evidence" in record.tell("quarter")) is (0 < n < 10)
+
+
+@pytest.mark.parametrize("top", [1, 137, 550, 700])
+def test_random_portfolios_pick_the_most_urgent_funds(top: int) -> None:
+    columns, urgency = np.arange(3, 603), np.random.default_rng(0).random((30, 600))
+    picked = _picked(columns, urgency, top, [])
+    np.testing.assert_array_equal(picked, np.sort(columns[np.argsort(urgency, axis=1)[:, :top]], axis=1))
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf])
+def test_values_that_are_no_prices_are_refused(value: float) -> None:
+    nav = pd.DataFrame({"A": [1.0, value], "B": [1.0, 1.1]}, index=pd.bdate_range("2020-01-01", periods=2))
+    with pytest.raises(DataError, match="NAVs must be positive and finite"):
+        prepare_panel(Panel(nav), StudyConfig(("m",)), SimpleNamespace())

@@ -11,19 +11,22 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from geodual.cluster import gathered
+from geodual.errors import DataError
 from geodual.metric import RPDML, RPDMLCV, LocalPairs, NeighborRPDML, RPDMLRegressor, TripletRPDML
 from geodual.metric.logdet.certificate import Certificate
 from geodual.metric.logdet.folds import Fold, LabelledSamples
 from geodual.metric.logdet.lower_bound import lower_bound
 from geodual.metric.logdet.program import LogDetProgram
 from geodual.metric.logdet.scores import MetricNeighbors
+from geodual.metric.low_rank import LowRankPlusDiagonal
 from geodual.metric.pairs.all_pairs import AllPairs
 from geodual.metric.pairs.links import JointPairs
 from geodual.metric.pairs.pair_list import PairList
 from geodual.metric.pairs.pair_loss import PairLoss, SquaredHinge
 from geodual.metric.pairs.sample_blocks import SampleBlocks
 from geodual.metric.pairs.threshold import best_threshold
-from geodual.metric.saved_checks import _is_low_rank_semidefinite
+from geodual.metric.registry import NamedMetric
+from geodual.metric.saved_checks import _is_low_rank_semidefinite, _is_semidefinite
 from geodual.metric.saved_values import _describe
 from geodual.metric.scatter import varying
 
@@ -252,3 +255,23 @@ def test_a_saved_sum_is_judged_in_units_of_its_diagonal(as_sparse: Any, shift: f
     """4 I + c e₁e₁ᵀ has the eigenvalue 4 + c."""
     d, U = np.full(3, 4.0), as_sparse(np.eye(3)[:, :1])
     assert _is_low_rank_semidefinite(d, U, np.array([[shift]]), U) is valid
+
+
+def test_the_updates_of_the_paper_work_in_all_features() -> None:
+    assert RPDML()._may_reduce is True
+    assert RPDML(solver="paper")._may_reduce is False
+
+
+@pytest.mark.parametrize("missing", ["fit", "transform"])
+def test_a_metric_needs_both_methods(missing: str) -> None:
+    methods = {"fit": None, "transform": None}
+    del methods[missing]
+    with pytest.raises(DataError, match="`fit` and `transform`"):
+        NamedMetric("half", lambda: SimpleNamespace(**methods), "Half").make()
+
+
+def test_a_saved_sum_has_the_number_of_features() -> None:
+    ones, columns = np.ones(3), np.eye(3)[:, :1]
+    value = LowRankPlusDiagonal(ones, columns, np.ones((1, 1)), columns)
+    assert _is_semidefinite(value, 3)
+    assert not _is_semidefinite(value, 4)

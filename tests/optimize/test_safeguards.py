@@ -28,7 +28,7 @@ from geodual.optimize.checks import _STEPS, _slope
 from geodual.optimize.convexity import _direction, _Search
 from geodual.optimize.newton_cg import _next_radius
 from geodual.optimize.quasi_newton import _between
-from geodual.optimize.second_order import Curvature
+from geodual.optimize.second_order import Curvature, _would_have_shown
 
 
 @pytest.mark.parametrize(("condition", "found"), [(1.0, True), (5.0, True), (1000.0, False)])
@@ -221,3 +221,10 @@ def test_without_constraints_there_is_no_violation() -> None:
     problem = Problem(Euclidean(1), lambda x: float(x @ x), lambda x: 2.0 * x)
     constraints = ConstraintVector(problem, np.ones(1))
     assert Lagrangian(constraints, np.zeros(0)).at(constraints.evaluate(np.ones(1))).violation == 0.0
+
+
+def test_a_negative_eigenvalue_would_have_shown_among_close_ones_only() -> None:
+    assert _would_have_shown(np.linspace(1.0, 2.0, 20), 100) is True
+    assert _would_have_shown(np.linspace(1.0, 2.0, 3), 10**6) is False
+    assert _would_have_shown(np.geomspace(1e-3, 1e3, 20), 100) is False
+    assert _would_have_shown(np.linspace(-1.0, 2.0, 20), 100) is False
