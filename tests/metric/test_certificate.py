@@ -254,3 +254,16 @@ def test_the_conjugate_of_a_far_pair_keeps_its_digits() -> None:
     """φ*(φ′(d)) = d φ′(d) − φ(d) = γ log(d/b) for the loss of ITML."""
     terms = OneSidedBurg(2.0, 5.0, 0.5).terms(np.array([2e12]), similar=True)
     assert terms.conjugate == pytest.approx(0.5 * 12.0 * np.log(10.0), rel=1e-14)
+
+
+def test_a_bound_that_a_later_objective_refutes_is_dropped() -> None:
+    def model(primal: float, dual: float) -> SimpleNamespace:
+        return SimpleNamespace(W=np.eye(1), primal=primal, dual=dual, noise=1e-9, distance_noise=1e-9)
+
+    certificate = Certificate(model(3.0, 2.0), 1e-3, lambda row: None)
+    certificate.record(model(3.0, 2.0), 1)
+    assert certificate.dual == 2.0
+    certificate.record(model(1.5, 1.0), 2)
+    assert (certificate.dual, certificate.rows[-1].gap) == (0.0, pytest.approx(1.0))
+    certificate.record(model(1.4, 1.4 + 1e-10), 3)
+    assert (certificate.dual, certificate.proved) == (1.4, True)

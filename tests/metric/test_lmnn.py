@@ -267,3 +267,9 @@ def test_classes_of_one_sample_each_are_refused():
 def test_equal_samples_are_refused():
     with pytest.raises(ValueError, match="All samples are equal"):
         LMNN().fit(np.full((6, 2), 0.1), [0, 0, 0, 1, 1, 1])
+
+
+def test_a_huge_tolerance_ends_at_once_and_does_not_overflow() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="a smaller `tol` may help"):
+        assert LMNN(tol=1e300).fit(X, y).n_iter_ <= 10

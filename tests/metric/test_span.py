@@ -174,3 +174,12 @@ def test_a_feature_that_does_not_vary_says_nothing_however_large(n_features, val
     np.testing.assert_allclose(fits[1].W_, fits[0].W_, rtol=0.0, atol=1e-12 * np.abs(fits[0].W_).max())
     assert fits[1].dual_objective_ <= fits[1].objective_
     assert fits[1].duality_gap_ <= 1e-9
+
+
+def test_a_prior_that_rounding_made_singular_has_coordinates_too() -> None:
+    """As a metric learnt before may be, which is the prior of the next step."""
+    v = np.array([1.0, 2.0, -1.0])
+    prior = np.outer(v, v) - 1e-16 * np.eye(3)
+    X = np.random.default_rng(0).standard_normal((4, 3))
+    Z = FeatureSpace(X, prior, np.eye(3)).Z
+    np.testing.assert_allclose(Z @ Z.T, X @ prior @ X.T, atol=1e-12)

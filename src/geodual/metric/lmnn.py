@@ -248,7 +248,7 @@ class _Search:
             "maxiter": self._iterations_left,
             "maxfun": 2 * _LINE_SEARCH_STEPS * self._max_iter,
             "maxls": _LINE_SEARCH_STEPS,
-            "ftol": _STAGE_TOLERANCE * self._tol,
+            "ftol": min(_STAGE_TOLERANCE * self._tol, 1.0),  # larger ones mean the same, and overflow
             "gtol": 0.0,  # only the decrease of p_δ ends a stage
         }
         result = minimize(

@@ -120,18 +120,17 @@ class _Best(NamedTuple):
     distance_noise: float
 
     def relative_gap(self, dual: float) -> float:
-        """Return (|p − q| + e)/p, an upper bound on the relative error of p; 0 if p is a negligible noise.
+        """Return (p − q + e)/p, an upper bound on the relative error of p; 0 if p is a negligible noise.
 
-        Here p is the objective, q the dual, and e the part of the rounding error that p and q share, which
-        their difference does not show. A dual far above p is wrong and proves nothing, hence the absolute
-        value. An objective below its noise says nothing unless the noise itself is negligible: then the gap
-        is at least 1.
+        Here p is the objective, q ≤ p the dual, and e the part of the rounding error that p and q share,
+        which their difference does not show. An objective below its noise says nothing unless the noise
+        itself is negligible: then the gap is at least 1.
         """
         if self.primal <= self.noise <= _NEGLIGIBLE:
             return 0.0
         if self.primal <= self.noise:
-            return (abs(self.primal - dual) + self.noise) / self.noise
-        return (abs(self.primal - dual) + self.distance_noise) / self.primal
+            return (self.primal - dual + self.noise) / self.noise
+        return (self.primal - dual + self.distance_noise) / self.primal
 
 
 class Certificate:
@@ -169,9 +168,9 @@ class Certificate:
         best = self._best
         if math.isfinite(model.dual):  # one that overflowed proves nothing
             self.dual = max(self.dual, model.dual)
-        # Within rounding errors, a dual above the primal means that they are equal.
-        if best.primal < self.dual <= best.primal + best.noise:
-            self.dual = best.primal
+        # Within rounding errors, a dual above the primal means that they are equal. Otherwise it is wrong.
+        if self.dual > best.primal:
+            self.dual = best.primal if self.dual <= best.primal + best.noise else 0.0
         gap = best.relative_gap(self.dual)
         seconds = time.perf_counter() - self._started
         row = CertifiedIteration(model.primal, best.primal, self.dual, gap, passes, seconds)

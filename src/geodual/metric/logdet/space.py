@@ -24,7 +24,7 @@ from geodual.manifolds.spd import symmetrised
 
 from ..low_rank import MANY_FEATURES, LowRankPlusDiagonal
 from ..scatter import distinct_rows, raised_factors
-from .components import leading_components, leading_components_in_span, symmetric_root
+from .components import factor, leading_components, leading_components_in_span, symmetric_root
 from .prior import check_prior, prior_matrices, weighted_deviations
 from .sparse_span import SparseSpan, sparse_span
 
@@ -53,7 +53,7 @@ class FeatureSpace:
     @cached_property
     def Z(self) -> Array:
         """The samples in coordinates in which the prior is the Euclidean metric."""
-        return np.asarray(self.X @ np.linalg.cholesky(self.prior))
+        return np.asarray(self.X @ factor(self.prior))
 
     def lift(self, A: Array) -> Array:
         """Return the metric of the features, given that of the coordinates."""
