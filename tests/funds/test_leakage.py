@@ -78,6 +78,17 @@ def test_the_study_does_not_look_ahead(panel: Panel) -> None:
     assert checks[-1].compared > checks[0].compared > 30
 
 
+def test_a_day_on_which_hardly_a_fund_has_a_value_is_no_trading_day_in_the_garbage_either(
+    panel: Panel,
+) -> None:
+    nav = panel.nav.copy()
+    last = rebalance_days(nav.index)[5]  # the day before it is the last of its quarter instead
+    nav.loc[last, nav.columns[2:]] = float("nan")
+    checks = check_leakage(Panel(nav), ("euclidean",), n_days=9)
+    assert str(nav.index[nav.index.get_loc(last) - 1].date()) in {check.day for check in checks}
+    assert all(check.passed for check in checks)
+
+
 def test_a_forecaster_of_ones_own_can_be_checked(panel: Panel) -> None:
     assert all(check.passed for check in check_leakage(panel, "euclidean", forecaster=as_the_study_does))
 

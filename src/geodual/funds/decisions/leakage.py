@@ -13,6 +13,7 @@ import pandas as pd
 
 from geodual.errors import DataError
 
+from ..calendar import trading_rows
 from ..config import StudyConfig, check_names
 from ..factors.factor import FactorSet
 from ..factors.registry import take_factors
@@ -164,7 +165,10 @@ def check_leakage(
     for day in days:
         earlier = days[days <= day]
         expected = whole[whole["date"] <= day]
-        for test, changed in (("cut", panel.until(day)), ("garbage", _with_garbage_after(panel, day))):
+        for test, changed in (
+            ("cut", panel.until(day)),
+            ("garbage", _with_garbage_after(panel, day, index_days)),
+        ):
             checks += _compare(test, day, expected, forecast(changed, earlier))
             progress(len(checks), 2 * len(days) * len(config.compared), f"{test} after {day.date()}")
     return tuple(checks)
@@ -189,7 +193,7 @@ def forecast_days(
         pd.DataFrame({"date": d.day, "metric": d.metric, "fund": d.funds, "forecast": d.forecast})
         for d in decisions
     ]
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(_COLUMNS))
 
 
 def _days_to_test(
@@ -215,10 +219,13 @@ def _check_forecasts(table: pd.DataFrame, days: pd.DatetimeIndex) -> pd.DataFram
     return table
 
 
-def _with_garbage_after(panel: Panel, day: pd.Timestamp) -> Panel:
-    """Replace the rows after a day by random NAVs with gaps."""
+def _with_garbage_after(panel: Panel, day: pd.Timestamp, index_days: pd.Index | None) -> Panel:
+    """Replace the trading days after a day by random NAVs with gaps.
+
+    Other rows stay, because which days will be trading days is known before.
+    """
     rng = np.random.default_rng(0)
-    later = panel.nav.index > day
+    later = (panel.nav.index > day) & trading_rows(panel.nav, index_days)
     values = panel.nav.to_numpy(float, copy=True)
     values[later] = np.exp(rng.normal(scale=2.0, size=values[later].shape))
     values[later] = np.where(rng.random(values[later].shape) < 0.1, np.nan, values[later])
