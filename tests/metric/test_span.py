@@ -183,3 +183,12 @@ def test_a_prior_that_rounding_made_singular_has_coordinates_too() -> None:
     X = np.random.default_rng(0).standard_normal((4, 3))
     Z = FeatureSpace(X, prior, np.eye(3)).Z
     np.testing.assert_allclose(Z @ Z.T, X @ prior @ X.T, atol=1e-12)
+
+
+def test_a_sample_very_far_away_does_not_make_others_equal() -> None:
+    X = np.random.default_rng(0).standard_normal((8, 3))
+    X[4, 2] = 1e150
+    Z = space_module._centred(X)
+    np.testing.assert_allclose(Z[2] - Z[3], X[2] - X[3], rtol=1e-12)
+    usual = np.delete(X, 4, axis=0)
+    np.testing.assert_array_equal(space_module._centred(usual), usual - usual.mean(axis=0))

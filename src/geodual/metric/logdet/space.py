@@ -31,6 +31,8 @@ from .sparse_span import SparseSpan, sparse_span
 _COPIES = 16  # with this many samples per feature, there are hardly fewer distinct samples than features
 _BLOCK = 128  # rows that are symmetrised at once
 
+_SEEN = 1000  # samples from which medians are found
+_FAR_AWAY = 1e6  # distance of a mean from the median, in units of the median deviation
 _SMALLEST = 1e-140  # the inverse squares of smaller numbers overflow
 
 
@@ -224,8 +226,15 @@ def _feature_space(prior: Any, X: Array, weight: Array | None) -> FeatureSpace:
 
 
 def _centred(X: Array) -> Array:
-    """Return X minus its mean; features that do not vary become 0, and not the rounding error of a mean."""
-    Z = X - X.mean(axis=0)
+    """Return X minus its mean; features that do not vary become 0, and not the rounding error of a mean.
+
+    Minus the median, where a sample is so far away that others could not be told apart beside the mean.
+    """
+    centre, some = X.mean(axis=0), X[:: max(len(X) // _SEEN, 1)]
+    median = np.median(some, axis=0)
+    spread = np.median(np.abs(some - median), axis=0)
+    far = (spread > 0.0) & (np.abs(centre - median) > _FAR_AWAY * spread)
+    Z = X - np.where(far, median, centre)
     still = np.flatnonzero(Z[0] == Z[-1])
     Z[:, still[(Z[:, still] == Z[0, still]).all(axis=0)]] = 0.0
     return np.asarray(Z)
