@@ -1,6 +1,7 @@
 """Files that others read: the citation, the changelog, the templates."""
 
 import re
+import runpy
 import subprocess
 import sys
 from datetime import date
@@ -61,3 +62,11 @@ def test_packages_of_the_checkout_are_not_taken_for_missing_peers() -> None:
         [sys.executable, "release/missing_peers.py"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "--ignore=tests/test_mutants.py" not in done.stdout.split()
+
+
+def test_a_test_needs_what_its_helpers_import_but_not_what_is_imported_on_demand() -> None:
+    needed = runpy.run_path(str(ROOT / "release" / "missing_peers.py"))["needed"]
+    assert "pymanopt" in needed(ROOT / "tests" / "test_speed_check.py")  # through a module of benchmarks
+    assert "dask" in needed(ROOT / "tests" / "metric" / "test_dask_percentiles.py")  # through another test
+    assert "jax" in needed(ROOT / "tests" / "optimize" / "test_multiplier_parts.py")  # through geodual
+    assert needed(ROOT / "tests" / "metric" / "test_saving.py").isdisjoint({"dask", "jax", "pymanopt"})

@@ -40,7 +40,11 @@ def test_every_text_is_read_back(text):
 
 def test_a_table_is_safe_and_read_back_as_it_was(tmp_path):
     table = pd.DataFrame(
-        {"@name": ["=1+1", "plain", None, "'=x"], "value": [-1.5, 2.0, np.nan, -0.0], "all": [-1, 2, 3, -4]},
+        {
+            "@name": ["=1+1", "plain", np.nan, "'=x"],
+            "value": [-1.5, 2.0, np.nan, -0.0],
+            "all": [-1, 2, 3, -4],
+        },
         index=pd.Index(["-a", "b", "+c", "=1+1"], name="=fund"),
     )
     before = table.copy()

@@ -21,7 +21,7 @@ FUNDS = ["000001", "519001", "00700.HK", "华夏成长", "NA"]
 def nav_table() -> pd.DataFrame:
     """Forty days over a year's end; a birth, a closure, a gap."""
     rng = np.random.default_rng(7)
-    days = pd.bdate_range("2012-12-03", periods=40, name="date")
+    days = pd.bdate_range("2012-12-03", periods=40, name="date").as_unit("us")  # the unit that is read
     levels = np.round(np.exp(np.cumsum(rng.normal(0.0, 0.02, (40, 5)), axis=0)), 4)
     levels[:12, 1], levels[30:, 2], levels[20:22, 3] = np.nan, np.nan, np.nan
     return pd.DataFrame(levels, index=days, columns=pd.Index(FUNDS, name="fund"))

@@ -43,7 +43,7 @@ def learn_from_table(
         "features": np.array(X.columns, dtype=str),
         "classes": classes,
     }
-    write_atomically(out, lambda place: np.savez(place, allow_pickle=False, **saved))
+    write_atomically(out, lambda place: np.savez(place, **saved))
     result = {
         "metric": metric,
         "samples": len(X),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import check_consistent_length, check_scalar, column_or_1d
+from sklearn.utils import check_consistent_length, check_scalar, column_or_1d, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from geodual.arrays import Array
@@ -83,7 +83,7 @@ class LooksMixin:
 
     def _html_repr(self) -> str:
         """Return what notebooks show: scikit-learn's diagram and, after a certified fit, the certificate."""
-        diagram: str = super()._html_repr()  # type: ignore[misc]
+        diagram: str = estimator_html_repr(self)
         if not hasattr(self, "duality_gap_"):
             return diagram
         rows = []
@@ -96,3 +96,11 @@ class LooksMixin:
         table = f"<table><caption>Certificate</caption><tbody>{''.join(rows)}</tbody></table>"
         start, end, rest = diagram.rpartition("</body>")
         return start + table + end + rest
+
+    # scikit-learn ≥ 1.7 calls `_html_repr` by itself; 1.6 needs the two methods below.
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        return bundle | ({"text/html": self._html_repr()} if "text/html" in bundle else {})

@@ -70,7 +70,7 @@ def test_wrong_input_is_named():
         FactorICRegressor().fit(X, y, periods=periods[:-1])
     with pytest.raises(ValueError, match="`periods` must be finite"):
         FactorICRegressor().fit(X, y, periods=np.where(periods == 0, np.nan, periods))
-    with pytest.raises(ValueError, match=r"(?i)sample.weights? must"):
+    with pytest.raises(ValueError, match=r"(?i)sample.weights?`? must"):
         FactorICRegressor().fit(X, y, sample_weight=np.zeros(len(y)), periods=periods)
     with pytest.raises(ValueError, match="NaN"):
         FactorICRegressor().fit(np.where(X > 1.0, np.nan, X), y, periods=periods)

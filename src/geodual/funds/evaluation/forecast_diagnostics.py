@@ -185,7 +185,8 @@ def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int]
         has_value = np.isfinite(known[0])
         earned = known[1:, has_value] / known[0, has_value] - 1.0
         ics = rank_correlations(earned, forecasts.to_numpy(float)[has_value].T)
-        tables.append(pd.DataFrame(ics, index=months[: len(ics)], columns=forecasts.columns))
+        index = pd.Index(months[: len(ics)], dtype=int)  # whole numbers also if empty
+        tables.append(pd.DataFrame(ics, index=index, columns=forecasts.columns))
     table = pd.concat(tables).groupby(level=0).mean()
     table = table.reindex(index=months, columns=predictions["metric"].unique())
     return table.rename_axis(index="months", columns="metric")
