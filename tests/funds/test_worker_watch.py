@@ -10,17 +10,17 @@ from pathlib import Path
 import joblib
 import pytest
 
-from geodual.funds.decisions.worker_watch import tie_to_parent
+from geodual.funds.decisions.worker_watch import tied_workers
 from geodual.funds.study.folder_lock import hold_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
 
-# Two workers say that they are at work, and would be so for long.
+# Two workers start. One or both say that they are at work, and would be so for long.
 PROGRAM = """
 import joblib
-from geodual.funds.decisions.worker_watch import tie_to_parent
+from geodual.funds.decisions.worker_watch import tied_workers
 from tests.funds.test_worker_watch import report_and_sleep
-joblib.Parallel(n_jobs=2)(joblib.delayed(tie_to_parent(report_and_sleep))(120) for _ in range(2))
+joblib.Parallel(n_jobs=2, **tied_workers())(joblib.delayed(report_and_sleep)(120) for _ in range({tasks}))
 """
 ROOT = Path(__file__).parent.parent.parent
 
@@ -48,8 +48,9 @@ def kill_when(words: str, times: int, command: list[str]) -> None:
         process.communicate(timeout=20)
 
 
-def test_workers_end_with_a_killed_parent():
-    kill_when("working", 2, ["-c", PROGRAM])
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_workers_end_with_a_killed_parent(tasks: int):
+    kill_when("working", tasks, ["-c", PROGRAM.format(tasks=tasks)])
 
 
 def test_a_killed_study_leaves_no_worker_and_no_lock(tmp_path):
@@ -64,18 +65,8 @@ def count_watches(*_: object) -> int:
 
 
 def test_a_worker_is_watched_once_and_its_parent_not_at_all():
-    tasks = [joblib.delayed(tie_to_parent(count_watches))(i) for i in range(4)]
-    assert joblib.Parallel(n_jobs=2)(tasks) == [1] * 4
+    tasks = [joblib.delayed(count_watches)(i) for i in range(4)]
+    for _ in range(2):
+        assert joblib.Parallel(n_jobs=2, **tied_workers())(tasks) == [1] * 4
     for options in ({"n_jobs": 1}, {"n_jobs": 2, "backend": "threading"}):
-        assert joblib.Parallel(**options)(tasks) == [0] * 4
-
-
-def divide(a: float, *, b: float) -> float:
-    return a / b
-
-
-def test_arguments_results_and_errors_pass_through():
-    tied = tie_to_parent(divide)
-    assert joblib.Parallel(n_jobs=2)(joblib.delayed(tied)(a, b=4.0) for a in (1.0, 2.0)) == [0.25, 0.5]
-    with pytest.raises(ZeroDivisionError):
-        joblib.Parallel(n_jobs=2)(joblib.delayed(tied)(a, b=0.0) for a in (1.0, 2.0))
+        assert joblib.Parallel(**options, **tied_workers())(tasks) == [0] * 4

@@ -122,6 +122,21 @@ def test_many_listed_pairs_are_certified(shift: float) -> None:
     assert PairList(pairs, y[pairs[:, 0]] == y[pairs[:, 1]])._prefers_samples(X)
 
 
+def test_pairs_beside_a_sample_far_away_keep_their_digits() -> None:
+    """Each sample is a class of its own, and bounds are tiny: no pair may look as if its distance were 0."""
+    X = np.vstack([np.random.default_rng(0).standard_normal((12, 2)), [[1e8, 1e8]]])
+    X[1] = X[0] + 1e-3
+    learner = ITML(gamma=10.0, pairs="all", bounds=(1e-90, 2e-90)).fit(X, np.arange(13))
+    assert learner.objective_ <= 1e-6  # all are far enough apart under the prior
+    np.testing.assert_allclose(learner.W_, np.eye(2), atol=1e-6)
+
+
+def test_a_rounding_error_that_overflows_is_refused() -> None:
+    triplets = np.random.default_rng(0).standard_normal((13, 3, 3)) * [1e-12, 1e43, 1e-43]
+    with pytest.raises(ValueError, match="rounding error is not finite"):
+        TripletRPDML(C=1e4, margin=1.0).fit(triplets, sample_weight=np.full(13, 1e-150))
+
+
 @pytest.mark.parametrize("apart", [1e5, 1e7])
 def test_the_gap_of_all_pairs_covers_lost_digits(apart: float) -> None:
     rng = np.random.default_rng(0)

@@ -20,7 +20,7 @@ from .checkpoints import Checkpoints
 from .decision import Decision, decide
 from .interval import Interval, join_intervals
 from .observations import Observations
-from .worker_watch import tie_to_parent
+from .worker_watch import tied_workers
 
 _SHARED = 100_000  # bytes from which worker processes share an array in memory; smaller ones are copied
 # A decision catches its warnings, which Python can do in one thread of a process only.
@@ -71,9 +71,10 @@ def walk_forward(
             made[t, name] = found
     left = [task for task in tasks if task not in made]
     alone = joblib.effective_n_jobs(n_jobs) == 1
-    decide_one = joblib.delayed(tie_to_parent(partial(_decide, alone)))  # no worker outlives a killed run
+    decide_one = joblib.delayed(partial(_decide, alone))
     today = _Today(observations)
-    decisions = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=_SHARED)(
+    side_by_side = {"n_jobs": n_jobs, "max_nbytes": _SHARED, **tied_workers()}  # none outlives a killed run
+    decisions = joblib.Parallel(return_as="generator", **side_by_side)(
         decide_one(
             name, forecasters[name], today(t), *observations.intervals(t, window_of(forecasters[name]))
         )

@@ -7,37 +7,22 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 _EVERY = 1.0  # seconds between two looks
 
 
-def tie_to_parent(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that does the same, and ties a worker process that runs it to this process.
+def tied_workers() -> dict[str, Any]:
+    """Return options of `joblib.Parallel` that tie its worker processes to this process.
 
-    If this process is killed, joblib's workers would stay for minutes, with all their memory. A worker that
-    runs the function ends itself within about a second instead: a thread in it looks whether its parent has
-    changed, because the operating system gives an orphan another one. (Linux could send a signal, but would
-    do so already when the *thread* that started the worker ends.) Only workers of this process are watched.
-    On Windows nothing happens, as an orphan keeps the number of its parent there.
-
-    Parameters
-    ----------
-    function : callable
-        What the workers are to run; it must be picklable.
-
-    Returns
-    -------
-    callable
-        Picklable, with the same arguments and result.
+    If this process is killed, joblib's workers would stay for minutes, with all their memory. Tied workers
+    end themselves within about a second instead, also those that wait for their first task: a thread in each
+    looks whether its parent has changed, because the operating system gives an orphan another one. (Linux
+    could send a signal, but would do so already when the *thread* that started the worker ends.) Threads and
+    the workers of a cluster are not affected. On Windows nothing happens, as an orphan keeps the number of
+    its parent there.
     """
-    return functools.partial(_run, os.getpid(), function)
-
-
-def _run(parent: int, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    _watch(parent)
-    return function(*arguments, **named)
+    return {"initializer": _watch, "initargs": (os.getpid(),)}
 
 
 @functools.cache  # once per process
@@ -47,7 +32,7 @@ def _watch(parent: int) -> None:
 
 
 def _was_child(parent: int) -> bool:
-    """Tell whether joblib started this worker from `parent`, which may have died before the first task."""
+    """Tell whether joblib started this worker from `parent`, which may have died before the first look."""
     # Other ways to start a process may put a server between the two, so that its parent is another one.
     by_joblib = type(multiprocessing.current_process()).__name__ == "LokyProcess"
     starter = multiprocessing.parent_process()

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from geodual.arrays import Array
 
-NOT_FINITE = "The objective is not finite at the start; standardise the features."
+NOT_FINITE = "The objective or its rounding error is not finite at the start; standardise the features."
 _NEGLIGIBLE = 1e-6  # rounding error of an objective of 0; the unit is that of ½ D(W, W₀), which has none
 
 
@@ -147,7 +147,7 @@ class Certificate:
     """
 
     def __init__(self, start: Bounded, tol: float, report: Callable[[CertifiedIteration], object]) -> None:
-        if not math.isfinite(start.primal):
+        if not math.isfinite(start.primal + start.noise):
             raise ValueError(NOT_FINITE)
         self._tol, self._report = tol, report
         self._started = time.perf_counter()
@@ -163,7 +163,7 @@ class Certificate:
 
     def record(self, model: Bounded, passes: int) -> None:
         """Take the bounds of an iterate, and report it unless it was reported before."""
-        if model.primal < self._best.primal:
+        if model.primal < self._best.primal and math.isfinite(model.noise):
             self._best = _Best(model.W, model.primal, model.noise, model.distance_noise)
         best = self._best
         if math.isfinite(model.dual):  # one that overflowed proves nothing

@@ -28,6 +28,7 @@ Sums = TypeVar("Sums")
 class AllPairs(Pairs):
     """All pairs of samples; two samples of the same class are similar.
 
+    Samples must be centred: differences do not depend on the centre, but rounding errors of products do.
     The distance matrix is computed tile by tile, with its diagonal. There a sample of weight w makes a
     similar pair of weight w²/2 with itself. But w copies make only w (w − 1)/2 pairs with each other, so the
     surplus is taken off at the end of a pass.
@@ -54,8 +55,7 @@ class AllPairs(Pairs):
         self.total_weight, self._surplus = pair_masses(self._weight)
 
     def _block(self, Z: Array) -> Block:
-        # Differences do not depend on the centre, but rounding errors of products do.
-        return Block.of(Z - Z.mean(axis=0), self._given_weight)
+        return Block.of(Z, self._given_weight)
 
     def _map(self, function: Callable[[Task], Sums], tasks: Sequence[Task]) -> Iterator[Sums]:
         """Yield the sums of all tasks in their order, so that totals have the same bits with any threads."""
@@ -89,7 +89,7 @@ class AllPairs(Pairs):
 
     def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Any] | None) -> Array:
         assert curvatures is not None
-        Z, size = Z - Z.mean(axis=0), float(np.linalg.norm(S)) or 1.0
+        size = float(np.linalg.norm(S)) or 1.0
         forms = form_block(Z, self._given_weight, S / size, self.n_pairs)
         distances = None if _are_kept(curvatures) else Block.of(Z, self._given_weight)
         sums = LaplacianSum(forms)
