@@ -37,9 +37,10 @@ def samples() -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((40, 3)) + y[:, None], y
 
 
-def test_a_program_without_a_value_at_the_start_has_no_certificate() -> None:
+@pytest.mark.parametrize(("primal", "noise"), [(np.inf, 0.0), (1.0, np.inf), (np.nan, 0.0), (1.0, np.nan)])
+def test_a_program_without_a_value_at_the_start_has_no_certificate(primal: float, noise: float) -> None:
     with pytest.raises(ValueError, match="not finite at the start"):
-        Certificate(SimpleNamespace(primal=np.inf), 1e-6, print)
+        Certificate(SimpleNamespace(primal=primal, noise=noise), 1e-6, print)
 
 
 def test_labels_are_required() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
-import warnings
 from collections.abc import Callable
 from copy import copy
 from typing import Any
@@ -18,11 +16,10 @@ from geodual.arrays import Array, Indices
 from geodual.cluster import check_dask_array, is_dask, map_rows
 
 from .importance import feature_shares
+from .labels import UNKNOWN, encoded_labels, warn_of_unknown
 from .looks import LooksMixin
 from .low_rank import LARGEST, LowRankPlusDiagonal, check_map, feature_blocks, mapped
 from .pair_array import pair_differences
-
-UNKNOWN = -1  # the class of a sample without label, as in scikit-learn's semi-supervised learners
 
 
 class MahalanobisMixin(LooksMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -204,87 +201,6 @@ def n_axes(X: Any) -> int:
         return int(X.ndim) if hasattr(X, "ndim") else np.asarray(X).ndim
     except ValueError:
         return 0  # rows of different lengths; the checks that follow say so
-
-
-def encoded_labels(y: Any, learner: str) -> Indices:
-    """Return the classes as 0, 1, …, and −1 for samples whose label is −1, which means unknown.
-
-    −1 is a class like others if there is only one other label, as in −1 and +1.
-    """
-    classes, labels = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"{learner} needs samples of at least two classes, got 1 class: {classes[0]!r}; check `y`."
-        )
-    labels = np.asarray(labels.ravel(), dtype=np.intp)
-    is_unknown = np.array([isinstance(label, numbers.Real) and label == UNKNOWN for label in classes])
-    if len(classes) == 2 or not is_unknown.any():
-        return labels
-    place = int(np.flatnonzero(is_unknown)[0])
-    return np.where(labels == place, UNKNOWN, labels - (labels > place))
-
-
-def warn_of_unknown(labels: Indices, stacklevel: int = 3) -> None:
-    """Warn if samples have no label; by default in the name of the caller of the function that calls this."""
-    n_unknown = int((labels == UNKNOWN).sum())
-    if n_unknown:
-        warnings.warn(
-            f"{n_unknown} of {len(labels)} samples have the label −1, which means unknown, so they make no "
-            "pairs. If −1 is a class, give it another label.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
-
-
-def check_n_components(n_components: Any, n_features: int) -> None:
-    """Raise unless `n_components` is None or a valid number of components."""
-    if n_components is not None:
-        check_whole("n_components", n_components)
-        if not 1 <= n_components <= n_features:
-            raise ValueError(f"`n_components` must be between 1 and {n_features}, got {n_components}.")
-
-
-def check_number(name: str, value: Any) -> None:
-    """Raise unless a parameter is a number."""
-    if not isinstance(value, numbers.Real):
-        raise ValueError(f"`{name}` must be a number, got {value!r}.")
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raise unless a parameter is positive and finite."""
-    check_number(name, value)
-    if not 0.0 < value < np.inf:
-        raise ValueError(f"`{name}` must be positive, got {value}.")
-
-
-def check_not_negative(name: str, value: Any) -> None:
-    """Raise unless a parameter is finite and at least 0."""
-    check_number(name, value)
-    if not 0.0 <= value < np.inf:
-        raise ValueError(f"`{name}` must not be negative or infinite, got {value}.")
-
-
-def check_share(name: str, value: Any) -> None:
-    """Raise unless a parameter lies between 0 and 1."""
-    check_number(name, value)
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"`{name}` must lie in [0, 1], got {value}.")
-
-
-def check_whole(name: str, value: Any, least: int | None = None) -> None:
-    """Raise unless a parameter is a whole number, and not below the least that is allowed."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        raise ValueError(f"`{name}` must be a whole number, got {value!r}.")
-    if least is not None and value < least:
-        raise ValueError(f"`{name}` must be at least {least}, got {value}.")
-
-
-def check_iteration(tol: Any, max_iter: Any) -> None:
-    """Raise unless the tolerance is positive and the iteration budget a positive whole number."""
-    check_number("tol", tol)
-    if not tol > 0.0:
-        raise ValueError(f"`tol` must be positive, got {tol}; leave it out for the default.")
-    check_whole("max_iter", max_iter, 1)
 
 
 def fitted_attributes(learner: Any) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from sklearn.utils.validation import validate_data
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import MetricLearner, check_n_components, check_size
+from .base import MetricLearner, check_size
 from .importance import of_unit_size
+from .parameter_checks import check_n_components
 from .scatter import centred, inverse_root, inverse_root_in_span, oriented
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from geodual.arrays import Array
 
-from .base import check_not_negative, check_share
 from .logdet.components import leading_components
 from .logdet.prior import prior_matrices
 from .logdet.space import FeatureSpace, choose_space, stays_sparse
 from .low_rank import TOO_EXTREME, LowRankPlusDiagonal
+from .parameter_checks import check_not_negative, check_share
 from .scatter import centred, feature_scales, raised_floor, raised_spectrum
 
 Sums = Callable[[Array], tuple[Array, Array]]

@@ -9,8 +9,9 @@ import numpy as np
 from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import UNKNOWN, MetricLearner, warn_of_unknown
+from .base import MetricLearner
 from .geometric_mean import GeometricMean
+from .labels import UNKNOWN, warn_of_unknown
 from .logdet.cluster_fit import check_before_loading
 from .pairs.cluster_samples import load_samples
 from .pairs.sample_blocks import SampleBlocks

@@ -9,9 +9,9 @@ import numpy as np
 
 from geodual.arrays import Array, Indices
 
-from .base import check_positive
 from .logdet.learner import LogDetLearner
 from .pairs.pair_loss import OneSidedBurg, PairLoss
+from .parameter_checks import check_positive
 from .scatter import distinct_rows
 
 

@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import MetricLearner, check_iteration, check_n_components, check_number, check_whole
+from .base import MetricLearner
 from .margin.large_margin import LargeMargin, MarginPass, target_neighbours
+from .parameter_checks import check_iteration, check_n_components, check_number, check_whole
 from .scatter import centred, oriented, whitened
 
 _WIDTH = 0.1  # δ of the first smoothed objective, as a fraction of the margin

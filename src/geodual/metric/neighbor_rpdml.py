@@ -9,7 +9,6 @@ import numpy as np
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import check_positive, check_share
 from .logdet.certificate import CertifiedMetric
 from .logdet.components import factor
 from .logdet.learner import LogDetLearner
@@ -21,6 +20,7 @@ from .logdet.within_prior import within_space
 from .pairs.local_pairs import LocalPairs
 from .pairs.neighbourhoods import Neighbourhoods, neighbour_widths
 from .pairs.pair_loss import NoPairLoss, PairLoss
+from .parameter_checks import check_positive, check_share
 from .scatter import distinct_rows
 
 _EARLIER = (0.01, 0.03, 0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbours

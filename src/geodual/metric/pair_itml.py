@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .base import check_positive
 from .logdet.pair_learner import PairLearner
 from .pairs.pair_loss import OneSidedBurg, PairLoss
+from .parameter_checks import check_positive
 
 
 class PairITML(PairLearner):

@@ -9,7 +9,6 @@ from sklearn.utils.validation import validate_data
 from geodual.arrays import Array
 from geodual.optimize.primal_dual import StepRule
 
-from .base import check_not_negative, check_positive
 from .logdet.certificate import CertifiedMetric
 from .logdet.incremental import IncrementalMixin
 from .logdet.learner import LogDetLearner
@@ -17,6 +16,7 @@ from .logdet.paper_updates import ERRATA, solve_by_paper_updates
 from .logdet.solution import iteration_printer
 from .pairs.pair_loss import SquaredHinge
 from .pairs.pair_set import Pairs
+from .parameter_checks import check_not_negative, check_positive
 
 _PAPER_MAX_ITER = 1000  # a first-order method: its iterations are cheaper, and it needs more of them
 

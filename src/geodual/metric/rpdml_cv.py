@@ -14,13 +14,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from geodual.arrays import Array
 
-from .base import MetricLearner, check_whole, fitted_attributes, warn_of_unknown
+from .base import MetricLearner, fitted_attributes
+from .labels import warn_of_unknown
 from .logdet.folds import Fold, LabelledSamples, choose_folds, with_bounds
 from .logdet.learner import LogDetLearner
 from .logdet.path_plot import plot_scores
 from .logdet.scores import check_scoring
 from .neighbor_rpdml import NeighborRPDML
 from .pairs.kinds import Kind, check_kinds, check_weights
+from .parameter_checks import check_whole
 from .rpdml import RPDML
 
 _SCREENING = 0.1  # relative gap of the fits that are only compared with each other

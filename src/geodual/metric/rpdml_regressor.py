@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from geodual.arrays import Array, Indices
 from geodual.threads import blas_threads_for, product_operations
 
-from .base import MahalanobisMixin, check_iteration, check_positive, check_size, check_whole
+from .base import MahalanobisMixin, check_size
 from .logdet.certificate import CertifiedMetric
 from .logdet.components import factor
 from .logdet.program import LogDetProgram
@@ -23,6 +23,7 @@ from .logdet.space import Space, choose_space
 from .low_rank import check_map, mapped
 from .pairs.graded_pairs import GradedPairs, SquaredError
 from .pairs.target_pairs import TargetSamples, nearest_pairs, pair_distances, random_pairs
+from .parameter_checks import check_iteration, check_positive, check_whole
 
 _NEAR = 15  # number of neighbours of each sample that make local pairs
 _EARLIER_FITS = 2  # fits to local pairs that only serve to find nearer neighbours …

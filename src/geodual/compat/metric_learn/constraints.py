@@ -9,8 +9,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from geodual.arrays import Array, Indices
-from geodual.metric.base import check_whole
 from geodual.metric.pairs.selection import sampled_pairs
+from geodual.metric.parameter_checks import check_whole
 
 
 def n_per_kind(n_constraints: Any, labels: Indices) -> int:

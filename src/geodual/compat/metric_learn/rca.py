@@ -9,7 +9,8 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import validate_data
 
 from geodual.arrays import Array, Indices
-from geodual.metric.base import check_n_components, check_size
+from geodual.metric.base import check_size
+from geodual.metric.parameter_checks import check_n_components
 from geodual.metric.scatter import feature_scales, raised_spectrum, without_rounding
 
 from .constraints import drawn_chunks

@@ -11,10 +11,10 @@ import numpy as np
 from geodual.arrays import Array
 from geodual.cluster import check_dask_array, shared_one_thread
 
-from ..base import check_iteration, check_n_components
 from ..pairs.cluster_pairs import ClusterPairs
 from ..pairs.cluster_samples import load_samples
 from ..pairs.sample_blocks import SampleBlocks
+from ..parameter_checks import check_iteration, check_n_components
 from .bounds import check_bounds, check_percentiles, valid_bounds
 from .cluster_percentiles import ClusterDistances
 from .prior import prior_matrices

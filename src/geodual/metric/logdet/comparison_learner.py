@@ -9,12 +9,12 @@ import numpy as np
 from geodual.arrays import Array, Indices
 from geodual.threads import blas_threads_for, product_operations
 
-from ..base import check_iteration, check_not_negative, check_number, check_positive
 from ..pairs.comparison_classifier import ComparisonClassifier
 from ..pairs.comparisons import Comparisons
 from ..pairs.pair_list import chunk_operations
 from ..pairs.pair_loss import SquaredHinge
 from ..pairs.weights import check_pair_weight
+from ..parameter_checks import check_iteration, check_not_negative, check_number, check_positive
 from .incremental import IncrementalMixin
 from .program import MAX_ITER, LogDetProgram
 from .solution import keep_solution, warn_unless_converged

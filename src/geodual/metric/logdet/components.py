@@ -6,7 +6,7 @@ import numpy as np
 
 from geodual.arrays import Array
 
-from ..base import check_n_components
+from ..parameter_checks import check_n_components
 
 
 def leading_components(W: Array, n_components: int | None) -> Array:

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from geodual.arrays import Array, Indices
 from geodual.threads import one_thread
 
-from ..base import UNKNOWN
+from ..labels import UNKNOWN
 from ..pairs.selection import check_row_numbers
 from .bounds import sample_bounds
 from .learner import LogDetLearner

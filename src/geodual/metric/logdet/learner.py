@@ -14,7 +14,8 @@ from geodual.arrays import Array, Indices
 from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, one_thread, product_operations
 
-from ..base import UNKNOWN, MetricLearner, check_iteration, warn_of_unknown
+from ..base import MetricLearner
+from ..labels import UNKNOWN, warn_of_unknown
 from ..pairs.all_pairs import AllPairs
 from ..pairs.links import check_links
 from ..pairs.local_pairs import LocalPairs
@@ -23,6 +24,7 @@ from ..pairs.pair_loss import PairLoss
 from ..pairs.pair_set import Pairs
 from ..pairs.selection import given_pairs, sampled_pairs
 from ..pairs.weights import check_sample_weight
+from ..parameter_checks import check_iteration
 from .bounds import check_bounds, sample_bounds
 from .certificate import CertifiedMetric
 from .cluster_fit import fit_on_cluster

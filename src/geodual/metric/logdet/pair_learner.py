@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from ..base import check_iteration
 from ..pair_array import check_pair_array
 from ..pairs.pair_estimator import PairEstimator
 from ..pairs.pair_list import PairList, chunk_operations
 from ..pairs.pair_loss import PairLoss
 from ..pairs.weights import copy_weight
+from ..parameter_checks import check_iteration
 from .bounds import choose_bounds
 from .incremental import IncrementalMixin
 from .program import MAX_ITER, LogDetProgram

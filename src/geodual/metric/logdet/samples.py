@@ -9,7 +9,7 @@ import numpy as np
 
 from geodual.arrays import Array, Indices
 
-from ..base import UNKNOWN
+from ..labels import UNKNOWN
 from ..pairs.links import Links
 from ..scatter import distinct_rows
 

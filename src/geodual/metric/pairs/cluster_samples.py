@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
 
 from geodual.cluster import check_dask_array, gathered, is_dask
 
-from ..base import UNKNOWN, encoded_labels, warn_of_unknown
+from ..labels import UNKNOWN, encoded_labels, warn_of_unknown
 from .sample_blocks import SampleBlocks
 from .weights import check_sample_weight
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from geodual.arrays import Array
 
-from ..base import check_positive, check_share
+from ..parameter_checks import check_positive, check_share
 from .local_pairs import LocalPairs
 
 NEIGHBORS = "neighbors"  # the value of `pairs` for the loss in which neighbours compete

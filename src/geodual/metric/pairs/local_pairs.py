@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from geodual.arrays import Array, Indices
 
-from ..base import check_whole
+from ..parameter_checks import check_whole
 from .approximate_neighbours import approximate_neighbours
 from .neighbours import distinct_pairs, neighbour_pairs
 

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from geodual.arrays import Array
 
-from ..base import MahalanobisMixin, check_not_negative, n_axes
+from ..base import MahalanobisMixin, n_axes
 from ..low_rank import mapped
 from ..pair_array import check_pair_array
+from ..parameter_checks import check_not_negative
 from .preprocessor import look_up
 from .threshold import best_threshold, check_calibration
 

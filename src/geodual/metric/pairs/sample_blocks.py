@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from geodual.arrays import Array, Indices
 from geodual.cluster import NOT_FINITE, gathered, on_worker, persisted, summed
 
-from ..base import UNKNOWN
+from ..labels import UNKNOWN
 from ..scatter import between_sum, class_means, class_sums, scatter_sums, standing_for, varying
 from .weights import copy_weight
 

@@ -9,7 +9,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from geodual.arrays import Array, Indices
 
-from ..base import UNKNOWN
+from ..labels import UNKNOWN
 from .weights import check_pair_weight
 
 

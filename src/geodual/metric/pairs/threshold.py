@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
-from ..base import check_not_negative, check_share
+from ..parameter_checks import check_not_negative, check_share
 
 STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
