@@ -1,5 +1,7 @@
 """What metric-learn's documentation shows, with only the import changed; and what cannot be taken over."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -199,6 +201,17 @@ def test_unlabelled_samples_make_no_constraints() -> None:
         np.testing.assert_allclose(some.components_, clone(learner).fit(X[y >= 0], y[y >= 0]).components_)
 
 
+def test_the_size_of_a_basis_may_stay_in_a_program() -> None:
+    expected = SCML_Supervised().fit(X, Y).components_
+    np.testing.assert_array_equal(SCML_Supervised(n_basis=320).fit(X, Y).components_, expected)
+
+
+@pytest.mark.parametrize("bounds", [[20.0, 100.0], np.array([[20.0, 100.0]]), np.array([[20], [100]])])
+def test_bounds_may_have_a_second_axis(bounds: Any) -> None:
+    assert tuple(ITML().fit(PAIRS, SIGNS, bounds=bounds).bounds_) == (20.0, 100.0)
+    assert tuple(ITML_Supervised().fit(X, Y, bounds=bounds).bounds_) == (20.0, 100.0)
+
+
 @pytest.mark.parametrize(
     ("learner", "data", "message"),
     [
@@ -206,7 +219,8 @@ def test_unlabelled_samples_make_no_constraints() -> None:
         (MMC_Supervised(diagonal_c=2.0), (X, Y), "`diagonal_c` has no counterpart"),
         (SCML(beta=0.1), (PAIRS[:, [0, 1, 0]],), "`beta` has no counterpart in geodual's SCML"),
         (SCML_Supervised(basis=np.eye(4)), (X, Y), "`basis` has no counterpart"),
-        (SCML_Supervised(n_basis=3), (X, Y), "`n_basis` has no counterpart"),
+        (SCML_Supervised(n_basis=0), (X, Y), "`n_basis` must be at least 1"),
+        (SCML(n_basis=4.0), (PAIRS[:, [0, 1, 0]],), "`n_basis` must be a whole number"),
         (MMC(), (PAIRS, np.zeros(4)), r"`y` must hold \+1 or −1"),
         (ITML(prior="pca"), (PAIRS, SIGNS), "`prior` must be"),
         (ITML_Supervised(n_constraints=0), (X, Y), "`n_constraints` must be at least 1"),

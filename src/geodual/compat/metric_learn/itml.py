@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from geodual import metric
 from geodual.metric.pairs.pair_classifier import PairClassifier
 
@@ -86,7 +88,8 @@ class ITML(OldNamesMixin, PairClassifier):
         """
         samples = self._samples(pairs)
         prior = random_or_given(self.prior, samples.shape[2], self.random_state)
-        learner = metric.PairITML(self.gamma, prior, bounds=bounds, tol=self.tol, max_iter=self.max_iter)
+        pair = _as_pair(bounds)
+        learner = metric.PairITML(self.gamma, prior, bounds=pair, tol=self.tol, max_iter=self.max_iter)
         take_over(self, learner.fit(samples, y, calibration_params=calibration_params))
         return self
 
@@ -170,10 +173,15 @@ class ITML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
             self.gamma,
             random_or_given(self.prior, X.shape[1], self.random_state),
             pairs=2 * n_per_kind(self.n_constraints, labels),
-            bounds=bounds,
+            bounds=_as_pair(bounds),
             tol=self.tol,
             max_iter=self.max_iter,
             random_state=self.random_state,
         )
         take_over(self, learner.fit(X, labels))
         return self
+
+
+def _as_pair(bounds: Any) -> Any:
+    """Return bounds without the second axis that metric-learn allows, as in [[u, l]]."""
+    return None if bounds is None else np.ravel(bounds)

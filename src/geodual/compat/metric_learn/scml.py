@@ -7,6 +7,7 @@ from typing import Any
 from geodual.arrays import Array, Indices
 from geodual.metric import TripletRPDML
 from geodual.metric.pairs.comparison_classifier import ComparisonClassifier
+from geodual.metric.parameter_checks import check_whole
 
 from .constraints import neighbour_triplets
 from .old_names import OldNamesMixin
@@ -28,7 +29,7 @@ class SCML(OldNamesMixin, ComparisonClassifier):
     basis : "triplet_diffs" or "lda"
         The basis; has no effect. An array is not supported.
     n_basis : int, optional
-        Size of the basis; not supported.
+        Size of the basis; has no effect.
     gamma, output_iter, batch_size : optional
         Step size, interval of checks and batch size of stochastic descent; have no effect.
     max_iter : int
@@ -113,7 +114,7 @@ class SCML_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
     basis : "lda" or "triplet_diffs"
         The basis; has no effect. An array is not supported.
     n_basis : int, optional
-        Size of the basis; not supported.
+        Size of the basis; has no effect.
     gamma, output_iter, batch_size : optional
         Step size, interval of checks and batch size of stochastic descent; have no effect.
     max_iter : int
@@ -174,7 +175,9 @@ class SCML_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
 
 
 def _check_parameters(learner: SCML | SCML_Supervised) -> None:
-    """Raise if a parameter would change what is learnt; the names of metric-learn's bases do not."""
-    check_unsupported(learner, "beta", "n_basis", instead=_INSTEAD)
+    """Raise if a parameter is wrong or would change what is learnt; names and sizes of bases do not."""
+    check_unsupported(learner, "beta", instead=_INSTEAD)
+    if learner.n_basis is not None:
+        check_whole("n_basis", learner.n_basis, 1)
     if not isinstance(learner.basis, str) or learner.basis not in ("triplet_diffs", "lda"):
         check_unsupported(learner, "basis", instead=_INSTEAD)
