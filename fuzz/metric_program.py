@@ -109,7 +109,8 @@ class _Program:
     def best_lower_bound(self, slopes: Any, wanted: float) -> float:
         """Return the largest lower bound that an ascent from the slopes finds, or one as large as wanted."""
         ascent = DualAscent(self.prior_inverse, self.terms)
-        return 0.5 * self.log_prior + ascent.best(slopes, wanted - 0.5 * self.log_prior)
+        found = 0.5 * self.log_prior + ascent.best(slopes, wanted - 0.5 * self.log_prior)
+        return max(found, self.lower_bound(np.zeros(len(slopes))))
 
     def _matrix(self, slopes: Any) -> Any:
         """Return M = W₀⁻¹ + 2 Σ aₖAₖ."""

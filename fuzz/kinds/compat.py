@@ -12,7 +12,7 @@ from geodual.compat import metric_learn
 from ..case import Case, Rng, has_nan, pick
 from ..hostile import labels, mostly, number, samples
 
-_PAIRS, _TRIPLETS, _QUADRUPLETS, _CHUNKS = ("ITML", "MMC"), ("SCML",), ("LSML",), ("RCA",)
+_PAIRS, _TRIPLETS, _QUADRUPLETS, _CHUNKS = ("ITML", "MMC", "SDML"), ("SCML",), ("LSML",), ("RCA",)
 
 
 def draw(rng: Rng) -> Case:
@@ -46,6 +46,10 @@ def _parameters(rng: Rng, name: str) -> dict[str, Any]:
         "chunk_size": lambda: number(rng, 2, 3),
         "diagonal": lambda: mostly(rng, (False, True), ("a",)),
         "basis": lambda: mostly(rng, ("triplet_diffs", "lda"), ("none", None, np.eye(2))),
+        "balance_param": lambda: number(rng, 1e-3, 0.1, 0.0),
+        "sparsity_param": lambda: number(rng, 0.01, 1.0, 0.0),
+        "k": lambda: number(rng, None, 2),
+        "embedding_type": lambda: mostly(rng, ("weighted", "orthonormalized", "plain"), ("none", None)),
         "n_basis": lambda: number(rng, None, 4),
         "regularization": lambda: number(rng, 0.5, 0.1),
         "random_state": lambda: mostly(rng, (0,), ("a",)),
