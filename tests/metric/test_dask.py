@@ -172,6 +172,14 @@ def test_scatters_and_standing_samples_keep_small_features():
     np.testing.assert_allclose(np.cov(standing_for(np.eye(3)).T), np.eye(3), atol=1e-14)
 
 
+def test_a_constant_feature_stays_so_in_samples_that_stand_for_all() -> None:
+    """A rounding error there would be a variance that `prior="covariance"` inverts."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        A = rng.standard_normal((9, 5)) * [1.0, 0.0, 1.0, 1.0, 0.0]
+        assert not standing_for(A.T @ A)[:, [1, 4]].any()
+
+
 def test_transform_of_a_dask_array_is_lazy():
     X, y = make_samples()
     learner = GMML(n_components=2).fit(X, y)

@@ -6,6 +6,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from geodual.manifolds import SPD
+from geodual.metric.geometric_mean import mean_factor
 from geodual.metric.gmml import GMML
 from geodual.metric.scatter import pair_scatters
 
@@ -202,6 +203,27 @@ def test_weights_are_checked(samples):
     X, y = samples
     with pytest.raises(ValueError, match="at least two classes"):
         GMML().fit(X, y, sample_weight=(y == 0).astype(float))
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e4, 1e8, 1e12])
+def test_features_of_other_sizes_keep_their_digits(ratio):
+    """A S A = D, entry by entry in the units of the features."""
+    rng = np.random.default_rng(0)
+    sizes = rng.permutation(np.geomspace(1.0, ratio, 6))
+    S, D = ((sizes[:, None] * A) @ (sizes[:, None] * A).T for A in rng.standard_normal((2, 6, 20)))
+    L = mean_factor(S, D, 0.5)
+    W, scales = L.T @ L, np.sqrt(np.diag(D))
+    np.testing.assert_allclose((W @ S @ W - D) / np.outer(scales, scales), 0.0, atol=1e-5)
+    np.testing.assert_array_equal(L, np.triu(L))
+    assert (np.diag(L) > 0.0).all()
+
+
+@pytest.mark.parametrize("sizes", [[1.0, 1e16, 1.0, 1.0], [1e-124, 1e-143, 1e108, 1.0]])
+def test_features_of_too_different_sizes_are_refused(samples, sizes):
+    """LAPACK once searched for singular values without end."""
+    X, y = samples
+    with pytest.raises(ValueError, match="scale the features"):
+        GMML().fit(X[:, :4] * sizes[: X.shape[1]], y)
 
 
 def test_equal_samples_are_refused():

@@ -14,6 +14,7 @@ from geodual.cluster import gathered
 from geodual.errors import DataError
 from geodual.metric import RPDML, RPDMLCV, LocalPairs, NeighborRPDML, RPDMLRegressor, TripletRPDML
 from geodual.metric.logdet.certificate import Certificate
+from geodual.metric.logdet.coordinates import StraightFrame
 from geodual.metric.logdet.folds import Fold, LabelledSamples
 from geodual.metric.logdet.lower_bound import lower_bound
 from geodual.metric.logdet.program import LogDetProgram
@@ -276,3 +277,9 @@ def test_a_saved_sum_has_the_number_of_features() -> None:
     value = LowRankPlusDiagonal(ones, columns, np.ones((1, 1)), columns)
     assert _is_semidefinite(value, 3)
     assert not _is_semidefinite(value, 4)
+
+
+def test_a_step_that_overflows_leads_nowhere() -> None:
+    frame = StraightFrame(np.eye(2))
+    for wrong in ([[np.nan, 1.0], [1.0, 0.0]], [[-np.inf, 0.0], [0.0, 1.0]]):
+        assert np.isnan(frame.move(np.array(wrong))).all()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from geodual.arrays import Array
 
@@ -16,6 +17,8 @@ from .logdet.space import FeatureSpace, choose_space, stays_sparse
 from .low_rank import TOO_EXTREME, LowRankPlusDiagonal
 from .parameter_checks import check_not_negative, check_share
 from .scatter import centred, feature_scales, raised_floor, raised_spectrum
+
+_NARROWEST = 1e-15  # scatter of a feature, as part of the largest, whose digits are not lost
 
 Sums = Callable[[Array], tuple[Array, Array]]
 """A function from samples in any coordinates to S and D, the sums of v vᵀ over similar and other pairs."""
@@ -89,18 +92,31 @@ class GeometricMean:
 
 
 def mean_factor(S: Array, D: Array, t: float) -> Array:
-    """Return the symmetric L with LᵀL = S⁻¹ #_t D; eigenvalues that are too small are raised, see `GMML`."""
-    # In units in which all features scatter equally, small eigenvalues mean the same for every feature.
+    """Return the upper triangular L with LᵀL = S⁻¹ #_t D; small eigenvalues are raised, see `GMML`."""
     scales = feature_scales(S + D)
-    units = np.outer(scales, scales)
-    s_spectrum, s_basis = raised_spectrum(S / units, 1.0)
-    d_spectrum, d_basis = raised_spectrum(D / units, 1.0)
-    R = np.sqrt(s_spectrum)[:, None] * s_basis.T * scales
-    Q = np.sqrt(d_spectrum)[:, None] * d_basis.T * scales
-    factor = _one_root(R, (s_basis / np.sqrt(s_spectrum)).T / scales, Q, t)
-    # The polar factor of this root of the mean is the symmetric root, which is unique.
-    _, values, axes = np.linalg.svd(factor)
-    return np.asarray((axes.T * values) @ axes)
+    order, top = np.argsort(-scales, kind="stable"), float(scales.max())
+    size = scales[order] / top  # from 1 downwards
+    if not size[-1] > _NARROWEST:
+        raise ValueError(TOO_EXTREME)
+    # In units in which all features scatter equally, small eigenvalues mean the same for every feature.
+    # There S = RᵀR and D = QᵀQ.
+    place, units = np.ix_(order, order), np.outer(scales[order], scales[order])
+    R, Q = (_raised_root(scatter[place] / units) for scatter in (S, D))
+    # S⁻¹ #_t D = R⁻¹ (R QᵀQ Rᵀ)ᵗ R⁻ᵀ, but for the units: R diag(size) in place of R, and so for Q. The
+    # orthogonal factor of R diag(size²) cancels. Without it the rows of the product are graded like the
+    # features, so that a singular value decomposition keeps the digits of small features.
+    C = np.linalg.qr(R * size**2, mode="r") / size[:, None] ** 2
+    directions, values, _ = np.linalg.svd((C @ Q.T) * size[:, None] ** 2)
+    weighted = (directions * (values * top**2) ** t).T / size**2
+    factor = solve_triangular(C, weighted.T, check_finite=False).T * (size / top)
+    upper = np.linalg.qr(factor[:, np.argsort(order)], mode="r")  # unique but for signs
+    return np.asarray(upper * np.where(np.diag(upper) < 0.0, -1.0, 1.0)[:, None])
+
+
+def _raised_root(scatter: Array) -> Array:
+    """Return R with RᵀR a scatter matrix in equal units, whose small eigenvalues are raised."""
+    spectrum, basis = raised_spectrum(scatter, 1.0)
+    return np.sqrt(spectrum)[:, None] * basis.T
 
 
 def mean_in_span(S: Array, D: Array, t: float, reg: float) -> tuple[Array, float]:

@@ -56,6 +56,7 @@ def standing_for(covariance: Array) -> Array:
     # In equal units, so that features of small scatter keep their digits.
     spectrum, basis = np.linalg.eigh(covariance / np.outer(scales, scales))
     root = (basis * np.sqrt(np.maximum(spectrum, 0.0))).T * scales
+    root[:, np.diag(covariance) == 0.0] = 0.0  # constant features stay so, without rounding errors
     return np.asarray(np.vstack([root, -root]) * np.sqrt(len(root) - 0.5))  # half of the divisor 2 n − 1
 
 

@@ -27,8 +27,8 @@ _STARTS = ("auto", "pca", "identity", "random")
 class MLKR(PreprocessedLearner):
     r"""Metric learning for kernel regression; minimises the same objective as metric-learn's.
 
-    .. math:: \min_L\; \sum_i \Big( y_i - \frac{\sum_{j \ne i} y_j e^{-d_{ij}^2}}
-              {\sum_{j \ne i} e^{-d_{ij}^2}} \Big)^2, \qquad d_{ij} = \|L (x_i - x_j)\|.
+    .. math:: \min_L\; \sum_i \left( y_i - \frac{\sum_{j \ne i} y_j e^{-d_{ij}^2}}
+              {\sum_{j \ne i} e^{-d_{ij}^2}} \right)^2, \qquad d_{ij} = \|L (x_i - x_j)\|.
 
     The objective is not convex, so the result depends on the start. Distances are computed in blocks, so that
     memory grows with the number of samples, not with its square.
@@ -69,7 +69,7 @@ class MLKR(PreprocessedLearner):
     >>> from sklearn.datasets import make_friedman1
     >>> from geodual.compat.metric_learn import MLKR
     >>> X, y = make_friedman1(100, random_state=0)
-    >>> MLKR(n_components=2, max_iter=20).fit(X, y).transform(X).shape
+    >>> MLKR(n_components=2).fit(X, y).transform(X).shape
     (100, 2)
     """
 

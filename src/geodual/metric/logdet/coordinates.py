@@ -30,6 +30,8 @@ class StraightFrame(CholeskyFrame):
         # A Cholesky factorisation succeeds if no eigenvalue is below −½, and is far cheaper than eigenvalues.
         if not dpotrf(shifted)[1]:
             return symmetrised(self.factor @ (shifted + 0.5 * np.eye(len(c))) @ self.factor.T)
+        if not np.isfinite(c).all():  # an overflow, on which `eigh` would fail
+            return np.full_like(c, np.nan)
         spectrum, basis = np.linalg.eigh(c)
         # The hyperbola −1/(4 s) joins the straight line at s = −½ with the same value and slope.
         factors = np.where(spectrum >= -0.5, 1.0 + spectrum, -0.25 / np.minimum(spectrum, -0.5))
