@@ -74,6 +74,10 @@ def test_few_samples_start_from_features_instead_of_axes() -> None:
     assert MLKR(5).fit(few, [0.0, 1.0, 3.0]).components_.shape == (5, 6)
 
 
+def test_a_huge_tolerance_ends_at_once_without_a_warning() -> None:
+    assert MLKR(tol=1e300).fit(X, Y).n_iter_ <= 2
+
+
 def test_an_early_end_is_told(capsys: pytest.CaptureFixture) -> None:
     with pytest.warns(ConvergenceWarning, match="MLKR stopped after 2 iterations"):
         learner = MLKR(max_iter=2, verbose=True).fit(X, Y)

@@ -134,7 +134,7 @@ class MLKR(PreprocessedLearner):
             start.ravel(),
             method="L-BFGS-B",
             jac=True,
-            tol=self.tol,
+            tol=None if self.tol is None else min(self.tol, 1.0),  # larger ones mean the same, and overflow
             callback=report,
             options={"maxiter": int(self.max_iter)},
         )
