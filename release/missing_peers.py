@@ -7,6 +7,7 @@ top.
 
 import ast
 import importlib.util
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def imported(path: Path, anywhere: bool) -> frozenset[str]:
     tree = ast.parse(path.read_text("utf-8"))
     folders = [part for part in path.relative_to(_ROOT).parts[:-1] if part != "src"]
     names: set[str] = set()
-    for node in ast.walk(tree) if anywhere else tree.body:
+    for node in ast.walk(tree) if anywhere else _at_top(tree.body):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -29,6 +30,12 @@ def imported(path: Path, anywhere: bool) -> frozenset[str]:
             start = [*above, node.module] if node.module else above
             names |= {".".join([*start, alias.name]) for alias in node.names}
     return frozenset(names)
+
+
+def _at_top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that run in any case when a file is imported."""
+    for node in body:
+        yield from _at_top(node.body) if isinstance(node, ast.With) else [node]
 
 
 @cache

@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 from sklearn.datasets import load_wine
-from sklearn.metrics import pairwise_distances
 from sklearn.preprocessing import StandardScaler
 
 from geodual.compat.metric_learn import LFDA
-from geodual.compat.metric_learn import lfda as lfda_module
-from tests.oracles.metric_learn_shim import working_metric_learn
 
 X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)[::2]
@@ -50,23 +47,6 @@ def test_the_directions_are_those_of_the_article(k: int) -> None:
     np.testing.assert_allclose(found["weighted"], (directions * ratios) @ directions.T, rtol=1e-6, atol=1e-8)
     basis = np.linalg.qr(directions)[0]
     np.testing.assert_allclose(found["orthonormalized"], basis @ basis.T, rtol=1e-6, atol=1e-8)
-
-
-def test_metric_learn_has_the_same_directions_but_for_its_scales(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes a column instead of a row of the sorted distances; with this its directions are ours."""
-
-    def their_affinities(Z, k):
-        squared = pairwise_distances(Z, metric="sqeuclidean")
-        radius = np.sqrt(np.partition(squared, k, axis=0)[:, k])
-        scale = np.outer(radius, radius)
-        return np.where(scale > 0.0, np.exp(-squared / np.where(scale > 0.0, scale, 1.0)), 0.0)
-
-    with working_metric_learn() as metric_learn:
-        theirs = metric_learn.LFDA(3, k=3, embedding_type="plain").fit(X, Y).get_mahalanobis_matrix()
-    ours = LFDA(3, k=3, embedding_type="plain")
-    assert not np.allclose(ours.fit(X, Y).get_mahalanobis_matrix(), theirs, rtol=0.1)
-    monkeypatch.setattr(lfda_module, "_affinities", their_affinities)
-    np.testing.assert_allclose(ours.fit(X, Y).get_mahalanobis_matrix(), theirs, rtol=1e-6, atol=1e-9)
 
 
 def test_two_clusters_of_a_class_stay_apart() -> None:

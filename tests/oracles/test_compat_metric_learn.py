@@ -4,9 +4,12 @@ import inspect
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine, make_friedman1
+from sklearn.metrics import pairwise_distances
 
 import geodual.compat.metric_learn as ours
+from geodual.compat.metric_learn import lfda as lfda_module
+from tests.compat.test_mlkr import errors
 from tests.oracles.metric_learn_shim import metric_learn, working_metric_learn
 
 X, Y = load_wine(return_X_y=True)
@@ -98,3 +101,29 @@ def test_unseen_pairs_are_ranked_at_least_as_well() -> None:
         expected = learner.score(indices[300:], signs[300:])
     found = ours.MMC(preprocessor=X).fit(indices[:300], signs[:300]).score(indices[300:], signs[300:])
     assert found >= expected
+
+
+def test_metric_learn_has_the_same_directions_but_for_its_scales(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a column instead of a row of the sorted distances; with this its directions are ours."""
+
+    def their_affinities(Z, k):
+        squared = pairwise_distances(Z, metric="sqeuclidean")
+        radius = np.sqrt(np.partition(squared, k, axis=0)[:, k])
+        scale = np.outer(radius, radius)
+        return np.where(scale > 0.0, np.exp(-squared / np.where(scale > 0.0, scale, 1.0)), 0.0)
+
+    with working_metric_learn() as metric_learn:
+        theirs = metric_learn.LFDA(3, k=3, embedding_type="plain").fit(X, Y).get_mahalanobis_matrix()
+    mine = ours.LFDA(3, k=3, embedding_type="plain")
+    assert not np.allclose(mine.fit(X, Y).get_mahalanobis_matrix(), theirs, rtol=0.1)
+    monkeypatch.setattr(lfda_module, "_affinities", their_affinities)
+    np.testing.assert_allclose(mine.fit(X, Y).get_mahalanobis_matrix(), theirs, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_components", [None, 2])
+def test_mlkr_is_as_good_as_metric_learn(n_components: int | None) -> None:
+    samples, targets = make_friedman1(60, n_features=6, random_state=0)
+    mine = ours.MLKR(n_components).fit(samples, targets)
+    with working_metric_learn() as metric_learn:
+        theirs = metric_learn.MLKR(n_components).fit(samples, targets)
+    assert errors(mine.components_, samples, targets) <= 1.001 * errors(theirs.components_, samples, targets)
