@@ -319,3 +319,9 @@ def test_three_samples_have_a_closed_form() -> None:
 def test_a_huge_tolerance_of_nca_ends_at_once_without_a_warning() -> None:
     X, y = load_iris(return_X_y=True)
     assert NCA(tol=1e300, init="identity", random_state=0).fit(X, y).n_iter_ <= 2
+
+
+def test_a_huge_constant_feature_of_nca_does_not_warn() -> None:
+    wide = np.column_stack([X[::10, 0], np.full(15, 1e150)])
+    (components,) = NCA(n_components=1, max_iter=10).fit(wide, Y[::10]).components_
+    assert np.isfinite(components).all()

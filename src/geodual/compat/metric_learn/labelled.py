@@ -158,7 +158,8 @@ class NCA(LabelledLearner):
             random_state=self.random_state,
         )
         try:
-            learner.fit(X, labels)
+            with np.errstate(all="ignore"):  # a trial step may overflow; a metric that does is refused below
+                learner.fit(X, labels)
         except IndexError:  # scikit-learn looks for discriminants where there is no variance to compare with
             raise ValueError(
                 "NCA cannot start from a discriminant analysis, because the samples of each class are equal; "
