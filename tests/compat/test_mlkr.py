@@ -63,6 +63,8 @@ def test_starts(init) -> None:
 def test_few_samples_start_from_features_instead_of_axes() -> None:
     few = np.random.default_rng(0).standard_normal((3, 6))
     assert MLKR(5).fit(few, [0.0, 1.0, 3.0]).components_.shape == (5, 6)
+    with pytest.raises(ValueError, match="needs at least 5 samples for 5 components, got 3"):
+        MLKR(5, "pca").fit(few, [0.0, 1.0, 3.0])
 
 
 def test_a_huge_tolerance_ends_at_once_without_a_warning() -> None:

@@ -38,7 +38,7 @@ class MLKR(PreprocessedLearner):
     n_components : int, optional
         Number of rows of `components_`; the number of features by default.
     init : "auto", "pca", "identity", "random" or array of shape (n_components, n_features)
-        Where to start. "auto" is "pca" for fewer components than features, otherwise "identity".
+        Where to start. "auto" is "pca" for fewer components than features and samples, otherwise "identity".
     tol : float, optional
         Tolerance of the optimiser; SciPy's default by default.
     max_iter : int
@@ -153,10 +153,11 @@ class MLKR(PreprocessedLearner):
             raise ValueError(f"`init` must be one of {_STARTS} or an array, got {self.init!r}.")
         if self.init == "random":
             return np.asarray(check_random_state(self.random_state).standard_normal((m, n_features)))
-        use_axes = self.init == "pca" or (self.init == "auto" and m < min(Z.shape))
-        if use_axes and m <= min(Z.shape):
-            return np.asarray(PCA(m, svd_solver="full").fit(Z).components_)
-        return np.eye(m, n_features)
+        if self.init == "identity" or (self.init == "auto" and m >= min(Z.shape)):
+            return np.eye(m, n_features)
+        if m > len(Z):
+            raise ValueError(f'`init="pca"` needs at least {m} samples for {m} components, got {len(Z)}.')
+        return np.asarray(PCA(m, svd_solver="full").fit(Z).components_)
 
 
 def _standardised(y: Array) -> Array:

@@ -79,15 +79,14 @@ def sparse_metric(S: Array, penalty: float, tol: float, max_iter: int) -> Sparse
         if value < primal:
             W, primal = Z, value
         dual = max(dual, n + _log_det(S + U))
-        found = SparseMetric(W / units, primal + offset, dual + offset, n_iter)
-        if found.gap <= tol:
+        if primal - dual <= tol * n:
             break
         if n_iter % _EVERY == 0:
             apart, moved = np.linalg.norm(X - Z), step * np.linalg.norm(Z - before)
             step *= 2.0 if apart > _BALANCE * moved else 0.5 if moved > _BALANCE * apart else 1.0
-    if not np.isfinite(found.primal - found.dual):
+    if not np.isfinite(primal - dual):
         raise _unbounded()
-    return found
+    return SparseMetric(W / units, primal + offset, dual + offset, n_iter)
 
 
 def _log_det_step(Q: Array, step: float) -> Array:
