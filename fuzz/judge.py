@@ -8,11 +8,15 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import sklearn
 from scipy.sparse import issparse
+
+import geodual
 
 from .case import Case, UserError
 
@@ -24,6 +28,8 @@ _NAMED = re.compile(
     r"DataFrame|matri|convex|geodesic|gradient|class|constraint|manifold|label",
     re.IGNORECASE,
 )
+# Packages by their folders: a name would also be found in the path of a checkout.
+_GEODUAL, _SKLEARN = (Path(package.__file__).parent for package in (geodual, sklearn))
 _SHORTEST = 20  # characters of a message that can say what is wrong and what to do
 
 
@@ -98,9 +104,11 @@ def wrong_with_refusal(error: BaseException, accepted: tuple[type[BaseException]
     if accepted and isinstance(error, accepted):
         return ""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    if "sklearn/utils" in last.filename:
+    place = Path(last.filename)
+    if place.is_relative_to(_SKLEARN / "utils"):
         return ""  # its checks of samples and labels are those that users of estimators know
-    if not (last.line or "").startswith("raise") or not re.search(r"geodual|sklearn", last.filename):
+    thought_of = (last.line or "").startswith("raise")
+    if not (thought_of and any(map(place.is_relative_to, (_GEODUAL, _SKLEARN)))):
         return f"not a refusal: {described(error)}"
     if len(str(error)) < _SHORTEST or not _NAMED.search(str(error)):
         return f"a refusal that does not help: {described(error)}"
@@ -109,8 +117,8 @@ def wrong_with_refusal(error: BaseException, accepted: tuple[type[BaseException]
 
 def described(error: BaseException) -> str:
     """Return an exception with the last places of geodual that it passed, in one line."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if "fuzz/judge" not in f.filename]
-    places = [f"{'/'.join(f.filename.split('/')[-2:])}:{f.lineno}" for f in frames[-3:]]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
+    places = [f"{'/'.join(Path(f.filename).parts[-2:])}:{f.lineno}" for f in frames[-3:]]
     return f"{type(error).__name__}: {str(error)[:300]} ({' > '.join(places)})"
 
 
