@@ -1,8 +1,10 @@
-# Each target sets up .venv by itself on first use and again only when the dependencies change.
+# Each target sets up .venv by itself on first use and again only when the dependencies change: what geodual
+# needs to run, and for all targets but the demo also what its development needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+RUNTIME := $(VENV)/.runtime
+STAMP := $(VENV)/.development
 BEFORE_TILES := 8fae23f
 TOOLS := build/tools
 INSTALL := pip install --quiet --disable-pip-version-check
@@ -13,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: demo test quick bench bench-check bench-scale docs docs-links lint clean \
 	fuzz kills mutants release release-check sbom audit test-min test-newest
 
-demo: $(STAMP)
+demo: $(RUNTIME)
 	$(BIN)/geodual demo --out output/demo
 
 test: lint
@@ -47,7 +49,7 @@ kills: $(STAMP)
 # Takes about an hour; docs/mutants.md has the last scores.
 mutants: $(STAMP)
 	$(BIN)/python -m $(INSTALL) --upgrade --target build/mutants/lib --requirement mutants/requirements.txt
-	PYTHONPATH=$(CURDIR)/build/mutants/lib $(BIN)/python -m mutants
+	PYTHONPATH="$(CURDIR)/build/mutants/lib" $(BIN)/python -m mutants
 
 # The wheel and the source archive, in dist.
 release: $(TOOLS)/.installed
@@ -59,7 +61,7 @@ release: $(TOOLS)/.installed
 release-check: release
 	rm -rf build/wheel
 	$(PYTHON) -m venv build/wheel
-	build/wheel/bin/python -m $(INSTALL) --constraint constraints.txt dist/*.whl
+	build/wheel/bin/python -m $(INSTALL) --constraint constraints.txt "$$(echo dist/*.whl)[funds]"
 	build/wheel/bin/python -m pip check
 	cd build && wheel/bin/geodual demo --out demo --quiet
 
@@ -95,9 +97,13 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-$(STAMP): pyproject.toml constraints.txt
+$(RUNTIME): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m $(INSTALL) --no-compile --constraint constraints.txt --editable ".[funds]"
+	touch $@
+
+$(STAMP): $(RUNTIME)
+	$(BIN)/python -m $(INSTALL) --no-compile --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
 clean:

@@ -13,7 +13,7 @@ def test_a_result_shows_its_status_and_last_iterations() -> None:
     problem = Problem(Euclidean(2), cost=lambda x: x @ x, gradient=lambda x: 2.0 * x)
     page = minimize(problem, np.ones(2))._repr_html_()
     assert "<b>converged</b>" in page
-    assert "stationarity" in page
+    assert "stationary" in page
 
 
 def test_a_fitted_metric_shows_its_convergence() -> None:

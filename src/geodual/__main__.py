@@ -1,6 +1,19 @@
-"""Run the command with ``python -m geodual``."""
+"""The program ``geodual``, also as ``python -m geodual``."""
 
-from geodual.cli import main
+import sys
+
+from geodual.extras import MissingExtraError
+
+
+def main() -> None:
+    """Run the command; without the packages that it needs, print in one line how to install them."""
+    try:
+        from geodual.cli import main as run_command
+    except MissingExtraError as error:
+        print(f"geodual: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
+    run_command()
+
 
 if __name__ == "__main__":
     main()

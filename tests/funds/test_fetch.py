@@ -231,7 +231,7 @@ def test_another_akshare_is_noticed(tmp_path: Path):
 
 def test_without_akshare_the_command_that_installs_it_is_named(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "akshare", None)
-    with pytest.raises(DataError, match=r'pip install "geodual\[data\]"'):
+    with pytest.raises(DataError, match=r"pip install 'geodual\[data\]'"):
         fetch(tmp_path, None)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -19,7 +21,19 @@ from geodual.funds.progress import ProgressCallback, ignore_progress
 if TYPE_CHECKING:
     import pandas as pd
 
+_NO_READER = (errno.EPIPE, errno.EINVAL)  # errors of a pipe without a reader; the second is that of Windows
 _WIDE = 200  # columns if the output is not a terminal
+
+
+def prepare_streams() -> None:
+    """Let no print fail: replace characters that a stream cannot encode, and ignore a closed stream."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # The first free descriptor is the closed one, so that no other file becomes standard output.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the end
+        else:
+            stream.reconfigure(errors="replace")
 
 
 def complain(message: str, code: int = 2) -> NoReturn:
@@ -29,13 +43,19 @@ def complain(message: str, code: int = 2) -> NoReturn:
 
 
 def say(text: str) -> None:
-    """Print a line of text."""
-    typer.echo(text)
+    """Print a line of text; go on in silence if the reader of a pipe has gone."""
+    try:
+        typer.echo(text)
+    except OSError as error:
+        if error.errno not in _NO_READER:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    """Print a value as JSON, without loss in any encoding."""
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    say(json.dumps(value, indent=2, ensure_ascii=not unicode, allow_nan=False))
 
 
 def print_table(rows: Sequence[Mapping[str, object]], title: str = "", numeric: Container[str] = ()) -> None:
@@ -47,7 +67,10 @@ def print_table(rows: Sequence[Mapping[str, object]], title: str = "", numeric: 
         )
     for row in rows:
         shown.add_row(*(escape(str(cell)) for cell in row.values()))
-    Console(width=page_width()).print(shown)
+    console = Console(width=page_width())
+    with console.capture() as captured:
+        console.print(shown)
+    say(captured.get().removesuffix("\n"))
 
 
 def page_width() -> int:

@@ -7,6 +7,7 @@ To show the help at once, heavy packages are imported only when a command runs: 
 from __future__ import annotations
 
 import errno
+import os
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ import geodual
 from geodual.errors import DataError
 
 from . import data_commands, learn_command, select_command, study_commands
-from .console import complain
+from .console import complain, prepare_streams
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a disk that has no more room for a file
 
@@ -52,6 +53,8 @@ def main() -> None:
 
     Exit codes: 0 done, 1 done with a finding, 2 bad input, explained in one line, 130 interrupted.
     """
+    prepare_streams()
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user draws with elsewhere
     try:
         app()
     except DataError as error:

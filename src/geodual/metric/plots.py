@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from geodual.arrays import Array, Indices
+from geodual.figures import new_axes
 
 _COLOURS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
@@ -40,10 +41,7 @@ def draw_neighbours(axes: Any, spaces: Sequence[Array], y: Any, n_neighbors: int
     array of matplotlib Axes
         The panels.
     """
-    if axes is None:
-        import matplotlib.pyplot as plt
-
-        axes = plt.subplots(1, len(spaces), figsize=(11.0, 4.8), layout="constrained")[1]
+    axes = new_axes(11.0, 4.8, len(spaces)) if axes is None else axes
     classes, labels = np.unique(y, return_inverse=True)
     for ax, Z, title in zip(axes, spaces, ("Before", "After"), strict=True):
         near = nearest(Z, n_neighbors)
@@ -122,10 +120,7 @@ def draw_importances(ax: Any, importances: Array, names: Sequence[str], n_featur
         The axes with the plot.
     """
     shown = np.argsort(-importances, kind="stable")[:n_features]
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(figsize=(6.4, 1.2 + 0.25 * len(shown)), layout="constrained")[1]
+    ax = new_axes(6.4, 1.2 + 0.25 * len(shown)) if ax is None else ax
     places = np.arange(len(shown))
     ax.barh(places, importances[shown], color=_COLOURS[0])
     ax.set_yticks(places, [names[k] for k in shown])

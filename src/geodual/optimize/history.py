@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+
+from geodual.extras import import_extra
+from geodual.figures import new_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,15 +146,15 @@ class History(Sequence[Iteration]):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a DataFrame with one row per iteration, and one column per recorded quantity at the end."""
-        import pandas as pd  # here, because solves must not wait for it to load
-
+        pandas = import_extra("pandas", "funds", "Tables need pandas")
         rows = [{**{name: getattr(row, name) for name in COLUMNS}, **row.recorded} for row in self]
         recorded = list(self[0].recorded) if len(self) else []
-        return pd.DataFrame(rows, columns=[*COLUMNS, *recorded]).set_index("iteration")
+        table: pd.DataFrame = pandas.DataFrame(rows, columns=[*COLUMNS, *recorded])
+        return table.set_index("iteration")
 
     def _repr_html_(self) -> str:
-        """Return the iterations as an HTML table, for notebooks."""
-        return str(self.to_frame().to_html(float_format="{:.3g}".format))
+        """Return the iterations as HTML, for notebooks."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     def plot(self, ax: Axes | None = None, tol: float | None = None) -> Axes:
         """Plot the parts of the KKT residual over the iterations.
@@ -166,10 +170,7 @@ class History(Sequence[Iteration]):
         -------
         matplotlib Axes
         """
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
+        ax = new_axes(6.4, 4.0) if ax is None else ax
         steps = [row.iteration for row in self]
         for part, colour in _PARTS.items():
             ax.semilogy(steps, self._positive(part), ".-", color=colour, label=part)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from geodual.extras import import_extra
 from geodual.manifolds.frame import Point
 
 from .problem import Problem
@@ -162,13 +163,13 @@ class ManyResults(Sequence["Result | None"]):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a DataFrame with one row per solve: status, cost, residual, seconds, iterations, message."""
-        import pandas as pd  # here, because solves must not wait for it to load
-
-        return pd.DataFrame([solve.row for solve in self.solves]).rename_axis("solve")
+        pandas = import_extra("pandas", "funds", "Tables need pandas")
+        table: pd.DataFrame = pandas.DataFrame([solve.row for solve in self.solves])
+        return table.rename_axis("solve")
 
     def _repr_html_(self) -> str:
         """Return the table as HTML, for notebooks."""
-        return f"<p>{escape(self._count)}</p>{self.to_frame().to_html(float_format='{:.6g}'.format)}"
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def _rank(result: Result) -> tuple[float, float]:

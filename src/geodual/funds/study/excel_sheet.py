@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from geodual.errors import DataError
+from geodual.extras import import_extra
 
 MAX_ROWS = 1_048_576  # rows of a sheet in Excel, the header included
 PERCENT, NUMBER, DAY = "0.00%", "0.0000", "yyyy-mm-dd"
@@ -34,13 +35,7 @@ def load_openpyxl(path: Path) -> Any:
     """
     if path.suffix.lower() != ".xlsx":
         raise DataError(f"{path}: an Excel file must end in .xlsx. Choose a name such as study.xlsx.")
-    try:
-        return importlib.import_module("openpyxl")
-    except ImportError:
-        raise DataError(
-            f"{path}: to write Excel, openpyxl is needed. Run pip install 'geodual[excel]', or use the CSV "
-            "files."
-        ) from None
+    return import_extra("openpyxl", "excel", f"{path}: writing Excel needs openpyxl")
 
 
 def add_table(book: Any, title: str, table: pd.DataFrame, percent: Collection[str] | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from geodual.arrays import Array
+from geodual.figures import new_axes
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 
@@ -39,10 +40,7 @@ def plot_scores(
     matplotlib Axes
         The axes with the plot.
     """
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
+    ax = new_axes(6.4, 4.0) if ax is None else ax
     means, n_folds = scores.mean(axis=2), scores.shape[2]
     errors = scores.std(axis=2, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros_like(means)
     style: dict[str, Any] = {"fmt": "o-", "capsize": 3}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from geodual.errors import DataError
+from geodual.extras import import_extra
 
 # Classes of funds whose sizes are published: equity, mixed, bond, and funds that invest abroad.
 SIZE_CLASSES = ("股票型基金", "混合型基金", "债券型基金", "QDII基金")
@@ -29,13 +29,10 @@ def import_akshare() -> Any:
 
     Raises
     ------
-    DataError
+    MissingExtraError
         If akshare is not installed; the message has the command that installs it.
     """
-    try:
-        return importlib.import_module("akshare")
-    except ImportError as error:
-        raise DataError(f'akshare cannot be imported ({error}): run pip install "geodual[data]".') from error
+    return import_extra("akshare", "data", "Fetching needs akshare")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,42 @@
+"""Packages that not all users need: import one, or say which command installs it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from .errors import DataError
+
+
+class MissingExtraError(DataError, ImportError):
+    """Raised if an optional package is not installed; the message has the command that installs it."""
+
+
+def import_extra(module: str, extra: str, what: str) -> Any:
+    """Return an optional package.
+
+    Parameters
+    ----------
+    module : str
+        Its import path.
+    extra : str
+        The extra of geodual that installs it.
+    what : str
+        What needs it, as the beginning of the error message: "Plots need matplotlib".
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(_remedy(what, extra, str(error))) from error
+
+
+def require_extra(extra: str, *packages: str, what: str) -> None:
+    """Raise unless all these packages are installed; import none of them."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(_remedy(what, extra, f"not installed: {', '.join(missing)}"))
+
+
+def _remedy(what: str, extra: str, reason: str) -> str:
+    return f"{what}: run pip install 'geodual[{extra}]' ({reason})."
