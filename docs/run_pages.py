@@ -2,7 +2,7 @@
 
 The ``python`` blocks are run in order, in one namespace per page. A ``text`` block right after one is what it
 prints. In a ``console`` block, lines that begin with ``$`` are commands, and the lines below are what they
-print.
+print; ``...`` stands for any text there. A command is a program with arguments, which works in every shell.
 
 Run ``python -m docs.run_pages`` to renew what all pages of `PAGES` print, after a look at the difference.
 """
@@ -13,6 +13,8 @@ import contextlib
 import io
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,18 +67,31 @@ def run_code(block: str, names: dict[str, Any]) -> str:
 
 
 def run_commands(block: str, folder: Path) -> str:
-    """Return a block of commands with what they print."""
+    """Return a block of commands with what they print, as it is shown already where that fits."""
     place = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": place, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    environment["PYTHONIOENCODING"] = "utf-8"
     parts = []
-    for line in re.findall(r"^\$ (.*)$", block, flags=re.M):
+    for line, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, flags=re.M):
+        program, *arguments = shlex.split(line)
         done = subprocess.run(
-            ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, check=False
+            [shutil.which(program, path=place) or program, *arguments],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
         )
         if done.returncode not in (0, 1):  # 1: done, with a finding
             raise RuntimeError(f"{line} failed: {done.stderr}")
-        parts.append(f"$ {line}\n{tidied(done.stdout)}")
+        printed = tidied(done.stdout)
+        parts.append(f"$ {line}\n{shown if fits(shown, printed) else printed}")
     return "".join(parts)
+
+
+def fits(shown: str, printed: str) -> bool:
+    """Return whether a page shows what was printed, where ``...`` stands for any text."""
+    return re.fullmatch(".*".join(map(re.escape, shown.split("..."))), printed, flags=re.S) is not None
 
 
 def tidied(text: str) -> str:

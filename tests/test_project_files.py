@@ -2,8 +2,10 @@
 
 import re
 import runpy
+import shlex
 import subprocess
 import sys
+import tomllib
 from datetime import date
 from pathlib import Path
 
@@ -49,6 +51,22 @@ def test_an_issue_template_has_a_name_and_says_what_it_is_about(path: Path) -> N
     _, head, body = path.read_text("utf-8").split("---\n", 2)
     assert {"name", "about"} <= set(yaml.safe_load(head))
     assert body.strip()
+
+
+def test_the_workflow_tests_the_versions_that_the_classifiers_name() -> None:
+    yaml = pytest.importorskip("yaml")
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8"))["jobs"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = [line.rpartition(" ")[2] for line in project["classifiers"] if ":: Python :: 3." in line]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == named
+    assert f">={named[0]}" == project["requires-python"]
+
+
+def test_tutorials_need_only_our_command_and_python() -> None:
+    pages = [path.read_text("utf-8") for path in (ROOT / "docs" / "tutorials").glob("*.md")]
+    commands = [shlex.split(line) for page in pages for line in re.findall(r"^\$ (.*)$", page, flags=re.M)]
+    assert {program for program, *_ in commands} == {"geodual", "python"}
+    assert {"|", ">", "&&"}.isdisjoint(word for command in commands for word in command)
 
 
 def test_what_is_listed_as_slow_exists() -> None:
