@@ -227,7 +227,10 @@ def _compare(
     """Count the forecasts of a day that differ, by metric; a fund that appears or disappears differs too."""
     sides = (table.loc[table["date"] == day, list(COLUMNS)] for table in (expected, found))
     both = next(sides).merge(next(sides), on=list(COLUMNS[:3]), how="outer", suffixes=("", "_found"))
-    same = both["forecast"].eq(both["forecast_found"])
-    counts = same.groupby(both["metric"], sort=False).agg(["size", "sum"])
-    for metric, (size, equal) in counts.iterrows():
-        yield LeakageCheck(test, str(day.date()), str(metric), int(size), int(size - equal))
+    made, same = (
+        both[["forecast", "forecast_found"]].notna().any(axis=1),
+        both["forecast"].eq(both["forecast_found"]),
+    )
+    for metric, some in made.groupby(both["metric"], sort=False):
+        compared, equal = int(some.sum()), int(same[some.index].sum())
+        yield LeakageCheck(test, str(day.date()), str(metric), compared, compared - equal)
