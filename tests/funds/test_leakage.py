@@ -93,9 +93,9 @@ def test_the_summary_counts_what_changed() -> None:
     checks = LeakageChecks(tuple(LeakageCheck(*each, 5, bad) for *each, bad in found), decision_days=2)
     assert not checks.passed
     assert checks.summary == (
-        "10 forecasts of a on 2 of 2 decision days compared: on 1 of these days some changed when later rows "
-        "were removed or replaced by noise. They look ahead, or the same data do not give the same forecasts "
-        "twice."
+        "10 forecasts of a on 2 of 2 decision days compared: on 1 of these days those of a changed when "
+        "later rows were removed or replaced by noise. They look ahead, or the same data do not give the "
+        "same forecasts twice."
     )
     assert not LeakageChecks((), decision_days=2).passed
 
@@ -228,6 +228,10 @@ def test_a_check_of_nothing_does_not_pass(panel: Panel) -> None:
     nothing = pd.DataFrame(columns=["date", "metric", "fund", "forecast"])
     with pytest.raises(DataError, match=r"`forecaster` must return forecasts for 2014-\d\d-\d\d, got none"):
         check_leakage(panel, "euclidean", forecaster=lambda panel, days: nothing)
+    with pytest.raises(
+        DataError, match=r"rows after 2014-\d\d-\d\d, there is no forecast .*\(KeyError.* looks ahead"
+    ):
+        check_leakage(panel, "euclidean", forecaster=lambda table, days: table.nav.loc["2016-03-30"])
     with pytest.raises(DataError, match=r"must return the columns .* got none named 'metric'"):
         check_leakage(panel, "euclidean", forecaster=lambda panel, days: nothing.drop(columns="metric"))
 

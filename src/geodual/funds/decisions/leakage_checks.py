@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_FAILED = "They look ahead, or the same data do not give the same forecasts twice."
+
 
 @dataclass(frozen=True)
 class LeakageCheck:
@@ -94,19 +96,19 @@ class LeakageChecks(Sequence[LeakageCheck]):
     @property
     def summary(self) -> str:
         """What was tested and found, in one or two sentences; nothing is said of days that were not."""
-        names = ", ".join(dict.fromkeys(check.metric for check in self))
         days = dict.fromkeys(check.day for check in self)
         compared = sum(check.compared for check in self if check.test == "cut")
-        tested = (
-            f"{compared:,} forecasts of {names} on {len(days)} of {self.decision_days} decision days compared"
-        )
-        how = "when later rows were removed or replaced by noise."
+        failed = [check for check in self if not check.passed]
+        bad_days = len(dict.fromkeys(check.day for check in failed))
+        found = f"on {bad_days} of these days those of {_names(failed)} changed" if failed else "none changed"
         untested = self.decision_days - len(days)
-        rest = f" The other {untested} days were not tested." if untested else ""
-        if self.passed:
-            return f"{tested}: none changed {how}{rest}"
-        failed = dict.fromkeys(check.day for check in self if not check.passed)
         return (
-            f"{tested}: on {len(failed)} of these days some changed {how} They look ahead, or the same data "
-            f"do not give the same forecasts twice.{rest}"
+            f"{compared:,} forecasts of {_names(self)} on {len(days)} of {self.decision_days} decision days "
+            f"compared: {found} when later rows were removed or replaced by noise."
+            + (f" {_FAILED}" if failed else "")
+            + (f" The other {untested} days were not tested." if untested else "")
         )
+
+
+def _names(checks: Sequence[LeakageCheck]) -> str:
+    return ", ".join(dict.fromkeys(check.metric for check in checks))

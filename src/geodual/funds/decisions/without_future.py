@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from geodual.errors import DataError
+
 from ..panel import Panel
 from .fresh_processes import run_fresh
 from .sent_procedure import SentProcedure
@@ -51,7 +53,15 @@ def _two_futures(
     """Return the last day of a table, and its forecasts with no future and with a future of noise."""
     day = past.nav.index[-1]
     futures = {"cut": past, "garbage": _with_noise(past, later, is_trading)}
-    return day, {test: study(panel, pd.DatetimeIndex([day])) for test, panel in futures.items()}
+    try:
+        return day, {test: study(panel, pd.DatetimeIndex([day])) for test, panel in futures.items()}
+    except DataError:
+        raise
+    except Exception as error:  # whatever code of the user raises
+        raise DataError(
+            f"Without the rows after {day.date()}, there is no forecast of that day "
+            f"({type(error).__name__}: {error}). It looks ahead, or it has another error: correct it."
+        ) from error
 
 
 def _with_noise(past: Panel, later: pd.Index, is_trading: NDArray[np.bool_]) -> Panel:
