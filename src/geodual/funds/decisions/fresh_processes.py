@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -32,6 +33,10 @@ def run_fresh(chains: Sequence[Sequence[Callable[[], Result]]]) -> Iterator[Resu
     chains : sequence of sequences of callables
         Tasks without arguments. They are pickled with cloudpickle, so lambdas and closures are possible.
     """
+    if multiprocessing.current_process().daemon:
+        raise DataError(
+            "A leakage check starts new processes, which a daemonic process cannot. Run it in the main process."
+        )
     with ExitStack() as stack:
         waiting: list[Future[Result]] = []
         for chain in chains:
