@@ -35,7 +35,7 @@ def run_fresh(chains: Sequence[Sequence[Callable[[], Result]]]) -> Iterator[Resu
     """
     if multiprocessing.current_process().daemon:
         raise DataError(
-            "A leakage check starts new processes, which a daemonic process cannot. Run it in the main process."
+            "A leakage check starts processes, which a daemonic process cannot. Run it in the main process."
         )
     with ExitStack() as stack:
         waiting: list[Future[Result]] = []
