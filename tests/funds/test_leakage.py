@@ -171,7 +171,7 @@ def test_the_command_finds_factors_that_remember_the_future_or_look_ahead(geodua
     (tmp_path / "zoo.py").write_text(ZOO.replace("{row}", str(nav.index.get_loc(days[4]))), "utf-8")
     chosen = ["--forecasters", ",".join(f"factor:{name}_5" for name in KINDS)]
     chosen += ["--factors", ",".join(f"zoo:{place}" for place in "ABCDE")]
-    code, out, err = geodual("check-leakage", "nav.csv", *chosen, "--json")
+    code, out, err = geodual("check-leakage", "nav.csv", *chosen, "--jobs", 2, "--json")
     assert (code, err) == (1, "")
     failed: dict[str, set[str]] = {f"factor:{name}_5": set() for name in KINDS}
     for check in json.loads(out):
@@ -194,7 +194,8 @@ def test_a_procedure_that_looks_ahead_is_caught(panel: Panel, leaky) -> None:
     assert not any(check.passed for check in checks)
 
 
-def test_a_procedure_of_ones_own_can_be_checked_in_two_processes(panel: Panel) -> None:
+@pytest.mark.usefixtures("no_fresh_processes")
+def test_a_procedure_of_ones_own_can_be_checked(panel: Panel) -> None:
     """A closure, which pickle alone does not take."""
     factor = "roc"
 
@@ -202,7 +203,7 @@ def test_a_procedure_of_ones_own_can_be_checked_in_two_processes(panel: Panel) -
         table = compute_factors(panel, days, factor)["roc_10"].rename("forecast").reset_index()
         return table.assign(metric="mine")
 
-    checks = check_leakage(panel, "euclidean", forecaster=forecaster, n_jobs=2)
+    checks = check_leakage(panel, "euclidean", forecaster=forecaster)
     assert checks.passed
     assert {check.metric for check in checks} == {"mine"}
     assert len(checks) == 5 * 2
