@@ -50,7 +50,8 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context(_START)
         self._line, other = context.Pipe()
-        self._process = context.Process(target=_serve, args=(other, self._limit), daemon=True)
+        # Not a daemon, which could not start processes as a leakage check does; `stop` ends it.
+        self._process = context.Process(target=_serve, args=(other, self._limit))
         self._process.start()
         other.close()
         self._done = 0

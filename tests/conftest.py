@@ -89,3 +89,13 @@ def blank_figures() -> Iterator[None]:
 def blank_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let studies save an empty report, where a test is about other files."""
     monkeypatch.setattr("geodual.funds.study.run_folder.write_report", lambda study, path: path.touch())
+
+
+@pytest.fixture
+def no_fresh_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let leakage checks stay in this process, where nothing remembers: another takes a second to start."""
+    for module in ("leakage", "without_future"):
+        monkeypatch.setattr(
+            f"geodual.funds.decisions.{module}.run_fresh",
+            lambda chains: (task() for chain in chains for task in chain),
+        )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import DataError, Panel, StudyConfig, check_leakage, synthetic_universe
+from geodual.funds import DataError, Panel, StudyConfig, synthetic_universe
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.decision import _PARTS, _largest_parts
 from geodual.funds.decisions.decision_days import _enough, _first_possible_end
@@ -63,24 +63,6 @@ def test_given_facts_are_used() -> None:
     facts = SimpleNamespace(types={"a": "bond"}, groups={})
     assert Observations(universe.panel, days, choose_factors(["roc"]), facts).facts is facts
     assert Observations(universe.panel, days, choose_factors(["roc"])).facts.types == {}
-
-
-def test_the_progress_of_a_leakage_check_counts_all_tests() -> None:
-    panel, seen = synthetic_universe(20, "2014-01-02", "2015-06-30").panel, []
-
-    def forecaster(panel: object, days: pd.DatetimeIndex) -> pd.DataFrame:
-        return pd.DataFrame({"date": days, "metric": "m", "fund": "F", "forecast": 1.0})
-
-    checks = check_leakage(
-        panel,
-        ["euclidean"],
-        n_days=2,
-        factors=["roc"],
-        forecaster=forecaster,
-        progress=lambda done, total, name: seen.append((done, total, name.split()[0])),
-    )
-    assert [check.passed for check in checks] == [True] * 4
-    assert seen == [(1, 4, "cut"), (2, 4, "garbage"), (3, 4, "cut"), (4, 4, "garbage")]
 
 
 def test_a_small_holding_that_cannot_be_sold_is_paid_out_too() -> None:

@@ -12,7 +12,7 @@ from geodual import funds
 from geodual.atomic_file import write_atomically
 
 from .console import print_json, print_table, progress_of, say
-from .options import ConfigFile, Facts, Index, IndexColumn, Json, Nav, Quiet, takes_settings
+from .options import ConfigFile, Facts, Index, IndexColumn, Jobs, Json, Nav, Quiet, takes_settings
 from .output_files import check_file, keep_inputs
 
 
@@ -70,31 +70,42 @@ def run_check_leakage(
     index_column: IndexColumn = None,
     facts: Facts = None,
     config: ConfigFile = None,
-    days: Annotated[int, typer.Option(help="Number of rebalance days to test.")] = 3,
+    days: Annotated[
+        int | None,
+        typer.Option(help="Number of decision days to test, spread evenly. (default: all)"),
+    ] = None,
+    jobs: Jobs = -1,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Test whether decisions look ahead, by removing and by replacing later data. Exit code 1 if one does.
 
-    [bold]Example[/bold]
+    All decision days are tested unless --days says fewer. Forecasts without later data are made first, in
+    processes that have never seen these data. What a factor or forecaster of your own reads from elsewhere
+    than the table, such as a file, cannot be tested.
+
+    [bold]Examples[/bold]
 
     geodual check-leakage nav.csv --metrics euclidean,rpdml
+
+    geodual check-leakage nav.csv --factors mymodule:factor
     """
     given: dict[str, Any] = {
         "index": None if index is None else funds.read_index(index, index_column),
         "facts": None if facts is None else funds.read_facts(facts),
     }
     with progress_of("testing", quiet or as_json) as progress:
-        checks = funds.check_leakage(funds.read_nav(nav), n_days=days, progress=progress, **given, **settings)
-    rows = [asdict(check) | {"passed": check.passed} for check in checks]
-    passed = all(check.passed for check in checks)
+        checks = funds.check_leakage(
+            funds.read_nav(nav), n_days=days, n_jobs=jobs, progress=progress, **given, **settings
+        )
     if as_json:
-        print_json(rows)
-    elif not quiet or not passed:
-        shown = [row | {"passed": "yes" if row["passed"] else "NO"} for row in rows]
-        print_table(shown, numeric=["compared", "differing"])
-        say("No decision looks ahead." if passed else "Some decisions look ahead: see the rows with NO.")
-    raise typer.Exit(0 if passed else 1)
+        print_json([asdict(check) | {"passed": check.passed} for check in checks])
+    elif not quiet or not checks.passed:
+        failed = [asdict(check) for check in checks if not check.passed]
+        if failed:
+            print_table(failed, numeric=["compared", "differing"])
+        say(checks.summary)
+    raise typer.Exit(0 if checks.passed else 1)
 
 
 @takes_settings("factors")

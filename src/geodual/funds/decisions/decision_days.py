@@ -17,14 +17,24 @@ _FEWEST = 10  # a study needs this many funds at least
 def decision_rows(
     observations: Observations, config: StudyConfig, *, include_last: bool = False
 ) -> list[int]:
-    """Return the positions of the rebalance days on which a decision can be made.
+    """Return the positions of the rebalance days on which a decision can be made; raise if there are none.
 
     A decision needs enough funds to choose from, and enough funds with values in the interval before to learn
     from. The last row of the data counts only with `include_last`: no return can be earned after it.
     """
+    rows = possible_rows(observations, config, include_last=include_last)
+    if not rows:
+        raise DataError(f"{observations.panel.source}: {_explain_none(observations, config, include_last)}")
+    return rows
+
+
+def possible_rows(
+    observations: Observations, config: StudyConfig, *, include_last: bool = False
+) -> list[int]:
+    """Return the same positions, or none."""
     last_row = observations.panel.nav.index[-1]
     enough, start = _enough(config), pd.Timestamp(config.start or observations.panel.nav.index[0])
-    rows = [
+    return [
         t
         for t in range(1, len(observations.days))  # from 1: learning needs the interval that ends on this day
         if observations.days[t] >= start
@@ -32,9 +42,6 @@ def decision_rows(
         and len(observations.sections[t].funds) >= enough
         and observations.seen(t).sum() >= enough
     ]
-    if not rows:
-        raise DataError(f"{observations.panel.source}: {_explain_none(observations, config, include_last)}")
-    return rows
 
 
 def skipped_days(observations: Observations, config: StudyConfig, rows: list[int]) -> dict[pd.Timestamp, str]:

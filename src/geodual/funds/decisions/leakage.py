@@ -1,13 +1,14 @@
-"""Test that no decision looks ahead: cut or replace the future, and see whether the past changes."""
+"""Test that no decision looks ahead: remove or replace the future, and see whether forecasts change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 
@@ -16,7 +17,7 @@ from geodual.errors import DataError
 from ..calendar import trading_rows
 from ..config import StudyConfig, check_names
 from ..factors.factor import FactorSet
-from ..factors.registry import take_factors
+from ..factors.registry import FACTORS, take_factors
 from ..forecasters.chosen import compared_settings, resolve_compared
 from ..forecasters.forecast import Forecaster, factors_asked
 from ..panel import Panel
@@ -25,56 +26,13 @@ from ..setting_checks import check_integer
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
-from .decision_days import decision_rows
+from .decision_days import decision_rows, possible_rows
+from .fresh_processes import run_fresh
+from .leakage_checks import LeakageCheck, LeakageChecks
 from .observe import observe, prepare_panel
-from .walk_forward import walk_forward
-
-_COLUMNS = ("date", "metric", "fund", "forecast")
-
-Procedure = Callable[[Panel, pd.DatetimeIndex], pd.DataFrame]
-"""Returns the forecasts of some days, one per row; columns `date`, `metric`, `fund` and `forecast`."""
-
-
-@dataclass(frozen=True)
-class LeakageCheck:
-    """The result of one leakage test: whether forecasts up to a day stay the same to the last bit.
-
-    Parameters
-    ----------
-    test : str
-        "cut" (later rows removed) or "garbage" (later rows replaced by noise).
-    day : str
-        Last day that was left unchanged (ISO).
-    metric : str
-        Name of the metric.
-    compared : int
-        Number of forecasts compared.
-    differing : int
-        Number of forecasts that changed.
-
-    See Also
-    --------
-    check_leakage : Run the tests.
-
-    Examples
-    --------
-    >>> from geodual.funds import LeakageCheck
-    >>> LeakageCheck("cut", "2016-12-30", "rpdml", compared=120, differing=0).passed
-    True
-    >>> LeakageCheck("garbage", "2016-12-30", "rpdml", compared=120, differing=3).passed
-    False
-    """
-
-    test: str
-    day: str
-    metric: str
-    compared: int
-    differing: int
-
-    @property
-    def passed(self) -> bool:
-        """Whether there were forecasts to compare and none changed."""
-        return self.compared > 0 and self.differing == 0
+from .sent_procedure import COLUMNS, Procedure, SentProcedure, send
+from .walk_forward import check_jobs, walk_forward
+from .without_future import forecast_without_future
 
 
 @takes_settings(without=("tune",))
@@ -84,17 +42,18 @@ def check_leakage(
     *,
     index: pd.Series[float] | str | Path | None = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
-    n_days: int = 3,
+    n_days: int | None = None,
     forecasters: Any = None,
     forecaster: Procedure | None = None,
+    n_jobs: int | None = None,
     progress: ProgressCallback = ignore_progress,
     **settings: Any,
-) -> tuple[LeakageCheck, ...]:
+) -> LeakageChecks:
     """Check that the decisions of a study depend on the past only.
 
-    For several rebalance days, all later rows are first removed and then replaced by noise. The forecasts of
-    that day and of the days before must not change by a single bit. Tuning is not allowed here: it chooses
-    settings by the whole validation period, with hindsight.
+    For every decision day, all later rows are first removed and then replaced by noise. The forecasts of the
+    day must not change by a single bit. Tuning is not allowed here: it chooses settings by the whole
+    validation period, with hindsight.
 
     Parameters
     ----------
@@ -106,40 +65,59 @@ def check_leakage(
     index : Series or path, optional
         Index levels; their days help to tell trading days.
     facts : FundFacts, DataFrame or path, optional
-        Facts about the funds, in any form that `read_facts` reads.
-    n_days : int
-        Number of rebalance days to test, spread evenly.
+        Facts about the funds, in any form that `read_facts` reads. They count as known on every day.
+    n_days : int, optional
+        Number of decision days to test, spread evenly; all by default.
     forecasters : str, sequence of str, or mapping, optional
         Forecasters to check, as in `backtest`.
     forecaster : callable, optional
         Your own procedure to check instead of the study: ``forecaster(panel, days)`` returns a DataFrame with
         the columns `date`, `metric`, `fund` and `forecast`, and rows for each of these days.
+    n_jobs : int, optional
+        Number of processes side by side, as in `backtest`; the result does not depend on it.
     progress : callable
-        Called with the number of checks done, the number of all checks, and the name of the last one.
+        Called with the number of steps done, the number of all steps, and the name of the last one.
     **settings
         All other settings of `StudyConfig`.
 
     Returns
     -------
-    tuple of LeakageCheck
-        One per day, test and metric.
+    LeakageChecks
+        A sequence with one `LeakageCheck` per day, test and metric. Its `summary` says what was tested.
 
     Raises
     ------
     DataError
-        If a setting is wrong, the panel is too short for a decision, or `forecaster` leaves out a day.
+        If a setting is wrong, the panel is too short for a decision, or `forecaster` leaves out a day, cannot
+        be sent to another process, or holds later values of the table.
 
     See Also
     --------
     backtest : The study whose decisions are checked.
 
+    Notes
+    -----
+    Forecasts without the future are made first, in fresh processes that have never held a later value: each
+    goes from the earliest day to the latest. Then other fresh processes make the forecasts from the whole
+    table. So a factor or forecaster that remembers a table it has seen is found out, wherever in its code it
+    keeps that memory. One day per cut is enough: what a study decides on a day is proved free of later rows
+    if the same comes out where these rows never existed.
+
+    Three things cannot be found. Data that do not come from the table, such as a file or a cache on disk or
+    a variable of a notebook, are the same whichever rows are removed. An object or function of a notebook
+    takes along what it remembers from before the check; it is refused if that contains later values
+    themselves, but not what was derived from them. (The command, and modules that are imported, start
+    without memory.) And which funds are in the table, and the facts about them, count as known.
+
     Examples
     --------
     >>> from geodual.funds import check_leakage, synthetic_universe
     >>> panel = synthetic_universe(20, "2014-01-02", "2015-03-31").panel
-    >>> checks = check_leakage(panel, ["euclidean"], n_days=1, factors=["roc"])
-    >>> [(check.test, check.metric, check.passed) for check in checks]
-    [('cut', 'euclidean', True), ('garbage', 'euclidean', True)]
+    >>> checks = check_leakage(panel, ["euclidean"], factors=["roc"])
+    >>> [(check.test, check.day, check.passed) for check in checks[:2]]
+    [('cut', '2014-09-30', True), ('garbage', '2014-09-30', True)]
+    >>> checks.summary.split(": ")[0]
+    '39 forecasts of euclidean on 2 of 2 decision days compared'
     """
     factors, settings = take_factors(settings)
     compared = compared_settings(metrics, forecasters)
@@ -159,19 +137,16 @@ def check_leakage(
         facts=known,
         index_days=index_days,
     )
-    days = _days_to_test(prepare_panel(panel, config, known, index_days), config, factors, known, n_days)
-    whole = _check_forecasts(forecast(panel, days), days)
-    checks: list[LeakageCheck] = []
-    for day in days:
-        earlier = days[days <= day]
-        expected = whole[whole["date"] <= day]
-        for test, changed in (
-            ("cut", panel.until(day)),
-            ("garbage", _with_garbage_after(panel, day, index_days)),
-        ):
-            checks += _compare(test, day, expected, forecast(changed, earlier))
-            progress(len(checks), 2 * len(days) * len(config.compared), f"{test} after {day.date()}")
-    return tuple(checks)
+    days = _decision_days(prepare_panel(panel, config, known, index_days), config, factors, known)
+    tested = _spread(days, n_days)
+    found, whole = _forecasts(send(forecast, panel), panel, tested, index_days, check_jobs(n_jobs), progress)
+    checks = (
+        check
+        for day in tested
+        for test, table in found[day].items()
+        for check in _compare(test, day, whole, table)
+    )
+    return LeakageChecks(tuple(checks), decision_days=len(days))
 
 
 def forecast_days(
@@ -186,58 +161,76 @@ def forecast_days(
     """Return the forecasts that a study makes on some rebalance days: date, metric, fund, forecast."""
     prepared, asked = prepare_panel(panel, config, facts, index_days), factors_asked(forecasters.values())
     observations = observe(prepared, config, factors, facts, asked=asked)
-    possible = decision_rows(observations, config, include_last=True)
+    possible = possible_rows(observations, config, include_last=True)
     rows = [t for t in possible if observations.days[t] in days]
     decisions = walk_forward(observations, forecasters, rows)
     tables = [
         pd.DataFrame({"date": d.day, "metric": d.metric, "fund": d.funds, "forecast": d.forecast})
         for d in decisions
     ]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(_COLUMNS))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
 
 
-def _days_to_test(
-    panel: Panel, config: StudyConfig, factors: FactorSet, facts: FundFacts, n_days: int
+def _decision_days(
+    panel: Panel, config: StudyConfig, factors: FactorSet, facts: FundFacts
 ) -> pd.DatetimeIndex:
-    n_days = check_integer("n_days", n_days, 1, 3)
-    observations = observe(panel, config, factors, facts)
-    rows = decision_rows(observations, config)
-    chosen = np.unique(np.linspace(0, len(rows) - 1, n_days).round().astype(int))
-    return observations.days[[rows[i] for i in chosen]]
+    """Return the decision days of a study without computing its factors, which must not see the table yet.
+
+    They depend on the number of values that the factors need, and not on the factors.
+    """
+    needed = factors.values_needed
+    stand_in = FactorSet((replace(FACTORS["roc"], values_needed=lambda w: needed),))
+    observations = observe(panel, config, stand_in, facts)
+    return observations.days[decision_rows(observations, config)]
+
+
+def _spread(days: pd.DatetimeIndex, n_days: int | None) -> pd.DatetimeIndex:
+    """Return some days, spread evenly; all by default."""
+    if n_days is None:
+        return days
+    count = check_integer("n_days", n_days, 1, "all days")
+    return days[np.unique(np.linspace(0, len(days) - 1, count).round().astype(int))]
+
+
+def _forecasts(
+    study: SentProcedure,
+    panel: Panel,
+    days: pd.DatetimeIndex,
+    index_days: pd.Index | None,
+    n_jobs: int | None,
+    progress: ProgressCallback,
+) -> tuple[dict[pd.Timestamp, dict[str, pd.DataFrame]], pd.DataFrame]:
+    """Return the forecasts without the future, by day and test, and then those from the whole table."""
+    steps = 3 * len(days)  # three forecasts of each day: cut, garbage, whole table
+    n_chains = min(joblib.effective_n_jobs(n_jobs), len(days))
+    chains = [days[start::n_chains] for start in range(n_chains)]
+    found = {}
+    for day, tables in forecast_without_future(study, panel, chains, trading_rows(panel.nav, index_days)):
+        found[day] = tables
+        progress(2 * len(found), steps, f"without rows after {day.date()}")
+    whole = pd.concat(run_fresh([[partial(study, panel, some)] for some in chains]), ignore_index=True)
+    progress(steps, steps, "the whole table")
+    return found, _check_forecasts(whole, days)
 
 
 def _check_forecasts(table: pd.DataFrame, days: pd.DatetimeIndex) -> pd.DataFrame:
     """Return what a procedure found; raise if it has no forecasts to compare on one of the days."""
-    missing = [name for name in _COLUMNS if name not in table]
-    if missing:
-        raise DataError(
-            f"`forecaster` must return the columns {', '.join(_COLUMNS)}, got none named {missing[0]!r}."
-        )
     without = days[~days.isin(table["date"])]
     if len(without):
         raise DataError(f"`forecaster` must return forecasts for {without[0].date()}, got none.")
     return table
 
 
-def _with_garbage_after(panel: Panel, day: pd.Timestamp, index_days: pd.Index | None) -> Panel:
-    """Replace the trading days after a day by random NAVs with gaps.
-
-    Other rows stay, because which days will be trading days is known before.
-    """
-    rng = np.random.default_rng(0)
-    later = (panel.nav.index > day) & trading_rows(panel.nav, index_days)
-    values = panel.nav.to_numpy(float, copy=True)
-    values[later] = np.exp(rng.normal(scale=2.0, size=values[later].shape))
-    values[later] = np.where(rng.random(values[later].shape) < 0.1, np.nan, values[later])
-    return Panel(pd.DataFrame(values, index=panel.nav.index, columns=panel.nav.columns), panel.source)
-
-
-def _compare(test: str, day: pd.Timestamp, expected: pd.DataFrame, found: pd.DataFrame) -> list[LeakageCheck]:
-    """Count the forecasts that differ, by metric; a fund that appears or disappears differs too."""
-    both = expected.merge(found, on=list(_COLUMNS[:3]), how="outer", suffixes=("", "_found"))
-    same = both["forecast"].eq(both["forecast_found"])
-    counts = same.groupby(both["metric"], sort=False).agg(["size", "sum"])
-    return [
-        LeakageCheck(test, str(day.date()), str(metric), int(size), int(size - equal))
-        for metric, (size, equal) in counts.iterrows()
-    ]
+def _compare(
+    test: str, day: pd.Timestamp, expected: pd.DataFrame, found: pd.DataFrame
+) -> Iterator[LeakageCheck]:
+    """Count the forecasts of a day that differ, by metric; a fund that appears or disappears differs too."""
+    sides = (table.loc[table["date"] == day, list(COLUMNS)] for table in (expected, found))
+    both = next(sides).merge(next(sides), on=list(COLUMNS[:3]), how="outer", suffixes=("", "_found"))
+    made, same = (
+        both[["forecast", "forecast_found"]].notna().any(axis=1),
+        both["forecast"].eq(both["forecast_found"]),
+    )
+    for metric, some in made.groupby(both["metric"], sort=False):
+        compared, equal = int(some.sum()), int(same[some.index].sum())
+        yield LeakageCheck(test, str(day.date()), str(metric), compared, compared - equal)

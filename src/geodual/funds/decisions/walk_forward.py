@@ -58,11 +58,7 @@ def walk_forward(
     list of Decision
         By day, then by forecaster.
     """
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise DataError(
-            f"`n_jobs` must be a whole number other than 0, got {n_jobs!r}; use 1 for one process, or -1 for "
-            "all cores."
-        )
+    n_jobs = check_jobs(n_jobs)
     tasks = [(t, name) for t in rows for name in forecasters]
     made: dict[tuple[int, str], Decision] = {}
     for t, name in tasks:
@@ -88,6 +84,16 @@ def walk_forward(
                 checkpoints.save(decision)
             progress(len(made), len(tasks), f"{decision.day.date()} {decision.metric}")
     return [made[task] for task in tasks]
+
+
+def check_jobs(n_jobs: int | None) -> int | None:
+    """Return a number of worker processes as for joblib; raise if it is not one."""
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise DataError(
+            f"`n_jobs` must be a whole number other than 0, got {n_jobs!r}; use 1 for one process, or -1 for "
+            "all cores."
+        )
+    return n_jobs
 
 
 def _decide(alone: bool, name: str, forecaster: Forecaster, today: Today, *intervals: Interval) -> Decision:

@@ -99,7 +99,7 @@ def backtest(
     See Also
     --------
     select : Choose the funds to hold next.
-    check_leakage : Prove that no decision looks ahead.
+    check_leakage : Test whether decisions look ahead.
     read_study : Read a saved study.
 
     Examples
