@@ -22,16 +22,19 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
     r"""Read and check a table of net asset values.
 
     The layout is recognised: *wide* (a column of days, then one column per fund) or *long* (columns for day,
-    fund and NAV, recognised by their English or Chinese names or by their content). If a long table has
-    several columns of NAVs, the adjusted one is preferred to the accumulated one, and that to the unit NAV.
+    fund and NAV, recognised by their English or Chinese names or by their content). A wide table may also be
+    transposed: one row per fund, one column per day. If a long table has several columns of NAVs, the
+    adjusted one is preferred to the accumulated one, and that to the unit NAV.
 
     Parameters
     ----------
     source : path or DataFrame
-        CSV (comma, semicolon or tab; UTF-8, UTF-16 or GBK; decimal point or comma) or Parquet, plain or
-        compressed with gzip; Excel (.xlsx: the first sheet, or the only one with a table); or a DataFrame
-        with the days in its index or in a column. Lines above the header are skipped. Days are written as
-        2012-01-04, 20120104, 04.01.2012, 04-Jan-2012, Jan 4, 2012 or alike.
+        CSV (comma, semicolon or tab; decimal point or comma) or Parquet, plain or compressed with gzip; Excel
+        (.xlsx: the first sheet, or the only one with a table); or a DataFrame with the days in its index or
+        in a column, of pandas or of a library with `to_pandas`, such as polars. Lines above the header are
+        skipped. Days are written as 2012-01-04, 20120104, 04.01.2012, 04-Jan-2012, Jan 4, 2012 or alike. CSV
+        is UTF-8 or, with a byte order mark, UTF-16. Other text is read as Windows-1252 (Latin-1) or GBK if
+        its bytes look like it, a finding says which, and otherwise it is refused.
 
     Returns
     -------
