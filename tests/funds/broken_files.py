@@ -134,6 +134,7 @@ BROKEN: dict[str, Callable[[Path], Path]] = {
     "across with a word": text("code,2012-01-04,2012-01-05\n000001,1.0,1.1\n000002,1.0,closed\n"),
     "web page": text("<!DOCTYPE html>\n<html><body>404, not found</body></html>\n"),
     "long line": text("x" * 200_000),
+    "long cell": text(GOOD.replace("2.1", f'"{"x" * 200_000}"')),
     "encoding of Taiwan": text(GOOD.replace("000002", "台灣成長基金"), encoding="big5"),
     "encoding of Japan": text(GOOD.replace("000002", "日本株式ファンド"), encoding="euc-jp"),
     "encoding of Japan on Windows": text(GOOD.replace("000002", "ひふみ投信"), encoding="shift-jis"),

@@ -113,7 +113,7 @@ class RawTable:
         remedy = "Correct the value, or leave the cell empty"
         if len(negative) >= _RETURNS * known:
             problem = f"is negative, as {len(negative)} of {known} values are; these look like returns"
-            remedy = "Give NAVs: returns become NAVs by `(1 + returns).cumprod()`"
+            remedy = "Turn returns (0.01 for 1 %) into NAVs by `(1 + returns).cumprod()`"
         raise self.error(f"the value {self.shown(row, column)} {problem}", remedy, row, column)
 
     def _parsed(self, column: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -57,7 +58,9 @@ def read_table(path: str | Path) -> RawTable:
     try:
         return replace(_read_text(text, source), findings=_tell_guess(guess))
     except csv.Error:
-        raise DataError(f"{source}: the lines are not rows of a table. Save the table as CSV.") from None
+        told = f"there is a cell of more than {csv.field_size_limit():,} characters"
+        remedy = "Separate columns by commas, semicolons or tabs, and check the quotation marks"
+        raise DataError(f"{source}: {told}. {remedy}.") from None
 
 
 def _tell_guess(encoding: str) -> tuple[Finding, ...]:
@@ -104,21 +107,18 @@ def _find_delimiter(lines: list[str]) -> tuple[str, int]:
     names above them do not. If there is none, return the one that gives the header the most fields. The
     position of the header among the lines is returned, too.
     """
-    rows = {mark: _split(lines, mark) for mark in _DELIMITERS}
+    rows: dict[str, list[list[str]]] = {}
+    for mark in _DELIMITERS:
+        with contextlib.suppress(csv.Error):  # to a wrong delimiter, a long line is one cell: too long
+            rows[mark] = list(csv.reader(lines, delimiter=mark))
+    if not rows:
+        raise csv.Error
     headers = {mark: find_header(cells) for mark, cells in rows.items()}
-    widths = {mark: [len(row) for row in rows[mark][headers[mark] :]] for mark in _DELIMITERS}
+    widths = {mark: [len(row) for row in cells[headers[mark] :]] for mark, cells in rows.items()}
     even = [mark for mark, width in widths.items() if width[0] > 1 and len(set(width)) == 1]
-    found = max(_DELIMITERS, key=lambda mark: widths[mark][0])
+    found = max(rows, key=lambda mark: widths[mark][0])
     found = min(even, key=lambda mark: headers[mark], default=found)
     return found, headers[found]
-
-
-def _split(lines: list[str], delimiter: str) -> list[list[str]]:
-    """Return the fields of lines, or whole lines if a field would be longer than any cell is."""
-    try:
-        return list(csv.reader(lines, delimiter=delimiter))
-    except csv.Error:  # longer than 131,072 characters
-        return [[line] for line in lines]
 
 
 def _read_cells(text: str, delimiter: str, header: int, width: int, source: str) -> tuple[pd.Series, ...]:
