@@ -22,9 +22,7 @@ def turn_days_down(table: RawTable) -> RawTable:
     if first is None:
         return table
     fund = next((at for at in find_named(table, FUND_NAMES) if at < first), 0)
-    names = table.texts(fund).fill_null("").to_pylist()
-    if "" in names:
-        raise table.error("there is no fund", "Write its code", names.index(""), fund)
+    names = table.fund_codes(fund).to_pylist()
     if (twice := pd.Index(names).duplicated()).any():
         row = int(twice.argmax())
         raise table.error(f"the fund {names[row]!r} has two rows", "Keep one", row, fund)
@@ -115,11 +113,8 @@ def read_long(
     table: RawTable, days: pd.DatetimeIndex, fund: int, nav: int
 ) -> tuple[pd.DataFrame, list[Finding]]:
     """Return the values of a table with one row per fund and day, and what was found while reading."""
-    encoded = table.texts(fund).fill_null("").dictionary_encode()
+    encoded = table.fund_codes(fund).dictionary_encode()
     column, names = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
-    if "" in names:
-        row = int(np.flatnonzero(column == names.index(""))[0])
-        raise table.error("there is no fund", "Write its code", row, fund)
     calendar, line = np.unique(days.to_numpy(), return_inverse=True)
     cell = line * len(names) + column  # position in the flattened table, day × fund
     levels = table.levels(nav)

@@ -93,6 +93,13 @@ class RawTable:
         """Return the cells of a column as texts, null where they mean "no value"."""
         return _given(self.texts(column))
 
+    def fund_codes(self, column: int) -> pa.Array:
+        """Return the cells of a column of funds as texts; an empty cell is an error."""
+        text = self.texts(column).fill_null("")
+        if (row := pc.index(text, "").as_py()) >= 0:
+            raise self.error("there is no fund code", "Write it", row, column)
+        return text
+
     def is_blank(self, column: int) -> NDArray[np.bool_]:
         """Tell which cells of a column mean "no value"."""
         return np.asarray(self.known_texts(column).is_null().to_numpy(zero_copy_only=False), dtype=bool)
