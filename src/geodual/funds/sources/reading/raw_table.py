@@ -101,7 +101,7 @@ class RawTable:
         return text
 
     def is_blank(self, column: int) -> NDArray[np.bool_]:
-        """Tell which cells of a column mean "no value"."""
+        """Return which cells of a column mean "no value"."""
         return np.asarray(self.known_texts(column).is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
     def levels(self, column: int) -> Array:
@@ -145,7 +145,7 @@ class RawTable:
         raise self.error(problem, remedy, row, column)
 
     def looks_like_levels(self, column: int) -> bool:
-        """Tell whether the cells look like NAVs and not like fund codes: numbers, some with decimals."""
+        """Return whether the cells look like NAVs and not like fund codes: numbers, some with decimals."""
         cells = self.columns[column]
         if pd.api.types.is_numeric_dtype(cells.dtype):
             return pd.api.types.is_float_dtype(cells.dtype)
@@ -194,7 +194,7 @@ def table_of_frame(frame: pd.DataFrame, source: str) -> RawTable:
 
 
 def _carries_data(level: pd.Index[Any]) -> bool:
-    """Tell whether a level of an index is more than row numbers."""
+    """Return whether a level of an index is more than row numbers."""
     if isinstance(level, pd.RangeIndex):
         return False
     numbers = pd.api.types.is_any_real_numeric_dtype(level.dtype)
