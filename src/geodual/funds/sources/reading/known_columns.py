@@ -50,7 +50,7 @@ def open_source(source: Any) -> RawTable:
 
 
 def _is_filler(table: RawTable, column: int) -> bool:
-    """Return whether a column without a name is empty, as after a last delimiter, or only numbers the rows."""
+    """Return whether a column without a name is empty, as after a last delimiter, or numbers the rows."""
     if table.names[column] not in ("", "Unnamed: 0"):
         return False
     cells = table.texts(column).to_pylist()
