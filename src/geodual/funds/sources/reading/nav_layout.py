@@ -89,7 +89,7 @@ def read_wide(table: RawTable, date: int, days: pd.DatetimeIndex) -> tuple[pd.Da
 
 
 def merge_days(table: RawTable, days: pd.DatetimeIndex, values: Array, date: int) -> Mask:
-    """Return which rows to keep: not those that repeat another; two rows of a day that differ are an error."""
+    """Return which rows to keep: those that repeat another go; two rows of a day that differ are an error."""
     kept = ~days.duplicated()
     first = np.flatnonzero(kept)[days[kept].get_indexer(days)]  # the first row of the same day
     same = (values == values[first]) | (np.isnan(values) & np.isnan(values[first]))
