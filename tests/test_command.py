@@ -139,6 +139,15 @@ def test_check_tells_what_matters_by_its_exit_code(geodual, nav_file, tmp_path) 
     assert any(finding["kind"] == "jump" and finding["matters"] for finding in json.loads(out)["findings"])
 
 
+def test_check_inspects_the_index_like_a_fund(geodual, nav_file, index_file, tmp_path) -> None:
+    assert geodual("check", nav_file, "--index", index_file)[0] == 0
+    levels = pd.read_csv(index_file, index_col=0)
+    levels.assign(mine=levels["index"].where(levels.index < "2015", levels["index"] / 1000)).to_csv("two.csv")
+    code, out, _ = geodual("check", nav_file, "--index", "two.csv", "--index-column", "mine")
+    assert code == 1
+    assert "index mine" in out
+
+
 @pytest.mark.usefixtures("no_fresh_processes")
 def test_check_leakage_finds_nothing_in_the_study(geodual, nav_file) -> None:
     code, out, err = geodual("check-leakage", nav_file, "--metrics", "euclidean,gmml")

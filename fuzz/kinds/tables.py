@@ -135,6 +135,13 @@ def _factors(rng: Rng) -> Case:
 def _inspection(rng: Rng) -> Case:
     what, nav = nav_table(rng)
     look = pick(rng, funds.inspect_quality, funds.measure_survivorship)
+    if rng.random() < 0.3:
+        levels = index_levels(rng)
+        return Case(
+            f"inspect_index({what})",
+            lambda: funds.inspect_index(funds.read_index(levels), funds.read_nav(nav).nav),
+            (nav, levels),
+        )
     return Case(f"{look.__name__}({what})", lambda: look(funds.read_nav(nav).nav), (nav,))
 
 

@@ -118,3 +118,14 @@ def test_an_index_with_holes_is_remarked(whole, plain, step, is_remarked):
     expected = f"The index has no level on {len(holes)} of {len(days)} days"
     assert len(notes_with(study, expected)) == is_remarked
     assert len(notes_with(study, "The index has no level")) == is_remarked
+    (gap,) = [finding for finding in study.findings if finding.fund == "index"]
+    assert (gap.kind, gap.matters, gap.count) == ("gap", False, len(holes))
+
+
+def test_an_index_in_two_scales_is_found_and_remarked(whole):
+    nav, levels = whole
+    broken = levels.where(levels.index < levels.index[400], levels / 1000.0)
+    study = backtest(nav, broken, metrics="euclidean")
+    (found,) = [finding for finding in study.findings if finding.fund == "index"]
+    assert (found.kind, found.matters, found.date) == ("jump", True, f"{levels.index[400]:%Y-%m-%d}")
+    assert notes_with(study, f"The index, {found.date}: A one-day move of -99.9%")

@@ -116,9 +116,10 @@ def test_what_python_users_pass_is_read_back_too(tmp_path, settings):
     assert StudyConfig(**read_config(tmp_path / "config.toml")) == config
 
 
-def test_a_file_may_name_some_settings_only(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_file_may_name_some_settings_only(tmp_path, encoding):
     path = tmp_path / "study.toml"
-    path.write_text('# mine\nk = 5\nmetrics = ["gmml", "rpdml"]\ntest_start = 2015-01-01\n')
+    path.write_text('# mine\nk = 5\nmetrics = ["gmml", "rpdml"]\ntest_start = 2015-01-01\n', encoding)
     config = StudyConfig(**read_config(path))
     assert config == StudyConfig(k=5, metrics=("gmml", "rpdml"), test_start="2015-01-01")
 

@@ -321,5 +321,5 @@ def test_what_is_no_table_and_no_day_is_told():
     nav = synthetic_universe(3, "2014-01-02", "2014-06-30").panel.nav
     with pytest.raises(DataError, match="got a missing one"):
         compute_factors(nav, dates=[nav.index[0], pd.NaT])
-    with pytest.raises(DataError, match="`panel` must be a Panel or a DataFrame, got dict"):
+    with pytest.raises(DataError, match="`panel` must be a Panel or a pandas DataFrame, got dict"):
         compute_factors({"A": [1.0]})

@@ -118,7 +118,7 @@ def test_the_code_is_enough_and_unknown_columns_are_told() -> None:
     ("change", "message"),
     [
         ({"code": ["1", "2", "1", "3"]}, "row 3, column 'code': the fund '1' has other facts in row 1"),
-        ({"code": ["1", None, "2", "3"]}, "row 2, column 'code': there is no code"),
+        ({"code": ["1", None, "2", "3"]}, "row 2, column 'code': there is no fund code"),
         (
             {"purchase_fee": ["0.15", "0%", None, None]},
             "row 1, column 'purchase_fee': '0.15' may be a share or a",

@@ -52,7 +52,7 @@ def test_a_study_names_the_wrong_setting_before_it_decides(universe, setting, va
     [
         (lambda nav: nav.set_axis(range(nav.shape[1]), axis=1), "columns of `nav` must be different texts"),
         (lambda nav: nav.set_axis(["A"] * nav.shape[1], axis=1), "columns of `nav` must be different texts"),
-        (lambda nav: nav.to_numpy(), "`nav` must be a DataFrame, got ndarray"),
+        (lambda nav: nav.to_numpy(), "`nav` must be a pandas DataFrame, got ndarray"),
         (lambda nav: nav.iloc[:0], "the table has no rows or no funds"),
         (lambda nav: nav.replace(nav.iat[300, 0], 0.0), "NAVs must be positive and finite"),
         (lambda nav: nav.replace(nav.iat[300, 0], np.inf), "NAVs must be positive and finite"),

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds.panel import Finding
+from geodual.funds.sources.reading.index_quality import inspect_index
 from geodual.funds.sources.reading.quality import inspect_quality
 
 N_DAYS, N_FUNDS = 300, 12
@@ -262,3 +263,22 @@ def test_the_table_is_left_alone() -> None:
     before = nav.copy(deep=True)
     inspect_quality(nav)
     pd.testing.assert_frame_equal(nav, before)
+
+
+@pytest.mark.parametrize(
+    ("rows", "change", "kind"),
+    [
+        (slice(100, 130), lambda levels: np.nan, "gap"),
+        (slice(100, 130), lambda levels: levels.iloc[100], "stale"),
+        (slice(100, None), lambda levels: levels.iloc[100:] / 1000.0, "jump"),
+        (slice(100, 101), lambda levels: levels.iloc[100] * 1.3, "jump"),
+    ],
+)
+def test_an_index_is_inspected_like_a_fund(rows: slice, change: object, kind: str) -> None:
+    nav = changed(50, 0, 99.0)  # what is wrong with a fund is not told of the index
+    levels = (1000.0 * clean_table().mean(axis=1)).rename("930950")
+    assert inspect_index(levels, nav) == ()
+    levels.iloc[rows] = change(levels)
+    (finding,) = inspect_index(levels.dropna(), nav)
+    assert (finding.kind, finding.fund, finding.date) == (kind, "index 930950", day(100))
+    assert finding.matters

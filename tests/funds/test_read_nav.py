@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import openpyxl
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from geodual.errors import DataError
 from geodual.funds.panel import Panel
+from geodual.funds.sources.reading.fund_facts import read_facts
 from geodual.funds.sources.reading.nav_file import read_index, read_nav
 
 FUNDS = ["000001", "519001", "00700.HK", "华夏成长", "NA"]
@@ -167,6 +169,12 @@ FILES: dict[str, Callable[[Path], Path]] = {
     ),
     "long without known names": written(lambda: stacked().set_axis(["a", "b", "c"], axis=1), index=False),
     "long with decimal comma": written(stacked, index=False, sep=";", decimal=","),
+    "across": written(lambda: NAV.T),
+    "across with names": written(
+        lambda: NAV.T.reset_index().assign(name=list("abcde"))[["name", "fund", *NAV.index]], index=False
+    ),
+    "across in german": written(lambda: dated("%d.%m.%Y").T, sep=";", decimal=","),
+    "across in excel": excel(("nav", lambda: NAV.T)),
     "parquet": parquet(lambda: NAV),
     "parquet with a column of days": parquet(lambda: NAV.reset_index()),
     "parquet long": parquet(stacked),
@@ -187,6 +195,7 @@ FRAMES: dict[str, Callable[[], pd.DataFrame]] = {
     "text": lambda: NAV.astype(object).map(str, na_action="ignore"),
     "decimals": lambda: NAV.map(lambda level: None if np.isnan(level) else decimal.Decimal(str(level))),
     "nullable": lambda: NAV.astype("Float64"),
+    "across": lambda: NAV.T,
     "long": stacked,
     "long by category": lambda: stacked().astype({"fund": "category"}),
     "long by index": lambda: stacked().set_index(["date", "fund"]),
@@ -195,17 +204,23 @@ FRAMES: dict[str, Callable[[], pd.DataFrame]] = {
 }
 
 
-def assert_is_the_table(panel: Panel) -> None:
+# What is found in the table itself, and what in how it is written.
+FOUND = {"short", "late-start", "early-end", "gap"}
+TOLD = {"gbk": "encoding", "long in chinese": "encoding"}
+
+
+def assert_is_the_table(panel: Panel, layout: str = "") -> None:
     pd.testing.assert_frame_equal(panel.nav, NAV, check_freq=False)
     assert panel.digest == Panel(NAV).digest
-    assert {finding.kind for finding in panel.findings} == {"short", "late-start", "early-end", "gap"}
+    told = "transposed" if layout.startswith("across") else TOLD.get(layout)
+    assert {finding.kind for finding in panel.findings} == FOUND | {told} - {None}
 
 
 @pytest.mark.parametrize("layout", FILES)
 def test_every_file_gives_the_same_panel(layout: str, tmp_path: Path) -> None:
     path = FILES[layout](tmp_path)
     panel = read_nav(path)
-    assert_is_the_table(panel)
+    assert_is_the_table(panel, layout)
     assert panel.source == str(path)
     assert read_nav(str(path)).digest == panel.digest
 
@@ -214,8 +229,80 @@ def test_every_file_gives_the_same_panel(layout: str, tmp_path: Path) -> None:
 def test_every_frame_gives_the_same_panel_and_is_left_alone(layout: str) -> None:
     frame = FRAMES[layout]()
     before = frame.copy(deep=True)
-    assert_is_the_table(read_nav(frame))
+    assert_is_the_table(read_nav(frame), layout)
     pd.testing.assert_frame_equal(frame, before)
+
+
+class OtherFrame:
+    """A table of a library that turns into one of pandas, as those of polars and pyarrow do."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        return self.frame
+
+
+def polars_frame(frame: pd.DataFrame) -> object:
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+@pytest.mark.parametrize("turn", [OtherFrame, pa.Table.from_pandas, polars_frame])
+def test_tables_of_other_libraries_are_read(turn: Callable[[pd.DataFrame], object]) -> None:
+    assert_is_the_table(read_nav(turn(NAV.reset_index())))
+    levels = read_index(turn(LEVELS.reset_index()))
+    pd.testing.assert_series_equal(levels, LEVELS["930950"], check_freq=False)
+    assert read_facts(turn(pd.DataFrame({"code": ["1"], "name": ["Growth"]}))).names == {"1": "Growth"}
+
+
+@pytest.mark.parametrize("source", [None, 3, NAV.to_numpy(), NAV["NA"]])
+def test_what_is_neither_a_path_nor_a_table_is_refused(source: object) -> None:
+    with pytest.raises(DataError, match=f"must be a path or a DataFrame, got {type(source).__name__};"):
+        read_nav(source)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a_line_longer_than_a_field_may_be_is_read(delimiter: str, tmp_path: Path) -> None:
+    """The csv module refuses fields of 131,072 characters, which a whole line is to a wrong delimiter."""
+    funds = [f"{at:02700d}" for at in range(50)]
+    wide = pd.DataFrame(1.0, index=NAV.index[:2], columns=funds)
+    path = written(lambda: wide, sep=delimiter)(tmp_path)
+    assert list(read_nav(path).nav.columns) == funds
+
+
+@pytest.mark.parametrize(
+    ("encoding", "names", "told"),
+    [
+        ("cp1252", ["Société d’État – €", "Zürich"], "Windows-1252"),
+        ("latin-1", ["Größe"], "Windows-1252"),
+        ("latin-1", ["FUNDO DE AÇÕES", "Aplicação"], "Windows-1252"),
+        ("gbk", ["A类", "C类"], "GBK"),
+        ("gbk", ["朱镕基", "华夏成长混合"], "GBK"),
+        ("utf-8", ["Société", "华夏成长"], None),
+        ("utf-16", ["Größe", "华夏成长"], None),
+    ],
+)
+def test_names_keep_their_letters_and_a_guessed_encoding_is_told(
+    encoding: str, names: list[str], told: str | None, tmp_path: Path
+) -> None:
+    table = NAV.iloc[:, : len(names)].set_axis(names, axis=1)
+    panel = read_nav(written(lambda: table, encoding=encoding)(tmp_path))
+    assert list(panel.nav.columns) == names
+    found = [finding.message for finding in panel.findings if finding.kind == "encoding"]
+    assert [f"read as {told}." in message for message in found] == [True] * (told is not None)
+    facts = tmp_path / "facts.csv"
+    facts.write_bytes(f"code,name\n1,{names[0]}\n".encode(encoding))
+    assert read_facts(facts).names == {"1": names[0]}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [("1", "1.003", "1.012"), ("30", "1.003"), ("0.998", "150"), ("1.003", "1.01", "999"), ("1200", "1.003")],
+)
+def test_points_are_decimal_where_thousands_would_be_further_apart_or_badly_grouped(
+    cells: tuple[str, ...],
+) -> None:
+    assert read_index(pd.Series(cells, index=NAV.index[: len(cells)])).tolist() == list(map(float, cells))
 
 
 @pytest.mark.parametrize("make", [lambda: NAV[::-1], lambda: stacked()[::-1][["date", "fund", "nav"]]])

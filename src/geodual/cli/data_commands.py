@@ -18,20 +18,26 @@ from .output_files import check_file, keep_inputs
 
 def run_check(
     nav: Nav,
+    index: Index = None,
+    index_column: IndexColumn = None,
     every: Annotated[
         bool, typer.Option("--all", help="List all findings, also those that cannot change a result.")
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Check the quality of a NAV table. Exit code 1 if a finding can change a result.
+    """Check the quality of a NAV table, and of an index. Exit code 1 if a finding can change a result.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     geodual check nav.csv
+
+    geodual check nav.csv --index index.csv
     """
     panel = funds.read_nav(nav)
     findings = panel.findings
+    if index is not None:
+        findings += funds.inspect_index(funds.read_index(index, index_column), panel.nav)
     serious = sum(finding.matters for finding in findings)
     if as_json:
         rows = list(map(asdict, findings))

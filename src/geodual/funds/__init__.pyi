@@ -25,6 +25,7 @@ from .sources.fetching.fetch import FetchSummary as FetchSummary
 from .sources.fetching.fetch import fetch_universe as fetch_universe
 from .sources.reading.fund_facts import FundFacts as FundFacts
 from .sources.reading.fund_facts import read_facts as read_facts
+from .sources.reading.index_quality import inspect_index as inspect_index
 from .sources.reading.nav_file import read_index as read_index
 from .sources.reading.nav_file import read_nav as read_nav
 from .sources.reading.quality import inspect_quality as inspect_quality
@@ -68,6 +69,7 @@ __all__ = [
     "compute_factors",
     "fetch_universe",
     "forecaster_names",
+    "inspect_index",
     "inspect_quality",
     "measure_survivorship",
     "read_config",

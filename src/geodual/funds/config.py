@@ -266,7 +266,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
     {'k': 5, 'metrics': ('gmml',)}
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
         settings = tomllib.loads(text)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path.") from None

@@ -93,7 +93,7 @@ class Panel:
     def __post_init__(self) -> None:
         remedy = "Make such a table with `read_nav`."
         if not isinstance(self.nav, pd.DataFrame):
-            raise DataError(f"`nav` must be a DataFrame, got {type(self.nav).__name__}. {remedy}")
+            raise DataError(f"`nav` must be a pandas DataFrame, got {type(self.nav).__name__}. {remedy}")
         names = self.nav.columns
         if not (names.is_unique and all(isinstance(name, str) for name in names)):
             raise DataError(f"The columns of `nav` must be different texts, the names of funds. {remedy}")

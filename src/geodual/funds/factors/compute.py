@@ -112,7 +112,7 @@ def _check_table(panel: Panel | pd.DataFrame) -> pd.DataFrame:
     table = panel.nav if isinstance(panel, Panel) else panel
     if not isinstance(table, pd.DataFrame):
         raise DataError(
-            f"`panel` must be a Panel or a DataFrame, got {type(table).__name__}; see `read_nav`."
+            f"`panel` must be a Panel or a pandas DataFrame, got {type(table).__name__}; see `read_nav`."
         )
     index = table.index
     if not (isinstance(index, pd.DatetimeIndex) and index.is_monotonic_increasing and index.is_unique):

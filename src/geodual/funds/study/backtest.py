@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,14 @@ from ..factors.factor import FactorSet
 from ..factors.registry import take_factors
 from ..forecasters.chosen import compared_settings, resolve_baselines, resolve_compared
 from ..forecasters.forecast import Forecaster, factors_asked
-from ..panel import Panel
+from ..panel import Finding, Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
+from ..sources.reading.index_quality import inspect_index
 from ..sources.reading.nav_file import read_index, read_nav
 from .fingerprint import fingerprint
-from .notes import note_data, note_decisions, note_portfolios, note_rows, note_universe
+from .notes import note_data, note_decisions, note_index, note_portfolios, note_rows, note_universe
 from .portfolios import EQUAL_WEIGHT, keep_baselines, keep_ledgers
 from .study import Study
 
@@ -127,7 +129,7 @@ def backtest(
         config=config,
         source=panel.source,
         digest=panel.digest,
-        findings=panel.findings,
+        findings=(*panel.findings, *given.index_findings),
         index_name=EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
         index_digest=_digest_of(given.levels),
         **books,
@@ -162,6 +164,7 @@ def _collect_notes(
         *note_data(panel, config, given.fees),
         *note_rows(panel, observations, config, rows),
         *filled,
+        *note_index(given.index_findings),
         *note_universe(observations, universe),
         *note_decisions(decisions, config),
         *note_portfolios(books["trades"], books["holdings"], config, panel.findings),
@@ -184,6 +187,11 @@ class _Inputs:
     def asked(self) -> tuple[str, ...]:
         """The factors whose raw values forecasters and baselines want to see."""
         return factors_asked((*self.forecasters.values(), *resolve_baselines(self.config).values()))
+
+    @cached_property
+    def index_findings(self) -> tuple[Finding, ...]:
+        """What was found in the levels of the index."""
+        return () if self.levels is None else inspect_index(self.levels, self.panel.nav)
 
     @property
     def prepared(self) -> Panel:

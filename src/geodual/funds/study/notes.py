@@ -44,6 +44,11 @@ def note_data(panel: Panel, config: StudyConfig, fees: FeeRules) -> list[str]:
     return notes
 
 
+def note_index(findings: Sequence[Finding]) -> list[str]:
+    """Return a note for each finding in the index that can change a result."""
+    return [f"The {found.fund}, {found.date}: {found.message}" for found in findings if found.matters]
+
+
 def _note_facts(observations: Observations) -> list[str]:
     """Return a note if facts are given, but not for all funds."""
     known, funds = observations.facts.table.index, observations.funds

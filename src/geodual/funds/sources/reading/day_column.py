@@ -33,7 +33,7 @@ _REMEDY = "Write days as 2012-01-04"
 
 
 def looks_like_day(text: str) -> bool:
-    """Tell whether a text is written like a day, with or without a time and a zone."""
+    """Return whether a text is written like a day, with or without a time and a zone."""
     if _COMPACT.fullmatch(text):  # eight digits may also be a fund code
         day = _day(text, day_first=True)
         return day is not None and _YEARS[0] <= day.year <= _YEARS[1]
@@ -80,7 +80,7 @@ def _parsed(table: RawTable, column: int) -> pd.DatetimeIndex:
 
 
 def _is_day_first(table: RawTable, column: int, written: list[str]) -> bool:
-    """Tell from the whole column whether the day precedes the month where the year is last."""
+    """Return, from the whole column, whether the day precedes the month where the year is last."""
     found = [match for match in map(_YEAR_LAST.fullmatch, written) if match and match[2] != "."]
     first, second = (any(int(match[at]) > 12 for match in found) for at in (1, 3))
     if found and first == second:

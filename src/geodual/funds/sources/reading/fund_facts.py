@@ -260,10 +260,7 @@ def _read_fee(table: RawTable, row: int, column: int, text: str | None) -> float
 
 def _by_code(table: RawTable, code: int, facts: pd.DataFrame) -> pd.DataFrame:
     """Return facts by code, one row per fund; rows that repeat another one are left out."""
-    codes = pd.Index(table.texts(code).fill_null("").to_pylist(), name="code")
-    blank = np.flatnonzero(codes == "")
-    if len(blank):
-        raise table.error("there is no code", "Write the fund's code", int(blank[0]), code)
+    codes = pd.Index(table.fund_codes(code).to_pylist(), name="code")
     kept = ~codes.duplicated()
     first = np.flatnonzero(kept)[codes[kept].get_indexer(codes)]  # the first row of the same fund
     mine, other = facts.reset_index(drop=True), facts.iloc[first].reset_index(drop=True)

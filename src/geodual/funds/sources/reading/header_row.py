@@ -33,7 +33,7 @@ def find_header(rows: Sequence[Row]) -> int:
 
 
 def _days_begin(rows: Sequence[Row], at: int, column: int) -> bool:
-    """Tell whether days begin in a cell: there is none above it, and most cells below are days."""
+    """Return whether days begin in a cell: there is none above it, and most cells below are days."""
     near = rows[max(at - 1, 0) :]
     is_day = [column < len(row) and looks_like_day(row[column].strip()) for row in near]
     if at == 0:  # a day in a banner is followed by something else, and days without a header by days

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+
+from geodual.errors import DataError
 
 from .raw_table import RawTable, table_of_frame
 from .table_file import read_table
@@ -28,9 +31,18 @@ NAV_NAMES = (
 )
 
 
-def open_source(source: str | Path | pd.DataFrame) -> RawTable:
-    """Return a file or a DataFrame as a table, without columns that hold nothing."""
-    table = table_of_frame(source, "DataFrame") if isinstance(source, pd.DataFrame) else read_table(source)
+def open_source(source: Any) -> RawTable:
+    """Return a file or a DataFrame, of pandas or another library, without columns that hold nothing."""
+    # polars, pyarrow and others have `to_pandas`.
+    frame = source.to_pandas() if hasattr(source, "to_pandas") else source
+    if isinstance(frame, pd.DataFrame):
+        table = table_of_frame(frame, "DataFrame")
+    elif isinstance(frame, str | Path):
+        table = read_table(frame)
+    else:
+        raise DataError(
+            f"`source` must be a path or a DataFrame, got {type(source).__name__}; turn it into one."
+        )
     table = table.select([at for at in range(len(table.names)) if not _is_filler(table, at)])
     if not table.columns or not len(table.columns[0]):
         raise table.error("there is no row", "Fill in the table")
@@ -38,7 +50,7 @@ def open_source(source: str | Path | pd.DataFrame) -> RawTable:
 
 
 def _is_filler(table: RawTable, column: int) -> bool:
-    """Tell whether a column without a name is empty, as after a last delimiter, or only numbers the rows."""
+    """Return whether a column without a name is empty, as after a last delimiter, or numbers the rows."""
     if table.names[column] not in ("", "Unnamed: 0"):
         return False
     cells = table.texts(column).to_pylist()

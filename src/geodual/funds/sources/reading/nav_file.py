@@ -10,7 +10,7 @@ import pandas as pd
 from ...panel import Finding, Panel
 from .day_column import looks_like_day, read_days
 from .known_columns import DATE_NAMES, find_named, open_source
-from .nav_layout import find_long, merge_days, read_long, read_wide
+from .nav_layout import find_long, holds_days, merge_days, read_long, read_wide, turn_days_down
 from .quality import inspect_quality
 from .raw_table import RawTable
 
@@ -22,16 +22,19 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
     r"""Read and check a table of net asset values.
 
     The layout is recognised: *wide* (a column of days, then one column per fund) or *long* (columns for day,
-    fund and NAV, recognised by their English or Chinese names or by their content). If a long table has
-    several columns of NAVs, the adjusted one is preferred to the accumulated one, and that to the unit NAV.
+    fund and NAV, recognised by their English or Chinese names or by their content). A wide table may also be
+    transposed: one row per fund, one column per day. If a long table has several columns of NAVs, the
+    adjusted one is preferred to the accumulated one, and that to the unit NAV.
 
     Parameters
     ----------
     source : path or DataFrame
-        CSV (comma, semicolon or tab; UTF-8, UTF-16 or GBK; decimal point or comma) or Parquet, plain or
-        compressed with gzip; Excel (.xlsx: the first sheet, or the only one with a table); or a DataFrame
-        with the days in its index or in a column. Lines above the header are skipped. Days are written as
-        2012-01-04, 20120104, 04.01.2012, 04-Jan-2012, Jan 4, 2012 or alike.
+        CSV (comma, semicolon or tab; decimal point or comma) or Parquet, plain or compressed with gzip; Excel
+        (.xlsx: the first sheet, or the only one with a table); or a DataFrame with the days in its index or
+        in a column, of pandas or of a library with `to_pandas`, such as polars. Lines above the header are
+        skipped. Days are written as 2012-01-04, 20120104, 04.01.2012, 04-Jan-2012, Jan 4, 2012 or alike. CSV
+        is UTF-8 or, with a byte order mark, UTF-16. Other text is read as Windows-1252 (Latin-1) or GBK if
+        its bytes look like it, a finding says which, and otherwise it is refused.
 
     Returns
     -------
@@ -64,11 +67,12 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
     >>> [finding.kind for finding in panel.findings]
     ['short', 'late-start', 'survivorship']
     """
-    table = open_source(source)
+    table = turn_days_down(open_source(source))
     date = _find_dates(table)
     days = read_days(table, date)
     roles = find_long(table, date, days)
-    nav, findings = read_wide(table, date, days) if roles is None else read_long(table, days, *roles)
+    nav, found = read_wide(table, date, days) if roles is None else read_long(table, days, *roles)
+    findings = [*table.findings, *found]
     if not nav.notna().to_numpy().any():
         raise table.error("there is no value at all", "Fill in the NAVs")
     blank = nav.index[nav.isna().all(axis=1)]
@@ -122,7 +126,7 @@ def read_index(
     """
     if isinstance(source, pd.Series):
         source = source.to_frame(column or source.name or "index")
-    table = open_source(source)
+    table = turn_days_down(open_source(source))
     date = _find_dates(table)
     others = [at for at in range(len(table.names)) if at != date]
     chosen = _choose_index(table, others, column)
@@ -153,14 +157,7 @@ def _find_dates(table: RawTable) -> int:
     remedy = "Give a first line with 'date' and the names of the funds"
     if looks_like_day(table.names[0]):
         raise table.error(f"there is no header, the first name is {table.names[0]!r}", remedy)
-    across = table.names[1:]
-    if across and all(looks_like_day(name) for name in across):
-        raise table.error(f"days such as {across[0]} stand in the header", "Transpose: one row per day")
-    named = find_named(table, DATE_NAMES)
-    if named:
-        return named[0]
-    for at, cells in enumerate(table.columns):
-        first = cells.dropna().head(1)
-        if not pd.api.types.is_float_dtype(cells.dtype) and looks_like_day(str(first.squeeze()).strip()):
-            return at
-    raise table.error("there is no column of days", "Name it 'date' and write days as 2012-01-04")
+    found = find_named(table, DATE_NAMES) or [at for at in range(len(table.names)) if holds_days(table, at)]
+    if not found:
+        raise table.error("there is no column of days", "Name it 'date' and write days as 2012-01-04")
+    return found[0]

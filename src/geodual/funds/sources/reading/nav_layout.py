@@ -9,10 +9,44 @@ from numpy.typing import NDArray
 from geodual.arrays import Array
 
 from ...panel import Finding
-from .known_columns import FUND_NAMES, NAV_NAMES, find_named
+from .day_column import looks_like_day
+from .known_columns import DATE_NAMES, FUND_NAMES, NAV_NAMES, find_named
 from .raw_table import RawTable
 
 Mask = NDArray[np.bool_]
+
+
+def turn_days_down(table: RawTable) -> RawTable:
+    """Return a table with one row per day, also if the days stand in its header and the funds in its rows."""
+    first = _find_days_across(table)
+    if first is None:
+        return table
+    fund = next((at for at in find_named(table, FUND_NAMES) if at < first), 0)
+    names = table.fund_codes(fund).to_pylist()
+    if (twice := pd.Index(names).duplicated()).any():
+        row = int(twice.argmax())
+        raise table.error(f"the fund {names[row]!r} has two rows", "Keep one", row, fund)
+    values = np.array([table.levels(at) for at in range(first, len(table.names))]).T
+    columns = (pd.Series(table.names[first:]), *map(pd.Series, values))
+    message = f"Funds stand in rows and days in columns; the funds are those of column {table.names[fund]!r}."
+    found = (*table.findings, Finding("transposed", False, "", "", len(names), message))
+    return RawTable(table.source, ("date", *names), columns, lambda _: "the header", findings=found)
+
+
+def _find_days_across(table: RawTable) -> int | None:
+    """Return the column from which on all names are days; None if there is none or the rows have days."""
+    if not looks_like_day(table.names[-1]) or find_named(table, DATE_NAMES) or holds_days(table, 0):
+        return None
+    is_day = list(map(looks_like_day, table.names))
+    first = is_day.index(True)
+    return first if first and all(is_day[first:]) else None
+
+
+def holds_days(table: RawTable, column: int) -> bool:
+    """Return whether the first value of a column is a day."""
+    cells = table.columns[column]
+    first = str(cells.dropna().head(1).squeeze()).strip()
+    return not pd.api.types.is_float_dtype(cells.dtype) and looks_like_day(first)
 
 
 def find_long(table: RawTable, date: int, days: pd.DatetimeIndex) -> tuple[int, int] | None:
@@ -55,7 +89,7 @@ def read_wide(table: RawTable, date: int, days: pd.DatetimeIndex) -> tuple[pd.Da
 
 
 def merge_days(table: RawTable, days: pd.DatetimeIndex, values: Array, date: int) -> Mask:
-    """Tell which rows to keep: those that repeat another one go, those of a day that differ are an error."""
+    """Return which rows to keep: those that repeat another go; two rows of a day that differ are an error."""
     kept = ~days.duplicated()
     first = np.flatnonzero(kept)[days[kept].get_indexer(days)]  # the first row of the same day
     same = (values == values[first]) | (np.isnan(values) & np.isnan(values[first]))
@@ -79,11 +113,8 @@ def read_long(
     table: RawTable, days: pd.DatetimeIndex, fund: int, nav: int
 ) -> tuple[pd.DataFrame, list[Finding]]:
     """Return the values of a table with one row per fund and day, and what was found while reading."""
-    encoded = table.texts(fund).fill_null("").dictionary_encode()
+    encoded = table.fund_codes(fund).dictionary_encode()
     column, names = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
-    if "" in names:
-        row = int(np.flatnonzero(column == names.index(""))[0])
-        raise table.error("there is no fund", "Write its code", row, fund)
     calendar, line = np.unique(days.to_numpy(), return_inverse=True)
     cell = line * len(names) + column  # position in the flattened table, day × fund
     levels = table.levels(nav)

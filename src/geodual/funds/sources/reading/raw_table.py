@@ -15,9 +15,14 @@ from numpy.typing import NDArray
 from geodual.arrays import Array
 from geodual.errors import DataError
 
+from ...panel import Finding
+
 # Texts that mean "no value", in lower case.
 _MISSING = pa.array(["", "nan", "na", "n/a", "#n/a", "<na>", "nat", "null", "none", "-", "--"])
 _SAMPLE = 1000  # rows that show what a column holds
+_RETURNS = 0.1  # from this share of negative values on, a column holds returns: even bond funds lose so often
+_GROUP = 1000.0  # what a mark that groups thousands multiplies by
+_GROUPED = r"^[1-9][0-9]{0,2}\.[0-9]{3}$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -42,6 +47,8 @@ class RawTable:
         Returns the place of a row (from 0) in the source, such as ``"line 7"``.
     decimal_comma : bool
         Whether ``1,25`` may mean 1.25.
+    findings : tuple of Finding
+        What its user should know about how the table was read.
     """
 
     source: str
@@ -49,6 +56,7 @@ class RawTable:
     columns: tuple[pd.Series[Any], ...]
     place: Callable[[int], str] = row_place
     decimal_comma: bool = True
+    findings: tuple[Finding, ...] = ()
 
     def select(self, kept: Sequence[int]) -> RawTable:
         """Return the table with some of its columns."""
@@ -85,8 +93,15 @@ class RawTable:
         """Return the cells of a column as texts, null where they mean "no value"."""
         return _given(self.texts(column))
 
+    def fund_codes(self, column: int) -> pa.Array:
+        """Return the cells of a column of funds as texts; an empty cell is an error."""
+        text = self.texts(column).fill_null("")
+        if (row := pc.index(text, "").as_py()) >= 0:
+            raise self.error("there is no fund code", "Write it", row, column)
+        return text
+
     def is_blank(self, column: int) -> NDArray[np.bool_]:
-        """Tell which cells of a column mean "no value"."""
+        """Return which cells of a column mean "no value"."""
         return np.asarray(self.known_texts(column).is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
     def levels(self, column: int) -> Array:
@@ -99,9 +114,13 @@ class RawTable:
         bad = np.flatnonzero((values <= 0.0) | np.isinf(values))
         if not len(bad):
             return values
-        row = int(bad[0])
+        negative, known = np.flatnonzero(values < 0.0), np.count_nonzero(~np.isnan(values))
+        row = int((negative if len(negative) else bad)[0])
         problem = "is infinite" if np.isinf(values[row]) else "is not positive"
         remedy = "Correct the value, or leave the cell empty"
+        if len(negative) >= _RETURNS * known:
+            problem = f"is negative, as {len(negative)} of {known} values are; these look like returns"
+            remedy = "Turn returns (0.01 for 1 %) into NAVs by `(1 + returns).cumprod()`"
         raise self.error(f"the value {self.shown(row, column)} {problem}", remedy, row, column)
 
     def _parsed(self, column: int) -> Array:
@@ -111,14 +130,22 @@ class RawTable:
             # unreadable, so that it is reported rather than guessed.
             text = pc.replace_substring(pc.replace_substring(text, ".", "?"), ",", ".")
         try:
-            return np.asarray(pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
+            values = np.asarray(pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
         except pa.ArrowInvalid:
             row = pc.index(pc.match_substring_regex(text, _NUMBER), False).as_py()
-        problem = f"the value {self.shown(row, column)} is not a number"
-        raise self.error(problem, "Write it as 1234.5, or leave the cell empty", row, column)
+            problem = f"the value {self.shown(row, column)} is not a number"
+            remedy = "Write it as 1234.5, or leave the cell empty"
+            raise self.error(problem, remedy, row, column) from None
+        row = _find_thousands(text, values)
+        if row is None:
+            return values
+        number = text[row].as_py()
+        problem = f"the mark in {self.shown(row, column)} seems to group thousands, beside whole numbers"
+        remedy = f"Write {number.replace('.', '')} if it does, and {number}0 if not"
+        raise self.error(problem, remedy, row, column)
 
     def looks_like_levels(self, column: int) -> bool:
-        """Tell whether the cells look like NAVs and not like fund codes: numbers, some with decimals."""
+        """Return whether the cells look like NAVs and not like fund codes: numbers, some with decimals."""
         cells = self.columns[column]
         if pd.api.types.is_numeric_dtype(cells.dtype):
             return pd.api.types.is_float_dtype(cells.dtype)
@@ -132,6 +159,23 @@ class RawTable:
 def _given(text: pa.Array) -> pa.Array:
     """Return texts with null in place of those that mean "no value"."""
     return pc.if_else(pc.is_in(pc.utf8_lower(text), value_set=_MISSING), None, text)
+
+
+def _find_thousands(text: pa.Array, values: Array) -> int | None:
+    """Return the first number in a column such as 999, 1.003 that seems to mean 1003; None if there is none.
+
+    All numbers are whole and below 1000, or have three decimals, and are nearer to each other without the
+    point.
+    """
+    low, high = np.fmin.reduce(values, initial=np.inf), np.fmax.reduce(values, initial=0.0)
+    if high < _GROUP**0.5 * low:
+        return None  # as in most columns: without the points, the numbers would be further apart
+    grouped, whole = (pc.match_substring_regex(text, form) for form in (_GROUPED, r"^[1-9][0-9]{0,2}$"))
+    if not pc.all(pc.or_(grouped, whole)).as_py():
+        return None
+    other = np.where(grouped.fill_null(False).to_numpy(zero_copy_only=False), _GROUP * values, values)
+    nearer = np.nanmax(other) / np.nanmin(other) < high / low
+    return pc.index(grouped, True).as_py() if nearer else None
 
 
 def table_of_frame(frame: pd.DataFrame, source: str) -> RawTable:
@@ -150,7 +194,7 @@ def table_of_frame(frame: pd.DataFrame, source: str) -> RawTable:
 
 
 def _carries_data(level: pd.Index[Any]) -> bool:
-    """Tell whether a level of an index is more than row numbers."""
+    """Return whether a level of an index is more than row numbers."""
     if isinstance(level, pd.RangeIndex):
         return False
     numbers = pd.api.types.is_any_real_numeric_dtype(level.dtype)

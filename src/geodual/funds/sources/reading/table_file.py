@@ -1,7 +1,8 @@
-"""Read tables from files, recognised by content: CSV of any dialect and encoding, Parquet, Excel, gzip."""
+"""Read tables from files, recognised by content: CSV of any dialect, Parquet, Excel, gzip."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -9,6 +10,7 @@ import itertools
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,21 +20,22 @@ from pyarrow import csv as arrow_csv
 
 from geodual.errors import DataError
 
+from ...panel import Finding
 from .excel_file import OLD_EXCEL, ZIP, read_workbook
 from .header_row import SAMPLE, find_header
 from .raw_table import RawTable, table_of_frame
+from .text_encoding import decode_text
 
 _DELIMITERS = ("\t", ";", "|", ",")  # the comma last: it may also be a decimal comma
 _BLOCK_BYTES = 1 << 26  # 64 MB: a row must fit into one block of pyarrow
 _BLANK_LINES = re.compile(r"\n[\t;|, ]+(?=\n|\Z)")  # spreadsheets save empty rows as lines of delimiters
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")  # characters that no text has: the file is binary
 
 
 def read_table(path: str | Path) -> RawTable:
     """Read a file as a table of unparsed cells.
 
     The first bytes tell the kind of file, and the first lines the delimiter (tab, semicolon, bar, comma) and
-    where the header is. The encodings UTF-8, UTF-16 (with a byte order mark) and GBK are tried in turn.
+    where the header is.
     """
     source = str(path)
     try:
@@ -51,10 +54,20 @@ def read_table(path: str | Path) -> RawTable:
         return _read_parquet(data, source)
     if data.startswith((ZIP, OLD_EXCEL)):
         return read_workbook(data, source)
+    text, guess = decode_text(data, source)
     try:
-        return _read_text(_decode(data, source), source)
+        return replace(_read_text(text, source), findings=_tell_guess(guess))
     except csv.Error:
-        raise DataError(f"{source}: the lines are not rows of a table. Save the table as CSV.") from None
+        told = f"there is a cell of more than {csv.field_size_limit():,} characters"
+        remedy = "Separate columns by commas, semicolons or tabs, and check the quotation marks"
+        raise DataError(f"{source}: {told}. {remedy}.") from None
+
+
+def _tell_guess(encoding: str) -> tuple[Finding, ...]:
+    if not encoding:
+        return ()
+    message = f"The file is not UTF-8; it was read as {encoding}. If names look wrong, save it as UTF-8."
+    return (Finding("encoding", False, "", "", 1, message),)
 
 
 def _read_parquet(data: bytes, source: str) -> RawTable:
@@ -63,22 +76,6 @@ def _read_parquet(data: bytes, source: str) -> RawTable:
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         raise DataError(f"{source}: the Parquet file is damaged or cut short. Write it again.") from None
     return table_of_frame(frame, source)
-
-
-def _decode(data: bytes, source: str) -> str:
-    utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    for encoding in ("utf-16",) if utf16 else ("utf-8-sig", "gb18030"):
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        # GBK decodes almost any bytes, so look whether the result is text at all.
-        if "\0" in text or _CONTROL.search(text[:4096]):
-            break
-        return text.replace("\r\n", "\n").replace("\r", "\n")
-    raise DataError(
-        f"{source}: this is not text in UTF-8, UTF-16 or GBK. Save it as CSV in UTF-8, or as Parquet."
-    )
 
 
 def _read_text(text: str, source: str) -> RawTable:
@@ -110,11 +107,16 @@ def _find_delimiter(lines: list[str]) -> tuple[str, int]:
     names above them do not. If there is none, return the one that gives the header the most fields. The
     position of the header among the lines is returned, too.
     """
-    rows = {mark: list(csv.reader(lines, delimiter=mark)) for mark in _DELIMITERS}
+    rows: dict[str, list[list[str]]] = {}
+    for mark in _DELIMITERS:
+        with contextlib.suppress(csv.Error):  # to a wrong delimiter, a long line is one cell: too long
+            rows[mark] = list(csv.reader(lines, delimiter=mark))
+    if not rows:
+        raise csv.Error
     headers = {mark: find_header(cells) for mark, cells in rows.items()}
-    widths = {mark: [len(row) for row in rows[mark][headers[mark] :]] for mark in _DELIMITERS}
+    widths = {mark: [len(row) for row in cells[headers[mark] :]] for mark, cells in rows.items()}
     even = [mark for mark, width in widths.items() if width[0] > 1 and len(set(width)) == 1]
-    found = max(_DELIMITERS, key=lambda mark: widths[mark][0])
+    found = max(rows, key=lambda mark: widths[mark][0])
     found = min(even, key=lambda mark: headers[mark], default=found)
     return found, headers[found]
 
