@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 from .errors import DataError
@@ -56,7 +55,7 @@ def run_own(run: Callable[[], Any], problem: str, remedy: str) -> Any:
 
 
 def _find(module: str, names: str) -> Any:
-    # A name may be nested, as in `Class.attribute`.
-    return reduce(
-        lambda found, name: getattr(found, name, _ABSENT), names.split("."), importlib.import_module(module)
-    )
+    found: Any = importlib.import_module(module)
+    for name in names.split("."):  # a name may be nested, as in `Class.attribute`
+        found = getattr(found, name, _ABSENT)
+    return found

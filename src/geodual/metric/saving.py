@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tokenize
 import zipfile
@@ -14,6 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from geodual.atomic_file import write_atomically
+from geodual.bounded_reading import parse_nested, read_arrays
 from geodual.errors import DataError
 
 from .fixed import EuclideanMetric, MahalanobisMetric
@@ -189,14 +189,8 @@ def _checked(path: Any) -> Path:
 
 def _read_members(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the tree and the arrays of a file."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = archive.infolist()
-        # What is not compressed cannot fill the memory with more than the file has.
-        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-            raise ValueError("its parts are compressed")
-    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    tree = json.loads(arrays.pop(_HEADER).tobytes())
+    arrays = read_arrays(content)
+    tree = parse_nested(json.loads, arrays.pop(_HEADER).tobytes().decode())
     if not isinstance(tree, dict):
         raise ValueError("it has no header")
     return tree, arrays

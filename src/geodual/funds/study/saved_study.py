@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError
 
 from ..config import StudyConfig, read_config
@@ -163,7 +164,10 @@ def _read_baselines(folder: Path, config: StudyConfig) -> dict[str, pd.DataFrame
 
 
 def _read_summary(path: Path) -> dict[str, Any]:
-    summary: Any = json.loads(path.read_text("utf-8"))
+    try:
+        summary = parse_nested(json.loads, path.read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
     if not isinstance(summary, dict):
         raise ValueError(f"{path.name}: it holds no table of results")
     for name, kind in (_SUMMARY if _is_old(summary) else _SUMMARY | {"units": dict}).items():
