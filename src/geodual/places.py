@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .errors import DataError
 
 # Two dotted names around one colon; `[^\W\d]` is a letter or underscore of any script.
 _PLACE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+_ABSENT = object()
 
 
 def is_place(text: object) -> bool:
@@ -25,15 +27,35 @@ def name_at(place: str) -> str:
 def load_place(place: str, what: str) -> Any:
     """Import the object at a place; error messages call it `what`, such as "metric"."""
     module, _, names = place.partition(":")
+    found = run_own(
+        lambda: _find(module, names),
+        f"The {what} {place!r} cannot be imported",
+        "check the spelling, and that the module is installed or lies in this folder, and runs",
+    )
+    if found is _ABSENT:
+        raise DataError(f"The {what} {place!r}: {module} has no {names!r}; check the spelling.")
+    return found
+
+
+def run_own(run: Callable[[], Any], problem: str, remedy: str) -> Any:
+    """Return what code of the user's own returns; whatever it raises, also to exit, becomes one error.
+
+    Parameters
+    ----------
+    run : callable
+        The code.
+    problem, remedy : str
+        How the error message begins and ends.
+    """
     try:
-        found: Any = importlib.import_module(module)
-        for name in names.split("."):  # a name may be nested, as in `Class.attribute`
-            if not hasattr(found, name):
-                raise DataError(f"The {what} {place!r}: {module} has no {names!r}; check the spelling.")
-            found = getattr(found, name)
-    except ImportError as error:
-        raise DataError(
-            f"The {what} {place!r} cannot be imported ({error}); check the spelling, and that the module is "
-            "installed or lies in this folder."
-        ) from error
+        return run()
+    except (Exception, SystemExit) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise DataError(f"{problem} ({reason}); {remedy}.") from error
+
+
+def _find(module: str, names: str) -> Any:
+    found: Any = importlib.import_module(module)
+    for name in names.split("."):  # a name may be nested, as in `Class.attribute`
+        found = getattr(found, name, _ABSENT)
     return found

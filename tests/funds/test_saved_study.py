@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("blank_figures")
 @pytest.fixture(scope="module")
 def saved(universe, tmp_path_factory):
     panel = universe.panel.until(pd.Timestamp("2013-06-28"))
-    study = backtest(panel, universe.index, ("euclidean", "gmml"), top=3)
+    study = backtest(panel, universe.index, ("euclidean", "gmml"), top=3, cost=0.001)
     return study, study.save(tmp_path_factory.mktemp("saved"))
 
 
@@ -52,6 +52,10 @@ def change(table, row, column, value):
     return changed
 
 
+def scale(table, row, column, factor=1.001):
+    return change(table, row, column, repr(factor * float(table.loc[row, column])))
+
+
 TABLE_EDITS = {
     "a column renamed": ("equity", lambda t: t.rename(columns={"gmml": "GMML"}), "no column `gmml`"),
     "a reason renamed": ("reasons", lambda t: t.rename(columns={"share": "part"}), "no column `share`"),
@@ -68,6 +72,44 @@ TABLE_EDITS = {
     "a line twice": ("trades", lambda t: pd.concat([t, t]), "a row occurs twice"),
     "upside down": ("equity", lambda t: t.iloc[::-1], "not in order"),
     "below zero": ("equity", lambda t: change(t, 9, "index", "-1.0"), "not positive"),
+    "another IC": ("ic", lambda t: scale(t, 1, "gmml"), r"ic\.csv, 20.*`gmml` is .*predictions\.csv gives"),
+    "an IC less": ("ic", lambda t: change(t, 0, "gmml", ""), "`gmml` is nan, and predictions.csv gives"),
+    "a forecast": (
+        "predictions",
+        lambda t: scale(t, 5, "forecast", -9.0),
+        r"ic\.csv, .*predictions\.csv gives",
+    ),
+    "an outcome": (
+        "predictions",
+        lambda t: scale(t, 5, "realised", -9.0),
+        r"ic\.csv, .*predictions\.csv gives",
+    ),
+    "a held forecast": ("holdings", lambda t: scale(t, 0, "forecast"), r"holdings\.csv, 20.*`forecast` is"),
+    "a held outcome": ("holdings", lambda t: scale(t, 0, "realised"), r"holdings\.csv, 20.*`realised` is"),
+    "a price": ("fills", lambda t: scale(t, 2, "price"), r"fills\.csv, 20.*`value` is .* and its units and"),
+    "a fee": (
+        "fills",
+        lambda t: scale(t, 2, "fee"),
+        r"trades\.csv, euclidean, 20.*`cost` is .*fills\.csv gives",
+    ),
+    "a cost": ("trades", lambda t: scale(t, 1, "cost"), r"trades\.csv, euclidean, 20.*`cost` is"),
+    "a fill less": ("fills", lambda t: t.iloc[1:], r"trades\.csv, .*`cost` is"),
+    "more units": (
+        "fills",
+        lambda t: scale(scale(t, 2, "units"), 2, "value"),
+        r"equity\.csv, 20.*`euclidean` is .*, and fills\.csv gives",
+    ),
+    "a value of a day": (
+        "equity",
+        lambda t: scale(t, 9, "gmml"),
+        r"summary\.json, gmml: .*equity\.csv gives",
+    ),
+    "the index": ("equity", lambda t: scale(t, 9, "index"), r"summary\.json, index: .*equity\.csv gives"),
+    "a baseline": (
+        "baseline_equity",
+        lambda t: scale(t, 9, "universe"),
+        r"summary\.json, universe: .*baseline_eq",
+    ),
     "a finding less": (
         "findings",
         lambda t: t.drop(columns="count"),
@@ -162,7 +204,8 @@ def test_a_study_without_reasons_is_read(universe, tmp_path):
 
 
 def test_a_study_without_trades_is_read(folder):
+    pd.read_csv(folder / "trades.csv").assign(cost=0.0).to_csv(folder / "trades.csv", index=False)
+    fills = pd.read_csv(folder / "fills.csv", dtype={"fund": str}).assign(fee=0.0)
     for kept in (slice(0, 0), slice(0, 1)):
-        fills = pd.read_csv(folder / "fills.csv", dtype={"fund": str})
         fills[kept].to_csv(folder / "fills.csv", index=False)
         assert len(read_study(folder).fills) == len(fills[kept])

@@ -118,6 +118,11 @@ def test_a_metric_of_very_many_features_keeps_its_few_columns(tmp_path):
         assert_equal(again, learner)
         np.testing.assert_array_equal(again.transform(samples), learner.transform(samples))
         assert (tmp_path / "a.npz").stat().st_size < 10e6
+        (tmp_path / "a.npz").write_bytes(
+            change((tmp_path / "a.npz").read_bytes(), **{"components_.0": np.full(5_001, 0.9)})
+        )
+        with pytest.raises(DataError, match="`W_` is not the matrix LᵀL"):
+            load_metric(tmp_path / "a.npz")
 
 
 def test_a_loaded_metric_goes_on_where_it_was(tmp_path):
@@ -287,6 +292,19 @@ def change(saved: bytes, **changes) -> bytes:
         ({"W_": np.triu(np.ones((4, 4)))}, "`W_`"),
         ({"W_": np.diag([1.0, 1.0, 1.0, -0.001])}, "`W_`"),
         ({"classes_": np.array([0, 1])}, "`classes_`"),
+        ({"W_": np.eye(4)}, "`W_` is not the matrix LᵀL"),
+        ({"components_": 1.000001 * np.eye(4), "W_": np.eye(4)}, "`W_` is not the matrix LᵀL"),
+        ({"duality_gap_": -1e-6}, "`duality_gap_`"),
+        ({"duality_gap_": float("nan")}, "`duality_gap_`"),
+        ({"dual_objective_": 1e9}, "`dual_objective_` is above `objective_`"),
+        ({"history_.0": np.array([[1.0, 1.0, 1.0, -0.5, 3, 0.1]])}, "`history_`"),
+        ({"earlier": [[1.0, 0.5, -0.5, 3, 10]]}, "certificate of an earlier step"),
+        ({"C": "100"}, "the parameter `C` is of the wrong type: str"),
+        ({"C": True}, "`C` .* bool"),
+        ({"max_iter": 2.5}, "`max_iter` .* float"),
+        ({"n_components": {"list": [2]}}, "`n_components` .* list"),
+        ({"percentiles": {"tuple": ["a", "b"]}}, "`percentiles` .* tuple"),
+        ({"prior": {"dict": {}}}, "`prior` .* dict"),
     ],
     ids=str,
 )
@@ -295,6 +313,18 @@ def test_what_is_no_metric_is_refused(changes, problem, saved, tmp_path):
     path.write_bytes(change(saved, **changes))
     with pytest.raises(DataError, match=rf"b\.npz: .*{problem}"):
         load_metric(path)
+
+
+def test_few_components_are_the_leading_ones_of_their_matrix(tmp_path):
+    path = tmp_path / "a.npz"
+    learner = RPDML(n_components=2).fit(X, y)
+    assert_equal(load_metric(save_metric(learner, path)), learner)
+    sizes, directions = np.linalg.eigh(learner.W_)
+    last = np.sqrt(sizes[:2, None]) * directions[:, :2].T
+    for L in (np.zeros((2, 4)), learner.components_ * 1.001, learner.components_[[0, 0]], last):
+        path.write_bytes(change(save_metric(learner, path).read_bytes(), components_=L))
+        with pytest.raises(DataError, match="`W_` is not the matrix LᵀL"):
+            load_metric(path)
 
 
 def test_a_newer_format_asks_for_a_newer_version(saved, tmp_path):
@@ -306,7 +336,7 @@ def test_a_newer_format_asks_for_a_newer_version(saved, tmp_path):
 
 def test_a_matrix_of_rank_one_is_a_metric(saved, tmp_path):
     path = tmp_path / "b.npz"
-    path.write_bytes(change(saved, W_=np.ones((4, 4))))
+    path.write_bytes(change(saved, W_=np.ones((4, 4)), components_=np.full((4, 4), 0.5)))
     np.testing.assert_array_equal(load_metric(path).W_, np.ones((4, 4)))
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError as DataError  # re-exported by the package
 from geodual.metric.registry import metric_names
 
@@ -267,10 +268,10 @@ def read_config(path: str | Path) -> dict[str, Any]:
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
-        settings = tomllib.loads(text)
+        settings = parse_nested(tomllib.loads, text)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # of TOML, of UTF-8, or nested too deeply
         raise DataError(f"{path}: not a TOML file ({error}); write lines such as `k = 10`.") from None
     return check_names(settings, str(path))
 

@@ -181,7 +181,7 @@ class LMNN(MetricLearner):
         # Whitening drops directions in which the samples do not vary; their rows are zero.
         self._set_metric(np.vstack([components, np.zeros((n_rows - len(components), X.shape[1]))]), X)
         self.objective_ = search.history[-1]
-        self.dual_objective_ = search.lower_bound
+        self.dual_objective_ = min(search.lower_bound, self.objective_)  # above it by rounding at most
         self.duality_gap_ = (self.objective_ - self.dual_objective_) / max(self.objective_, _UNIT)
         self.history_ = np.array(search.history)
         self.n_iter_ = max(len(search.history) - 1, 1)

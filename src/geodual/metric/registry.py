@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from geodual.errors import DataError
-from geodual.places import is_place, load_place, name_at
+from geodual.places import is_place, load_place, name_at, run_own
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,22 @@ class NamedMetric:
     def make(self, random_state: int = 0) -> Any:
         """Return the unfitted transformer; it gets the seed if it has a parameter `random_state`."""
         target = load_place(self.target, "metric") if isinstance(self.target, str) else self.target
-        if not callable(target):  # a transformer: copy it, so that fits do not change the registry
-            made = importlib.import_module("sklearn.base").clone(target, safe=False)
-        else:
+        made = target
+        if callable(target):
             # `parameters` come last, so that a seed given there wins.
             seed = {"random_state": random_state} if _takes(target, "random_state") else {}
-            made = target(**seed | dict(self.parameters))
+            made = run_own(
+                lambda: target(**seed | dict(self.parameters)),
+                f"The metric {self.name!r} cannot be made",
+                "give a class or a function that needs no other parameters",
+            )
         if not (hasattr(made, "fit") and hasattr(made, "transform")):
             raise DataError(
                 f"The metric {self.name!r} must be a scikit-learn transformer, got {type(made).__name__}; it "
                 "needs the methods `fit` and `transform`."
             )
-        return made
+        # A transformer is copied, so that fits do not change the registry.
+        return made if callable(target) else importlib.import_module("sklearn.base").clone(made, safe=False)
 
 
 _METRICS: dict[str, NamedMetric] = {}

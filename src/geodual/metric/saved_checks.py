@@ -11,8 +11,8 @@ from scipy.sparse import issparse
 from geodual.arrays import Array
 
 from .logdet.certificate import Convergence
-from .logdet.incremental import IncrementalMixin
-from .low_rank import LowRankPlusDiagonal
+from .logdet.incremental import IncrementalMixin, StepCertificate
+from .low_rank import LowRankPlusDiagonal, mapped
 from .pairs.kinds import Kind
 from .pairs.local_pairs import LocalPairs
 from .pairs.pair_classifier import PairClassifier
@@ -20,6 +20,9 @@ from .rpdml_cv import RPDMLCV
 from .rpdml_regressor import RPDMLRegressor
 
 _ROUNDING = 1e-7  # how far below zero an eigenvalue may be, relative to the largest
+
+_AGREEMENT = 1e-9  # products over 5,000 features are rounded by 1e-12, relative to the largest
+_PROBES = 8  # vectors on which two matrices are compared: fewer operations than for LᵀL
 
 _LARGEST = 1e154  # entries of a map whose squares do not overflow, divided by the root of their number
 
@@ -64,9 +67,29 @@ def check_learner(learner: Any, fitted: Mapping[str, Any]) -> None:
     for name, value in fitted.items():
         if not _CHECKS[name](value, n_features):
             raise ValueError(f"`{name}` is not what it must be")
+    for name, value in learner.get_params(deep=False).items():
+        if not _PARAMETERS[name](value):
+            raise ValueError(f"the parameter `{name}` is of the wrong type: {type(value).__name__}")
+    if "W_" in fitted and not _is_gram(fitted["W_"], fitted["components_"]):
+        raise ValueError("`W_` is not the matrix LᵀL of the map L in `components_`")
+    if fitted.get("dual_objective_", 0.0) > fitted.get("objective_", np.inf):
+        raise ValueError("`dual_objective_` is above `objective_`, so the gap would be negative")
     if isinstance(learner, RPDMLRegressor):
         learner._check_parameters()  # `predict` uses them
         _check_search(fitted)
+
+
+def check_step(step: StepCertificate) -> None:
+    """Raise unless the certificate of an earlier step is one.
+
+    Parameters
+    ----------
+    step : StepCertificate
+        The certificate.
+    """
+    numbers = all(map(_is_number, (step.objective, step.dual_objective)))
+    if not (numbers and _is_gap(step.duality_gap) and _is_count(step.n_iter) and _is_count(step.n_pairs)):
+        raise ValueError("the certificate of an earlier step is not what it must be")
 
 
 def _check_search(fitted: Mapping[str, Any]) -> None:
@@ -82,6 +105,10 @@ def _check_search(fitted: Mapping[str, Any]) -> None:
 
 def _is_number(value: Any, _: int = 0) -> bool:
     return type(value) in (int, float) and bool(np.isfinite(value))
+
+
+def _is_gap(value: Any, _: int = 0) -> bool:
+    return _is_number(value) and value >= 0.0
 
 
 def _is_count(value: Any, _: int = 0) -> bool:
@@ -134,6 +161,21 @@ def _is_semidefinite(value: Any, n_features: int) -> bool:
     return _has_root(value / size if size else value)
 
 
+def _is_gram(W: Any, L: Any) -> bool:
+    """Tell whether W = LᵀL; if L has fewer rows, whether they are the leading scaled eigenvectors of W."""
+    rows = np.random.default_rng(0).standard_normal((_PROBES, L.shape[1])) if len(L) == L.shape[1] else L
+    images = mapped(rows, W)
+    size = np.abs(rows).max() * np.abs(W.diagonal()).max() * np.sqrt(L.shape[1])
+    # x LᵀL for each row x; W and LᵀL agree on eigenvectors of both.
+    if not np.abs(images - mapped(mapped(rows, L), L.T)).max() <= _AGREEMENT * size:
+        return False
+    if len(L) == L.shape[1] or isinstance(W, LowRankPlusDiagonal):
+        return True
+    # What is left of W has no eigenvalue above the smallest of those in L.
+    rest = np.einsum("ij,ij->i", L, L).min() * np.eye(len(W)) - W + L.T @ L
+    return _has_root(rest / np.abs(W).max())
+
+
 def _is_low_rank_semidefinite(d: Array, U: Any, C: Array, V: Any) -> bool:
     if (d <= 0.0).any() or abs(U - V).max() or np.abs(C - C.T).max() > _ROUNDING * np.abs(C).max():
         return False
@@ -164,7 +206,9 @@ def _are_signs(value: Any, _: int) -> bool:
 
 
 def _is_history(value: Any, _: int) -> bool:
-    return isinstance(value, Convergence) or _is_finite_array(value, 1)
+    if isinstance(value, Convergence):
+        return all(row.gap >= 0.0 for row in value)
+    return _is_finite_array(value, 1)
 
 
 def _is_tuple_of(check: Callable[[Any], bool]) -> Callable[[Any, int], bool]:
@@ -185,7 +229,7 @@ _CHECKS: dict[str, Callable[[Any, int], bool]] = {
     "margin_": _is_number,
     "objective_": _is_number,
     "dual_objective_": _is_number,
-    "duality_gap_": _is_number,
+    "duality_gap_": _is_gap,
     "n_iter_": _is_count,
     "n_pairs_": _is_count,
     "history_": _is_history,
@@ -200,4 +244,42 @@ _CHECKS: dict[str, Callable[[Any, int], bool]] = {
     "_search_": _is_array(2),
     "_targets_": _is_array(1),
     "_counts_": _is_array(1),
+}
+
+
+def _is_one_of(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) in kinds
+
+
+def _are_numbers(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return True  # arrays hold numbers only
+    return isinstance(value, tuple | list) and all(type(part) in (int, float) for part in value)
+
+
+def _are_pairs(value: Any) -> bool:
+    single = _is_one_of(str, int, LocalPairs)
+    return single(value) or _are_numbers(value) or (type(value) in (tuple, list) and all(map(single, value)))
+
+
+# What the parameters of all learners may be: their names mean the same everywhere.
+_PARAMETERS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(
+        ("C", "alpha", "gamma", "reg", "regularization", "shrinkage", "t", "tol"), _is_one_of(int, float)
+    ),
+    **dict.fromkeys(("max_iter", "n_components", "n_jobs", "random_state"), _is_one_of(int, type(None))),
+    **dict.fromkeys(("errata", "solver", "weights"), _is_one_of(str)),
+    **dict.fromkeys(("Cs", "percentiles", "shrinkages"), _are_numbers),
+    "bounds": lambda value: value is None or _are_numbers(value),
+    "cv": _is_one_of(int, type(None)),
+    "margin": _is_one_of(int, float, type(None)),
+    "n_neighbors": _is_one_of(int),
+    "pairs": _are_pairs,
+    "preprocessor": lambda value: value is None or isinstance(value, np.ndarray | list) or issparse(value),
+    "prior": lambda value: (
+        isinstance(value, str | None | np.ndarray | LowRankPlusDiagonal | list) or issparse(value)
+    ),
+    "scoring": _is_one_of(str, type(None)),
+    "step": _is_one_of(str, int, float),
+    "verbose": _is_one_of(int, bool),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tokenize
 import zipfile
@@ -14,6 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from geodual.atomic_file import write_atomically
+from geodual.bounded_reading import parse_nested, read_arrays
 from geodual.errors import DataError
 
 from .fixed import EuclideanMetric, MahalanobisMetric
@@ -29,7 +29,7 @@ from .quadruplet_rpdml import QuadrupletRPDML
 from .rpdml import RPDML
 from .rpdml_cv import RPDMLCV
 from .rpdml_regressor import RPDMLRegressor
-from .saved_checks import check_learner
+from .saved_checks import check_learner, check_step
 from .saved_values import from_plain, to_plain
 from .triplet_rpdml import TripletRPDML
 
@@ -118,8 +118,10 @@ def save_metric(learner: Any, path: str | Path) -> Path:
 def load_metric(path: str | Path) -> Any:
     """Load a metric that `save_metric` saved.
 
-    The file is checked: its format, the class and parameters of the learner, and that its numbers are a
-    metric. It cannot make this function execute anything.
+    The file is checked: its format, the class of the learner, the types of its parameters, and its numbers.
+    W must be positive semidefinite and equal LᵀL, and no gap may be negative. What would need the training
+    samples is not checked: whether the objective, its bound and the importances are those of this metric.
+    The file cannot make this function execute anything.
 
     Parameters
     ----------
@@ -189,14 +191,8 @@ def _checked(path: Any) -> Path:
 
 def _read_members(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the tree and the arrays of a file."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = archive.infolist()
-        # What is not compressed cannot fill the memory with more than the file has.
-        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-            raise ValueError("its parts are compressed")
-    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    tree = json.loads(arrays.pop(_HEADER).tobytes())
+    arrays = read_arrays(content)
+    tree = parse_nested(json.loads, arrays.pop(_HEADER).tobytes().decode())
     if not isinstance(tree, dict):
         raise ValueError("it has no header")
     return tree, arrays
@@ -246,5 +242,7 @@ def _learner_from_plain(tree: dict[str, Any], arrays: dict[str, Any]) -> Any:
         learner.set_output(transform=tree["output"])
     if isinstance(learner, IncrementalMixin) and tree["earlier"]:
         steps = tuple(StepCertificate(*step) for step in tree["earlier"])
+        for step in steps:
+            check_step(step)
         learner._earlier = (learner.history_, steps)
     return learner

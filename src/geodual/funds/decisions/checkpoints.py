@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from geodual.atomic_file import write_atomically
+from geodual.bounded_reading import parse_nested, read_arrays
 
 from ..run_layout import CHECKPOINTS
 from .decision import Decision
@@ -40,13 +40,13 @@ class Checkpoints:
     def load(self, day: pd.Timestamp, metric: str) -> Decision | None:
         """Return a finished decision, or None if there is none, or its file was damaged or changed."""
         try:
-            with self._path(day, metric).open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                content = {name: stored[name] for name in (*_ARRAYS, "funds", "text")}
-                if str(stored["seal"]) != self._seal(day, metric, content):
-                    return None
-        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
+            stored = read_arrays(self._path(day, metric).read_bytes())
+            content = {name: stored[name] for name in (*_ARRAYS, "funds", "text")}
+            if str(stored["seal"]) != self._seal(day, metric, content):
+                return None
+            text = parse_nested(json.loads, str(content.pop("text")))
+        except Exception:  # a damaged file raises whatever comes first
             return None
-        text = json.loads(str(content.pop("text")))
         text["notes"] = tuple(text["notes"])
         funds = pd.Index(content.pop("funds").tolist(), name="fund", dtype=str)
         return Decision(day=day, metric=metric, funds=funds, **content, **text)

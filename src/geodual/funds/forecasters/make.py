@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from geodual.errors import DataError
 from geodual.metric.registry import find_metric
-from geodual.places import is_place, load_place
+from geodual.places import is_place, load_place, run_own
 
 from ..config import StudyConfig
 from .ensemble import EnsembleForecaster
@@ -70,7 +70,7 @@ class Workshop:
         if hasattr(given, "forecast") and not isinstance(given, type):
             return given  # type: ignore[no-any-return]
         if callable(given):
-            return self.wrap(name, self._call(given))
+            return self.wrap(name, self._call(name, given))
         if hasattr(given, "fit") and hasattr(given, "predict"):
             return RegressorForecaster(clone(given))
         return self.wrap_metric(name, given)
@@ -138,11 +138,13 @@ class Workshop:
                     f"sklearn.linear_model:Ridge, got {given!r}; to change a registered one write `like`."
                 )
             given = load_place(given, "estimator")
-        return self._call(given) if isinstance(given, type) else given
+        return self._call(name, given) if isinstance(given, type) else given
 
-    def _call(self, target: Any) -> Any:
+    def _call(self, name: str, target: Any) -> Any:
         """Return what a class or function makes; it gets the seed if it has a parameter `random_state`."""
-        parameters = inspect.signature(target).parameters
+        problem = f"`forecasters`: {name!r} cannot be made"
+        remedy = "give a forecaster, or a class or function that makes one"
+        parameters = run_own(lambda: inspect.signature(target).parameters, problem, remedy)
         needed = [
             name
             for name, one in parameters.items()
@@ -156,7 +158,7 @@ class Workshop:
                 "defaults to its parameters."
             )
         seed = {"random_state": self._config.random_state} if "random_state" in parameters else {}
-        return target(**seed)
+        return run_own(lambda: target(**seed), problem, remedy)
 
 
 def with_settings(name: str, forecaster: Forecaster, changes: Mapping[str, Any]) -> Forecaster:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError
 
 from ..config import StudyConfig, read_config
@@ -19,6 +20,7 @@ from ..panel import Finding
 from ..run_layout import CONFIG, SUMMARY
 from .portfolios import BASELINE_TABLES, no_baselines
 from .study import Study
+from .table_comparisons import compare_summary, compare_tables
 
 _DAYS = ("date", "decided", "executed", "day")
 _TEXTS = ("fund", "metric", "neighbour", "factor", "view", "label", "side", "name", "type", "company")
@@ -28,6 +30,7 @@ _SUMMARY = {
     "index": str,
     "index_sha256": str,
     "facts_sha256": str,
+    "table1": dict,
     "chosen": dict,
     "notes": list,
     "factor_labels": dict,
@@ -57,7 +60,15 @@ _PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "hol
 def read_study(folder: str | Path) -> Study:
     """Read a study back from the run folder that `Study.save` or ``geodual backtest`` wrote.
 
-    The files are checked. A folder that was edited and no longer holds a consistent study is refused.
+    The files are checked, and numbers that follow from others are computed again: ICs from predictions,
+    forecasts and outcomes of holdings from predictions, values of fills from units and prices, costs of
+    trades from the fees of their fills, the equity on days of trades from the fills (if no order waited and
+    no fund closed), and the mean ICs and the measures of all curves in ``summary.json``. If they differ by
+    more than rounding, the folder is refused.
+
+    The NAVs are not in the folder. So what follows from them only is not computed again: realised returns,
+    weights, neighbours, reasons, ``ic_decay.csv``, ``factor_ic.csv`` and ``random_portfolios.csv``. Files
+    that are not read, such as ``table1.csv`` and the report, are not compared either.
 
     Parameters
     ----------
@@ -120,6 +131,8 @@ def _read(folder: Path) -> Study:
     else:
         tables |= _read_baselines(folder, config)
         tables["factor_ic"] = _read_factor_ic(folder / "factor_ic.csv")
+    compare_tables(tables)
+    compare_summary(summary, tables)
     return Study(
         config=config,
         source=summary["source"],
@@ -163,10 +176,15 @@ def _read_baselines(folder: Path, config: StudyConfig) -> dict[str, pd.DataFrame
 
 
 def _read_summary(path: Path) -> dict[str, Any]:
-    summary: Any = json.loads(path.read_text("utf-8"))
+    try:
+        summary = parse_nested(json.loads, path.read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
     if not isinstance(summary, dict):
         raise ValueError(f"{path.name}: it holds no table of results")
-    for name, kind in (_SUMMARY if _is_old(summary) else _SUMMARY | {"units": dict}).items():
+    for name, kind in (
+        _SUMMARY if _is_old(summary) else _SUMMARY | {"baselines": dict, "units": dict}
+    ).items():
         if not isinstance(summary.get(name), kind):
             raise ValueError(f"{path.name}: `{name}` is missing or of the wrong type")
     return dict(summary)
@@ -210,7 +228,12 @@ def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
         if found != metrics and not (name in _SPARSE and found <= metrics):
             raise ValueError(f"{name}.csv: its metrics differ from those of config.toml")
     days = set(tables["ic"]["date"])
-    for name, column in (("predictions", "date"), ("universe", "date"), ("trades", "decided")):
+    for name, column in (
+        ("predictions", "date"),
+        ("universe", "date"),
+        ("trades", "decided"),
+        ("fills", "decided"),
+    ):
         if not set(tables[name][column]) <= days:
             raise ValueError(f"{name}.csv: a day is not in ic.csv")
     # Holdings must have a forecast, and neighbours and reasons a holding.

@@ -11,6 +11,7 @@ import pandas as pd
 from geodual.atomic_file import write_atomically
 from geodual.errors import DataError
 
+from ..parquet_file import read_parquet
 from .adjusted_nav import adjust_nav, needs_events
 from .akshare_source import Akshare
 
@@ -90,7 +91,7 @@ def _fetch_fund(source: Akshare, folder: Path, code: str, failures: dict[str, st
 def _read_fund(folder: Path, code: str) -> pd.DataFrame | None:
     """Read a finished fund; None if its file is absent, cut short or damaged."""
     try:
-        table = pd.read_parquet(folder / f"{code}.parquet", page_checksum_verification=True)
+        table = read_parquet((folder / f"{code}.parquet").read_bytes(), code)
     except Exception:  # a damaged footer can raise any exception
         return None
     return table if list(table.columns) == _COLUMNS else None

@@ -18,6 +18,7 @@ from geodual.errors import DataError
 
 from .header_row import SAMPLE, find_header
 from .raw_table import RawTable
+from .workbook_limits import check_sheet, check_workbook
 
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # first bytes of .xls files, and of encrypted .xlsx files
 ZIP = b"PK\x03\x04"
@@ -33,8 +34,12 @@ def read_workbook(data: bytes, source: str) -> RawTable:
             raise DataError(f"{source}: the Excel file has a password. Save it without one.")
         raise DataError(f"{source}: this is an old Excel file. Save it as .xlsx or CSV.")
     try:
-        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
-    except zipfile.BadZipFile:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            check_workbook(archive, len(data), source)
+            names = archive.namelist()
+    except DataError:
+        raise
+    except Exception:  # as below
         raise DataError(f"{source}: the zip or Excel file is damaged or cut short. Save it again.") from None
     if "xl/workbook.xml" not in names:
         raise DataError(f"{source}: this zip file is not from Excel. Save the table as .xlsx or CSV.")
@@ -59,10 +64,12 @@ def _read_sheets(data: bytes, source: str) -> dict[str, Grid]:
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             for sheet in (sheet for sheet in book.worksheets if sheet.sheet_state == "visible"):
                 sheet.reset_dimensions()  # some programs write wrong ones
-                sheets[sheet.title] = _filled_rows(sheet)
+                sheets[sheet.title] = _filled_rows(sheet, source)
                 if len(sheets) == 1 and _holds_table(sheets[sheet.title]):
                     break
             book.close()
+    except DataError:
+        raise
     except Exception:  # a damaged file raises whatever comes first: errors of zip, XML, keys or types
         raise DataError(f"{source}: the Excel file is damaged. Save it again.") from None
     tables = [name for name, grid in sheets.items() if _holds_table(grid)]
@@ -72,9 +79,15 @@ def _read_sheets(data: bytes, source: str) -> dict[str, Grid]:
     return sheets
 
 
-def _filled_rows(sheet: Any) -> Grid:
-    rows = enumerate(sheet.iter_rows(values_only=True), 1)
-    return [(number, row) for number, row in rows if any(cell is not None and cell != "" for cell in row)]
+def _filled_rows(sheet: Any, source: str) -> Grid:
+    filled: Grid = []
+    width = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        width = max(width, len(row))
+        check_sheet(number, width, source)
+        if any(cell is not None and cell != "" for cell in row):
+            filled.append((number, row))
+    return filled
 
 
 def _holds_table(grid: Grid) -> bool:

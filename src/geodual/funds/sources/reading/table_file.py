@@ -18,9 +18,11 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from geodual.bounded_reading import unpack_gzip
 from geodual.errors import DataError
 
 from ...panel import Finding
+from ..parquet_file import read_parquet
 from .excel_file import OLD_EXCEL, ZIP, read_workbook
 from .header_row import SAMPLE, find_header
 from .raw_table import RawTable, table_of_frame
@@ -28,6 +30,7 @@ from .text_encoding import decode_text
 
 _DELIMITERS = ("\t", ";", "|", ",")  # the comma last: it may also be a decimal comma
 _BLOCK_BYTES = 1 << 26  # 64 MB: a row must fit into one block of pyarrow
+_COLUMNS = 100_000  # each takes 11 KB, whatever is in it; China has 25,000 funds, all share classes counted
 _BLANK_LINES = re.compile(r"\n[\t;|, ]+(?=\n|\Z)")  # spreadsheets save empty rows as lines of delimiters
 
 
@@ -41,13 +44,15 @@ def read_table(path: str | Path) -> RawTable:
     try:
         data = Path(path).expanduser().read_bytes()
         if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
+            data = unpack_gzip(data, source)
     except FileNotFoundError:
         raise DataError(f"{source}: there is no such file. Check the path.") from None
     except IsADirectoryError:
         raise DataError(f"{source}: this is a folder. Give a file in it.") from None
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise DataError(f"{source}: the gzip file is damaged or cut short. Fetch it again.") from None
+    except DataError:
+        raise
     except (OSError, ValueError) as problem:
         raise DataError(f"{source}: cannot be read ({problem}). Check the path and permissions.") from None
     if data[:4] == b"PAR1":
@@ -72,7 +77,9 @@ def _tell_guess(encoding: str) -> tuple[Finding, ...]:
 
 def _read_parquet(data: bytes, source: str) -> RawTable:
     try:
-        frame = pd.read_parquet(io.BytesIO(data))
+        frame = read_parquet(data, source)
+    except DataError:
+        raise
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError):
         raise DataError(f"{source}: the Parquet file is damaged or cut short. Write it again.") from None
     return table_of_frame(frame, source)
@@ -83,6 +90,12 @@ def _read_text(text: str, source: str) -> RawTable:
     first = [line for _, line in itertools.islice(_filled_lines(text), SAMPLE)]
     if not first:
         raise DataError(f"{source}: the file is empty. Give a header and one row per day.")
+    widest = 1 + max(line.count(mark) for line in first for mark in _DELIMITERS)
+    if widest > _COLUMNS:
+        raise DataError(
+            f"{source}: a line has {widest:,} fields, and {_COLUMNS:,} is the limit. Give a long table, with "
+            "one row per fund and day."
+        )
     delimiter, header = _find_delimiter(first)
     names = next(csv.reader(first[header:], delimiter=delimiter))
     if len(names) < 2:
