@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib
 import io
 import warnings
 import zipfile
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from geodual.errors import DataError
+from geodual.extras import import_extra
 
 from .header_row import SAMPLE, find_header
 from .raw_table import RawTable
@@ -51,12 +51,7 @@ def read_workbook(data: bytes, source: str) -> RawTable:
 
 def _read_sheets(data: bytes, source: str) -> dict[str, Grid]:
     """Return the sheets that may be chosen: the first if it holds a table, otherwise all the others."""
-    try:
-        openpyxl: Any = importlib.import_module("openpyxl")
-    except ImportError:
-        raise DataError(
-            f"{source}: to read Excel, openpyxl is needed. Run pip install 'geodual[excel]', or save as CSV."
-        ) from None
+    openpyxl = import_extra("openpyxl", "excel", f"{source}: reading Excel needs openpyxl")
     sheets: dict[str, Grid] = {}
     try:
         with warnings.catch_warnings():
