@@ -92,7 +92,7 @@ def test_share_classes_of_a_small_table_do_not_hide_each_other_either() -> None:
     nav = market_table().iloc[:, :9]
     for name in "ABC":
         nav[name] = nav["000003"]
-    nav.iloc[200:, [3, 9, 10, 11]] *= 0.92
+    nav.iloc[200:, [3, 9, 10, 11]] *= 0.88
     assert {"000003", "A", "B", "C"} <= jumps(nav).keys()
 
 
