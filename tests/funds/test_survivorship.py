@@ -94,7 +94,7 @@ def test_a_fund_that_ends_a_little_early_hides_nothing() -> None:
 
 
 def table_of_the_last_year(n_early: int) -> pd.DataFrame:
-    """All but one of the survivors end in the last five months, as if some reported late; a few close before."""
+    """All but one of the survivors end in the last five months, as if they were late; a few close before."""
     nav = table_with_closures(24).dropna(axis=1)
     for at in range(1, nav.shape[1]):
         nav.iloc[-6 - at % 15 :, at] = np.nan

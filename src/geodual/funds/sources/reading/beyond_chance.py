@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
-FALSE_SHARE = 0.2  # share of the funds found that may be there by chance, on average
+FALSE_SHARE = 0.25  # share of the funds found that may be there by chance, on average
 RANK = 5  # of the value of a fund that shows its usual extremes: a few errors do not change it
 LEAST_VALUES = 30  # with fewer moves, a fund does not show its usual extremes
 FUNDS_ALIKE = 150  # funds that are judged together; fewer do not show the shape of a tail
@@ -24,8 +24,8 @@ def beyond_chance(values: Array, chance: Array, spread: Array) -> Mask:
     Each value is divided by the fifth largest chance value of its fund. How large such ratios get by chance
     is seen in the funds that are about as volatile: their largest chance values, divided by their fifth
     largest values, have a median and a 90 % quantile, which give a tail, which gives a p-value. The limit for
-    p-values is that of Benjamini and Hochberg: of the funds found, at most a fifth are found by chance. In
-    a clean table that is at most one fund in five tables.
+    p-values is that of Benjamini and Hochberg: of the funds found, about a quarter at most are found by
+    chance. In a clean table that is less than one fund in four tables.
 
     Parameters
     ----------
@@ -65,6 +65,7 @@ def _p_values(ratio: Array, other: Array) -> Array:
         low, high = ((1.0 - share) ** (-1.0 / RANK) - 1.0 for share in (0.1, 0.5))
         middle, large = np.log(np.quantile(other, [0.5, 0.9]))
         power = np.log(high / low) / max(large - middle, np.log(high / low) / THIN_TAIL)
+        power /= 1.0 + 2.0 / np.sqrt(len(other))  # one standard error less: few funds must not thin the tail
         factor = low * np.exp(power * large)
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(-RANK * np.log1p(factor * ratio**-power)))

@@ -14,7 +14,9 @@ from ...panel import Finding
 from .beyond_chance import beyond_chance
 from .peers import compare_with_peers, median_of_known, robust_deviation
 
-LEAST_MOVE = 0.008  # a smaller share of the NAV hardly changes a result: a bond fund earns as much in a quarter
+LEAST_MOVE = (
+    0.008  # a smaller share of the NAV hardly changes a result: a bond fund earns as much in a quarter
+)
 DOUBT = 0.10  # share by which an expected move may be wrong: on a day of large moves, funds differ more
 UNDONE = 0.5  # a move is taken back if the move before or after undoes more than this share of it
 OWN = 0.5  # share of the difference from similar funds that must be a move of the fund itself

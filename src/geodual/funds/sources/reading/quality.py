@@ -47,12 +47,13 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
       row are missing;
     - ``stale``: a NAV stays the same for more than 20 values while at least half of the other funds move, or
       for at least 10 values if the fund stands still on fewer than 10 % of its other days. (A bond fund that
-      is quoted in three decimals may well stand still for two weeks.)
+      is quoted in three decimals may well stand still for two weeks.) It matters only if the NAV then moves
+      by more than it usually does, or not any more; otherwise the fund may have been in cash;
     - ``jump``: a fall against similar funds, as after a distribution that was not reinvested; a move that is
       taken back at once, as after a wrong value; or a move of more than 40 %, as after a split. A fall is
       found if it is larger than chance explains. What chance does is seen in the rises, since a distribution
-      makes none. The rule is set so that of the funds found at most a fifth are found by chance, and that a
-      clean table has none in four of five cases. Small moves, up to 0.8 %, are not found.
+      makes none. The limit is set so that of the funds found about a quarter at most are found by chance; a
+      clean table seldom has one. Small moves, up to 0.8 %, are not found.
 
     These are for information:
 
@@ -255,4 +256,14 @@ def _inspect_staleness(
     still = len(value) - 1 - len(change) - (total - len(length))
     if longest > LONG_STALE_ROWS or still < STILL_SHARE * (len(value) - total):
         message = f"The NAV stays the same for up to {longest} values in a row while other funds move."
-        yield Finding("stale", True, fund, days[rows[start[0]]], total, message)
+        yield Finding("stale", _catches_up(value, end), fund, days[rows[start[0]]], total, message)
+
+
+def _catches_up(value: Array, end: Rows) -> bool:
+    """Return whether the first move after some run is larger than usual, or none follows.
+
+    Then values were missing. A fund that was in cash goes on with a small move.
+    """
+    size = np.abs(np.diff(np.log(value)))
+    moves = size[size > 0.0]
+    return bool(end[-1] == len(value) - 1 or (size[end] > np.median(moves)).any())
