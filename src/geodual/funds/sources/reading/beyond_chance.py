@@ -75,4 +75,5 @@ def _ranked(values: Array) -> Array:
     """Return the fifth largest value of each fund; 0 if it is not positive, or if there are fewer values."""
     if len(values) < RANK:
         return np.zeros(values.shape[1])
-    return np.maximum(np.partition(values, len(values) - RANK, axis=0)[len(values) - RANK], 0.0)
+    at = len(values) - RANK
+    return np.asarray(np.maximum(np.partition(values, at, axis=0)[at], 0.0))
