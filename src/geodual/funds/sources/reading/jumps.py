@@ -36,7 +36,7 @@ def inspect_jumps(funds: Any, step: Array, days: NDArray[Any]) -> Iterator[Findi
     market = np.nan_to_num(median_of_known(step, axis=1, least=2))[:, None]
     expected = np.where(alone, market, peers.expected)
     scale = np.where(alone, robust_deviation(step, axis=0), peers.scale)
-    excess = _against_jumping_market(step - expected, step)
+    excess = _without_catching_up(_against_jumping_market(step - expected, step), step)
     # A fund that hardly moves while similar funds do pays nothing: it is late, or in cash.
     with np.errstate(divide="ignore", invalid="ignore"):
         move = np.where(step / excess > OWN, excess, 0.0)
@@ -76,6 +76,15 @@ def _against_jumping_market(excess: Array, step: Array) -> Array:
     market = median_of_known(step, axis=1, least=MARKET_FUNDS)
     jumps = np.abs(market) > MARKET_SIGMAS * robust_deviation(market, axis=0)
     return np.where(jumps[:, None], _smaller(excess, step - market[:, None]), excess)
+
+
+def _without_catching_up(excess: Array, step: Array) -> Array:
+    """Return the differences; after days without a move, those over all these days if smaller."""
+    missed, over_all = np.zeros(step.shape[1]), excess.copy()
+    for row in range(len(step)):
+        over_all[row] += missed
+        missed = np.where(step[row] == 0.0, over_all[row], 0.0)
+    return np.where(step == 0.0, excess, _smaller(excess, over_all))
 
 
 def _is_undone(excess: Array) -> Mask:
