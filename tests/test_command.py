@@ -126,7 +126,11 @@ def test_a_file_in_the_way_of_the_folder_is_left_alone(geodual, nav_file, tmp_pa
 
 
 def test_check_tells_what_matters_by_its_exit_code(geodual, nav_file, tmp_path) -> None:
-    assert geodual("check", nav_file)[0] == 0
+    code, out, _ = geodual("check", nav_file)
+    assert code == 0
+    assert "Findings for information:" in out
+    assert "late-start" not in out
+    assert "late-start" in geodual("check", nav_file, "--all")[1]
     nav = pd.read_csv(nav_file, index_col=0)
     nav.iloc[100:, 3] *= 0.6
     nav.to_csv(tmp_path / "jump.csv")

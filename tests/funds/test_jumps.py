@@ -41,15 +41,10 @@ def with_payments(
 
 
 @pytest.mark.parametrize(
-    ("funds", "share", "least", "matters"),
-    [
-        (range(40), 0.05, 19, True),
-        (range(40), 0.03, 15, False),
-        (BONDS, 0.02, 10, True),
-        (BONDS, 0.01, 9, False),
-    ],
+    ("funds", "share", "least"),
+    [(range(40), 0.05, 19), (range(40), 0.03, 13), (BONDS, 0.02, 10), (BONDS, 0.01, 9)],
 )
-def test_payments_are_found(funds: range, share: float, least: int, matters: bool) -> None:
+def test_payments_are_found(funds: range, share: float, least: int) -> None:
     """The volatility of the fund alone hides them: 5 % are four standard deviations of a mixed fund."""
     nav = market_table()
     paid, rows = with_payments(nav, funds, share)
@@ -60,17 +55,13 @@ def test_payments_are_found(funds: range, share: float, least: int, matters: boo
         if name in found and found[name].date == f"{nav.index[row]:%Y-%m-%d}"
     ]
     assert len(hits) >= least
-    assert all("points against similar funds" in hit.message for hit in hits)
-    if matters:
-        assert all(hit.matters for hit in hits)
+    assert all(hit.matters and "points against similar funds" in hit.message for hit in hits)
     assert len(found) <= len(rows) + 1
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_clean_table_has_no_jump_that_matters(seed: int) -> None:
-    found = jumps(market_table(seed))
-    assert len(found) <= 1
-    assert not any(finding.matters for finding in found.values())
+def test_a_clean_table_has_no_jump(seed: int) -> None:
+    assert not jumps(market_table(seed))
 
 
 @pytest.mark.parametrize("move", [-0.12, 0.14])
@@ -82,7 +73,7 @@ def test_a_day_on_which_the_whole_market_jumps_is_no_finding(move: float) -> Non
     assert jumps(together).keys() == jumps(nav).keys()
     sensitive = nav.copy()
     sensitive.iloc[300:, :40] *= 1.0 + move * np.linspace(0.6, 1.2, 40)
-    assert not any(finding.matters for finding in jumps(sensitive).values())
+    assert not jumps(sensitive)
 
 
 def test_share_classes_that_pay_on_the_same_day_do_not_hide_each_other() -> None:
@@ -101,7 +92,7 @@ def test_share_classes_of_a_small_table_do_not_hide_each_other_either() -> None:
     nav = market_table().iloc[:, :9]
     for name in "ABC":
         nav[name] = nav["000003"]
-    nav.iloc[200:, [3, 9, 10, 11]] *= 0.95
+    nav.iloc[200:, [3, 9, 10, 11]] *= 0.88
     assert {"000003", "A", "B", "C"} <= jumps(nav).keys()
 
 
@@ -119,19 +110,27 @@ def test_a_wrong_value_is_told_from_a_payment() -> None:
         assert "looks like a wrong value" in found[name].message
 
 
-def test_a_small_move_that_is_taken_back_is_no_payment() -> None:
+def test_rises_show_how_far_a_fund_may_fall_by_chance() -> None:
+    """A fund that rises as much five times may also fall as much."""
     nav = market_table()
-    nav.iloc[250, 3] *= 0.975
-    assert "000003" not in jumps(nav)
-
-
-def test_a_fund_that_seldom_rises_and_falls_much_may_fall_a_little_more() -> None:
-    """Rises show how large moves by chance are: as large a fall is then no finding."""
-    nav = market_table()
-    for row in (100, 200, 300):
-        nav.iloc[row:, 5] *= 1.023
-    nav.iloc[400:, 5] *= 0.975
+    nav.iloc[400:, 5] *= 0.95
+    assert "000005" in jumps(nav)
+    for row in (100, 150, 200, 250, 300):
+        nav.iloc[row:, 5] *= 1.05
     assert "000005" not in jumps(nav)
+
+
+def test_a_fund_that_is_late_has_no_wrong_value() -> None:
+    """On the day on which the market falls it stands still, and it catches up on the next."""
+    nav = market_table()
+    nav.iloc[300:] *= 0.95
+    nav.iloc[300, 3] = nav.iloc[299, 3]
+    assert not jumps(nav)
+
+
+def test_rounding_makes_no_wrong_values() -> None:
+    """Rounded NAVs move to and fro all the time, by a third of a percent here."""
+    assert not jumps((market_table() * 1.5).round(2))
 
 
 def test_without_similar_funds_a_fund_is_compared_with_its_past() -> None:

@@ -59,6 +59,18 @@ def test_ten_equal_values_are_stale(rows: int, is_found: bool) -> None:
     ] * is_found
 
 
+def test_a_fund_in_cash_is_stale_for_information() -> None:
+    """It goes on with a small move; a fund without values catches up, or never moves again."""
+    nav = clean_table()
+    nav.iloc[100:, 7] *= nav.iloc[99, 7] / nav.iloc[115, 7]
+    nav.iloc[100:116, 7] = nav.iloc[99, 7]
+    nav.iloc[116:, 7] *= 1.0001 * nav.iloc[115, 7] / nav.iloc[116, 7]
+    (finding,) = found(nav, "stale")
+    assert (finding.count, finding.matters) == (17, False)
+    (finding,) = found(nav.iloc[:116], "stale")
+    assert finding.matters
+
+
 def test_staleness_reaches_over_gaps_and_counts_all_runs() -> None:
     nav = changed(slice(100, 112), 7, 1.234)
     nav.iloc[105, 7] = np.nan

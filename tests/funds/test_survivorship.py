@@ -93,6 +93,26 @@ def test_a_fund_that_ends_a_little_early_hides_nothing() -> None:
     assert message.startswith("Only 1 of 96 funds closes in 6.0 years")
 
 
+def table_of_the_last_year(n_early: int) -> pd.DataFrame:
+    """All but one of the survivors end in the last five months, as if they were late; a few close before."""
+    nav = table_with_closures(24).dropna(axis=1)
+    for at in range(1, nav.shape[1]):
+        nav.iloc[-6 - at % 15 :, at] = np.nan
+    for at in range(n_early):
+        nav.iloc[100 + 20 * at :, -1 - at] = np.nan
+    return nav
+
+
+def test_closures_in_the_last_year_alone_hide_nothing() -> None:
+    """At the usual rate, 14 of the 96 funds would have closed in the five years before."""
+    (message,) = survivorship_findings(table_of_the_last_year(1))
+    assert message.startswith("94 of 96 funds end in the last year, but 1 in the 5.0 years before, where")
+    assert "closed funds seem to be missing, returns are likely too good" in message
+    (early_end,) = [f.message for f in inspect_quality(table_of_the_last_year(1)) if f.kind == "early-end"]
+    assert "would change" not in early_end
+    assert not survivorship_findings(table_of_the_last_year(4))  # 0.8 % per year
+
+
 def test_the_bias_is_told_where_funds_end() -> None:
     (finding,) = [f for f in inspect_quality(table_with_closures(40, 0.10)) if f.kind == "early-end"]
     assert (finding.count, finding.matters) == (40, False)

@@ -43,15 +43,17 @@ def run_check(
         rows = list(map(asdict, findings))
         print_json({"funds": panel.nav.shape[1], "days": len(panel.nav), "findings": rows})
     else:
-        shown = [asdict(finding) for finding in findings if every or finding.matters or not finding.fund]
+        shown = [f for f in findings if every or f.matters or f.kind == "survivorship"]
+        # What matters comes first, and what concerns the whole table before single funds.
+        shown.sort(key=lambda f: (not f.matters, f.fund != "", f.kind, f.fund))
         if shown:
-            marked = [row | {"matters": "yes" if row["matters"] else ""} for row in shown]
+            marked = [asdict(f) | {"matters": "yes" if f.matters else ""} for f in shown]
             print_table(marked, numeric=["count"])
         if not quiet:
             first, last = (str(day.date()) for day in panel.nav.index[[0, -1]])
             say(f"{panel.nav.shape[1]} funds, {len(panel.nav)} days from {first} to {last}.")
             say(f"Findings that can change a result: {serious}.")
-            say(f"Other findings: {len(findings) - serious} (--all lists them).")
+            say(f"Findings for information: {len(findings) - serious} (--all lists them).")
     raise typer.Exit(1 if serious else 0)
 
 

@@ -11,24 +11,16 @@ from numpy.typing import NDArray
 from geodual.arrays import Array
 
 from ...panel import Finding
+from .beyond_chance import beyond_chance
 from .peers import compare_with_peers, median_of_known, robust_deviation
 
-# The difference from similar funds is measured in its own robust scale, see `PeerComparison`.
-FALL_SCALES = 5.0  # a fall against similar funds is found if it exceeds this many scales,
-TAIL_MULTIPLE = 1.35  # this multiple of the fund's largest rise, which shows how large its chance moves are,
-TAIL_MOST = 7.0  # but at most this many scales,
-LEAST_FALL = 0.008  # and this share of the NAV
+LEAST_MOVE = (
+    0.008  # a smaller share of the NAV hardly changes a result: a bond fund earns as much in a quarter
+)
 DOUBT = 0.10  # share by which an expected move may be wrong: on a day of large moves, funds differ more
-SURE_SCALES = 10.0  # a fall matters if it exceeds this many scales, which chance does not explain,
-SURE_FALL = 0.04  # or this share of the NAV, which changes results
 UNDONE = 0.5  # a move is taken back if the move before or after undoes more than this share of it
-WRONG_SCALES = 8.0  # a move that is taken back is found if it exceeds this many scales
-WRONG_MOVE = 0.03  # and this share of the NAV
-JUMP_MOVE = 0.20  # a larger difference, up or down, is always found
-# Without similar funds, a fall must exceed
-JUMP_SIGMAS = 8.0  # this many robust standard deviations of the fund,
-JUMP_FALL = 0.03  # this share of the NAV,
-MARKET_MULTIPLE = 4.0  # and this multiple of the fall of the market
+OWN = 0.5  # share of the difference from similar funds that must be a move of the fund itself
+SPLIT = 0.40  # a larger move, up or down, is that of a split: it halves or doubles a NAV
 MARKET_FUNDS = 10  # the median of this many funds is a market
 MARKET_SIGMAS = 8.0  # the market jumps if it moves by more than this many of its robust standard deviations
 
@@ -40,24 +32,28 @@ def inspect_jumps(funds: Any, step: Array, days: NDArray[Any]) -> Iterator[Findi
     if not step.size:
         return
     peers = compare_with_peers(step)
-    excess = _against_jumping_market(step - peers.expected, step)
-    with np.errstate(invalid="ignore"):  # comparisons with NaN are false, as they should be
-        size = excess / np.hypot(peers.scale, DOUBT * peers.expected)
-        undone = _is_undone(excess)
-        fall = (excess < -LEAST_FALL) & (size < -_limits(size, undone)) & ~undone
-        sure = fall & ((size < -SURE_SCALES) | (excess < -SURE_FALL))
-        wrong = undone & (np.abs(size) > WRONG_SCALES) & (np.abs(excess) > WRONG_MOVE)
-        large = (np.abs(excess) > JUMP_MOVE) & (np.abs(size) > FALL_SCALES)
-    alone = _jumps_alone(step) & np.isnan(excess)
-    found = fall | wrong | large | alone
+    alone = np.isnan(peers.expected)
+    market = np.nan_to_num(median_of_known(step, axis=1, least=2))[:, None]
+    expected = np.where(alone, market, peers.expected)
+    scale = np.where(alone, robust_deviation(step, axis=0), peers.scale)
+    excess = _without_catching_up(_against_jumping_market(step - expected, step), step)
+    # A fund that hardly moves while similar funds do pays nothing: it is late, or in cash.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        move = np.where(step / excess > OWN, excess, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = move / np.hypot(scale, DOUBT * expected)
+    size[~np.isfinite(size)] = 0.0
+    spread, matters = median_of_known(scale, axis=0), np.abs(move) > LEAST_MOVE
+    stays, back = np.where(_is_undone(excess), 0.0, size), _taken_back(size)
+    fall = beyond_chance(-stays, stays, spread) & matters
+    wrong = _both_days(beyond_chance(back, back, spread)) & matters
+    found = fall | wrong | (np.abs(move) > SPLIT)
     for at in np.flatnonzero(found.any(axis=0)):
         rows = np.flatnonzero(found[:, at])
-        # Without similar funds, a move is compared with no move at all.
-        moves = np.where(np.isnan(excess[rows, at]), step[rows, at], excess[rows, at])
-        worst = rows[np.abs(moves).argmax()]
-        matters = bool((sure | wrong | large | alone)[rows, at].any())
-        message = _describe(step[worst, at], excess[worst, at], bool(wrong[worst, at]))
-        yield Finding("jump", matters, funds[at], days[rows[0] + 1], len(rows), message)
+        worst = rows[np.abs(move[rows, at]).argmax()]
+        against = np.nan if alone[worst, at] else excess[worst, at]
+        message = _describe(step[worst, at], against, bool(wrong[worst, at]))
+        yield Finding("jump", True, funds[at], days[rows[0] + 1], len(rows), message)
 
 
 def _describe(move: float, excess: float, wrong: bool) -> str:
@@ -69,14 +65,30 @@ def _describe(move: float, excess: float, wrong: bool) -> str:
     return f"{text}; if it is a distribution or a split, use adjusted NAVs."
 
 
-def _limits(size: Array, undone: Mask) -> Array:
-    """Return, for each fund, the number of scales from which on a fall is not chance."""
-    rises = np.where(undone | np.isnan(size), 0.0, size)
-    return np.asarray(np.clip(TAIL_MULTIPLE * rises.max(axis=0), FALL_SCALES, TAIL_MOST))
+def _smaller(one: Array, other: Array) -> Array:
+    """Return the smaller of two moves, 0 if their signs differ."""
+    smaller = np.sign(one) * np.minimum(np.abs(one), np.abs(other))
+    return np.asarray(np.where(one * other < 0.0, 0.0, smaller))
+
+
+def _against_jumping_market(excess: Array, step: Array) -> Array:
+    """Return the differences; on days on which the whole market jumps, those from the market if smaller."""
+    market = median_of_known(step, axis=1, least=MARKET_FUNDS)
+    jumps = np.abs(market) > MARKET_SIGMAS * robust_deviation(market, axis=0)
+    return np.where(jumps[:, None], _smaller(excess, step - market[:, None]), excess)
+
+
+def _without_catching_up(excess: Array, step: Array) -> Array:
+    """Return the differences; after days without a move, those over all these days if smaller."""
+    missed, over_all = np.zeros(step.shape[1]), excess.copy()
+    for row in range(len(step)):
+        over_all[row] += missed
+        missed = np.where(step[row] == 0.0, over_all[row], 0.0)
+    return np.where(step == 0.0, excess, _smaller(excess, over_all))
 
 
 def _is_undone(excess: Array) -> Mask:
-    """Tell which moves the move before or after takes back: a value was wrong, or one fund was late."""
+    """Return which moves the move before or after takes back: a value was wrong, or one fund was late."""
     move = np.log1p(np.maximum(excess, -0.99))  # so that a rise by a half and a fall by a third are equal
     edge = np.full((1, move.shape[1]), np.nan)
     neighbours = np.vstack([edge, move[:-1]]), np.vstack([move[1:], edge])
@@ -84,22 +96,12 @@ def _is_undone(excess: Array) -> Mask:
     return np.asarray(back[0] | back[1])
 
 
-def _against_jumping_market(excess: Array, step: Array) -> Array:
-    """Return the differences; on days on which the whole market jumps, those from the market if smaller."""
-    market = median_of_known(step, axis=1, least=MARKET_FUNDS)
-    jumps = np.abs(market) > MARKET_SIGMAS * robust_deviation(market, axis=0)
-    other = step - market[:, None]
-    smaller = np.sign(excess) * np.maximum(np.minimum(np.abs(excess), other * np.sign(excess)), 0.0)
-    return np.where(jumps[:, None], smaller, excess)
+def _taken_back(size: Array) -> Array:
+    """Return how much of each move the next takes back, in scales; negative if it goes on instead."""
+    smaller = np.minimum(np.abs(size[:-1]), np.abs(size[1:]))
+    return np.asarray(-np.sign(size[:-1] * size[1:]) * smaller)
 
 
-def _jumps_alone(step: Array) -> Mask:
-    """Tell which moves are jumps of funds that have no similar funds, from their own deviation."""
-    market = median_of_known(step, axis=1, least=2)[:, None]
-    none = np.isnan(market)
-    market = np.where(none, 0.0, market)
-    many = (~np.isnan(step)).sum(axis=1, keepdims=True) >= MARKET_FUNDS
-    least = np.maximum(JUMP_SIGMAS * robust_deviation(step, axis=0), JUMP_FALL)
-    with np.errstate(invalid="ignore"):
-        own = (np.maximum(step, step - market) < -least) & (none | (step < MARKET_MULTIPLE * market))
-        return np.asarray(own | (np.abs(step - np.where(many, market, 0.0)) > JUMP_MOVE))
+def _both_days(pairs: Mask) -> Mask:
+    edge = np.zeros((1, pairs.shape[1]), dtype=bool)
+    return np.asarray(np.vstack([pairs, edge]) | np.vstack([edge, pairs]))

@@ -18,6 +18,7 @@ USUAL_RATE = 0.03  # share of funds that close per year; 3 to 8 % in the large m
 LOW_RATE = 0.005  # closed funds seem to be missing below this share per year,
 LEAST_YEARS = 2.0  # in a table of at least this many years,
 CHANCE = 0.05  # if so few closures are less likely than this at the usual rate
+LATE_MULTIPLE = 10.0  # funds close only lately if the rate of the last year is this multiple of that before
 DELAY_DAYS = 31  # a fund whose last value is not older than this may only report late
 LEAST_CLOSED = 10  # closed funds, and
 LEAST_MONTHS = 24  # months that are needed to estimate the bias
@@ -106,9 +107,37 @@ class Survivorship:
 
     @property
     def seems_incomplete(self) -> bool:
-        """Whether closed funds seem to be missing: fewer close than 0.5 % per year, and not by chance."""
-        by_chance = float(pdtr(self.closed, USUAL_RATE * self.fund_years))
-        return self.years >= LEAST_YEARS and self.rate < LOW_RATE and by_chance < CHANCE
+        """Whether closed funds seem to be missing, in the whole table or before its last year."""
+        too_few = self.years >= LEAST_YEARS and _are_too_few(self.closed, self.fund_years)
+        return too_few or self.closes_only_lately
+
+    @property
+    def closed_lately(self) -> int:
+        """Number of funds that close in the last year."""
+        return self.cohorts[-1].gone if self.cohorts else 0
+
+    @property
+    def closed_before(self) -> int:
+        """Number of funds that close before the last year."""
+        return self.closed - self.closed_lately
+
+    @property
+    def closes_only_lately(self) -> bool:
+        """Whether funds close in the last year, but hardly before: earlier closures seem to be missing.
+
+        Such a table lists the funds of its last year. Those that end may also only report late.
+        """
+        if self.years < LEAST_YEARS + 1.0 or self.closed_lately < LEAST_CLOSED:
+            return False
+        fund_years = self.fund_years - self.funds  # before the last year, in which each lives for at most one
+        much_fewer = LATE_MULTIPLE * self.closed_before < self.cohorts[-1].rate * fund_years
+        return much_fewer and _are_too_few(self.closed_before, fund_years)
+
+
+def _are_too_few(closed: int, fund_years: float) -> bool:
+    """Return whether fewer funds close than 0.5 % per year, and not by chance."""
+    by_chance = float(pdtr(closed, USUAL_RATE * max(fund_years, 0.0)))
+    return closed < LOW_RATE * fund_years and by_chance < CHANCE
 
 
 def measure_survivorship(nav: pd.DataFrame) -> Survivorship:
@@ -116,7 +145,8 @@ def measure_survivorship(nav: pd.DataFrame) -> Survivorship:
 
     Some 3 to 8 % of the open-end funds of large markets close or merge per year; in young markets it may be
     less than 1 %. A table of two years or more seems to lack its closed funds if fewer than 0.5 % per year
-    close, and not by chance.
+    close, and not by chance; a table of three years or more also if that holds before its last year, and ten
+    times as many close in the last.
 
     Funds close after poor years, so those that remain did better: by 0.07 points per year in tables of one
     year, and by 1 point in tables of more than 15 years [1]_; see also [2]_.
