@@ -124,8 +124,7 @@ class Killer:
         with self._start(out, "") as process:
             _, errors = process.communicate()
         assert process.returncode == 0, f"{self.command.name} failed: {errors}"
-        files = (path for path in sorted(out.rglob("*")) if path.is_file())
-        return {str(path.relative_to(out)): _VARYING.sub(b"", path.read_bytes()) for path in files}
+        return read_files(out)
 
     def _kill(self, out: Path, moment: float) -> bool:
         """Kill a run after some seconds; tell whether it was still running."""
@@ -137,6 +136,12 @@ class Killer:
                 process.kill()
         wait_for_end(mark)
         return process.returncode < 0
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Return all files of a folder by name, without what varies between undisturbed runs."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): _VARYING.sub(b"", path.read_bytes()) for path in files}
 
 
 def make_data(folder: Path) -> Path:
