@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-_PATIENCE = 60.0  # seconds until the scheduler is there, on a busy machine, too
+_PATIENCE = 60.0  # seconds until processes are there, on a busy machine, too
 
 
 class DaskProcesses:
@@ -35,11 +35,18 @@ class DaskProcesses:
             process.kill()
             process.wait()
 
-    def add_worker(self) -> "subprocess.Popen[bytes]":
+    def add_worker(self) -> subprocess.Popen[bytes]:
         """Start a worker with one thread; without the process that would start it again."""
         return self._start("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
 
-    def _start(self, *arguments: str) -> "subprocess.Popen[bytes]":
+    def wait_for_workers(self) -> None:
+        """Wait until all workers are connected."""
+        import distributed  # here, because Dask is optional and some users start no cluster
+
+        with distributed.Client(self.address, timeout=_PATIENCE, set_as_default=False) as client:
+            client.wait_for_workers(len(self.workers), timeout=_PATIENCE)
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "dask", *arguments, "--scheduler-file", str(self._file)]
         # In a folder of their own: with "-m", Python would import modules from the current one.
         return subprocess.Popen(

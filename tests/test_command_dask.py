@@ -57,19 +57,6 @@ def test_select_on_a_local_cluster_prints_the_same(geodual_command, nav_file, mo
     assert asked == [2]
 
 
-def test_backtest_runs_on_the_cluster_at_an_address(geodual_command, nav_file, monkeypatch) -> None:
-    seen = []
-
-    def run(*arguments):
-        backend = joblib.parallel.get_active_backend()[0]
-        seen.append(backend.client.scheduler.address)
-
-    monkeypatch.setattr(study_commands, "_run", run)
-    with small_cluster() as cluster:
-        code, _, _ = geodual_command("backtest", nav_file, "--dask", cluster.scheduler_address)
-        assert (code, seen) == (0, [cluster.scheduler_address])
-
-
 @pytest.mark.parametrize("command", ["backtest", "select"])
 def test_an_address_where_nobody_answers_is_one_line(geodual_command, nav_file, command) -> None:
     with socket.socket() as free:
@@ -166,42 +153,34 @@ def test_killed_workers_and_a_killed_or_frozen_scheduler(backtest, tmp_path, mon
     expected = read_files(tmp_path / "alone")
 
     with DaskProcesses(tmp_path, 2) as dask:
-        first, second = dask.workers
+        given, (first, second) = ("--dask", dask.address), dask.workers
+        monkeypatch.setattr(cluster_option, "_ANSWER", 60.0)  # processes take time to start
+        monkeypatch.setattr(geodual.cluster, "PATIENCE", 300.0)
 
-        def replace_second() -> None:
-            second.kill()
-            dask.workers.append(dask.add_worker())
-
-        # One of two workers is killed, then the other, and another one comes: the run goes on.
-        monkeypatch.setattr(geodual.cluster, "PATIENCE", 300.0)  # a worker takes time to start
-        given = ("--dask", dask.address)
-        ended = backtest("replaced", *given, when_saved={1: first.kill, 2: replace_second})
-        assert ended == (0, "", n_decisions)
-        assert read_files(tmp_path / "replaced") == expected
-
-        # From here on each run stops after its first decision, and the next one resumes.
-        monkeypatch.setattr(geodual.cluster, "PATIENCE", 2.0)
-        kept = "Finished decisions are kept.\n"
-        no_progress = f"geodual: The cluster at {dask.address} has made no progress for 2 s: "
-        ended = backtest("stopped", *given, when_saved={1: dask.workers[-1].kill})
-        assert ended == (2, f"{no_progress}it has no workers. Start some, and run again. {kept}", 1)
+        # One of two workers is killed: the other one does its work again.
+        assert backtest("one", *given, when_saved={1: first.kill}) == (0, "", n_decisions)
+        assert read_files(tmp_path / "one") == expected
 
         def freeze() -> None:
             dask.scheduler.send_signal(signal.SIGSTOP)
-            monkeypatch.setattr(cluster_option, "_ANSWER", 1.0)  # that it closes the connection
+            monkeypatch.setattr(geodual.cluster, "PATIENCE", 2.0)
+            monkeypatch.setattr(cluster_option, "_ANSWER", 1.0)  # to close the connection
 
-        dask.workers.append(dask.add_worker())
-        monkeypatch.setattr(cluster_option, "_ANSWER", 60.0)  # that the worker takes to start
+        again = "Start it again with its workers, and run again. Finished decisions are kept.\n"
         ended = backtest("stopped", *given, when_saved={1: freeze})
-        again = "Start it again with its workers, and run again."
-        assert ended == (2, f"{no_progress}its scheduler does not answer. {again} {kept}", 1)
+        no_progress = "has made no progress for 2 s: its scheduler does not answer."
+        assert ended == (2, f"geodual: The cluster at {dask.address} {no_progress} {again}", 1)
 
+        def replace() -> None:
+            second.kill()
+            dask.workers.append(dask.add_worker())
+
+        # The last worker is killed, and another one comes: the run goes on until the scheduler is killed.
         dask.scheduler.send_signal(signal.SIGCONT)
         monkeypatch.setattr(cluster_option, "_ANSWER", 60.0)
-        code, told, n_saved = backtest("stopped", *given, when_saved={1: dask.scheduler.kill})
-        assert (code, n_saved) == (2, 1)
-        assert re.fullmatch(
-            rf"geodual: The scheduler at {dask.address} was lost \(\w+\)\. {again} {kept}", told
-        )
+        monkeypatch.setattr(geodual.cluster, "PATIENCE", 300.0)
+        code, told, n_saved = backtest("stopped", *given, when_saved={1: replace, 2: dask.scheduler.kill})
+        assert (code, n_saved) == (2, 2)
+        assert re.fullmatch(rf"geodual: The scheduler at {dask.address} was lost \(\w+\)\. {again}", told)
     assert backtest("stopped", "--jobs", 1, when_saved={}) == (0, "", n_decisions - 3)
     assert read_files(tmp_path / "stopped") == expected

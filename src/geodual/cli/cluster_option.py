@@ -68,7 +68,8 @@ def _check(address: str, jobs: int) -> None:
 def _connect(place: Any) -> Iterator[None]:
     """Make a cluster the active one; raise in one line if it does not answer or has no workers."""
     distributed = import_module("distributed")
-    for name in ("distributed", "distributed.client"):  # their logs would tell the same in many lines
+    # Their logs would say the same in many lines, and what became of waiting that was given up.
+    for name in ("asyncio", "distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(place, timeout=_ANSWER)
