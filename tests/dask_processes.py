@@ -23,7 +23,7 @@ class DaskProcesses:
 
     def __init__(self, folder: Path, n_workers: int) -> None:
         self._file, self._folder = folder / "scheduler.json", folder
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
         self.workers = [self.add_worker() for _ in range(n_workers)]
         self.address = self._wait_for_address()
 
@@ -37,7 +37,7 @@ class DaskProcesses:
 
     def add_worker(self) -> subprocess.Popen[bytes]:
         """Start a worker with one thread; without the process that would start it again."""
-        return self._start("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+        return self._start("worker", "--nthreads", "1", "--no-nanny")
 
     def wait_for_workers(self) -> None:
         """Wait until all workers are connected."""
@@ -47,7 +47,9 @@ class DaskProcesses:
             client.wait_for_workers(len(self.workers), timeout=_PATIENCE)
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dask", *arguments, "--scheduler-file", str(self._file)]
+        # Any port for the dashboard, because several clusters may run on this machine.
+        options = ("--scheduler-file", str(self._file), "--dashboard-address", "127.0.0.1:0")
+        command = [sys.executable, "-m", "dask", *arguments, *options]
         # In a folder of their own: with "-m", Python would import modules from the current one.
         return subprocess.Popen(
             command, cwd=self._folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

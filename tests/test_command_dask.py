@@ -38,7 +38,7 @@ def geodual_command(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 def small_cluster(n_workers: int | None = 2) -> distributed.LocalCluster:
     return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+        n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
     )
 
 

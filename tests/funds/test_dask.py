@@ -21,7 +21,7 @@ SETTINGS = {"metrics": ("euclidean", "gmml"), "tune": True, "test_start": "2014-
 def cluster():
     """Two workers in this process, which start at once; they talk as workers on other machines would."""
     made = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
     )
     with made, distributed.Client(made) as client:
         yield client

@@ -62,14 +62,14 @@ def kill_at_second_pass(monkeypatch, kill):
 
 
 def test_workers_do_the_work_and_send_small_results(client, samples, expected, monkeypatch):
-    sizes, gather = [], Client.gather
+    sizes, gather = [], Client._gather
 
-    def spy(self, futures, *arguments, **options):
-        results = gather(self, futures, *arguments, **options)
+    async def spy(self, *arguments, **options):
+        results = await gather(self, *arguments, **options)
         sizes.extend(len(pickle.dumps(result)) for result in results)
         return results
 
-    monkeypatch.setattr(Client, "gather", spy)
+    monkeypatch.setattr(Client, "_gather", spy)
     X, y = samples
     with get_task_stream(client) as stream:
         found = LEARNER.fit(X, da.from_array(y, chunks=80))

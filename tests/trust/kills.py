@@ -1,10 +1,10 @@
 """Kill commands and their workers at random moments, and compare with an undisturbed run.
 
 ``make kills`` does so 100 times; ``python -m tests.trust.kills --help`` lists the options. Each round kills a
-command one to three times in a row, each time at a random moment of its usual run time, or one of its workers
-once. Then the command runs to its end. The round fails if the command does not succeed, if a file differs
-from the undisturbed run or was left over, or if a worker process outlives a killed command. A command that
-loses a worker of its own must say so in one line; one that loses a worker of a cluster of Dask must go on.
+command or one of its workers, one to three times in a row, at random moments of its usual run time. Then the
+command runs to its end. The round fails if the command does not succeed, if a file differs from the
+undisturbed run or was left over, or if a worker process outlives a killed command. A command that loses a
+worker of its own must say so in one line; one that loses a worker of a cluster of Dask must go on.
 """
 
 from __future__ import annotations
@@ -156,41 +156,27 @@ class Killer:
 
 
 class LocalWorkerKiller(Killer):
-    """Kill a worker process of a command: it stops in one line, and the next run goes on."""
+    """Kill a worker process of a command, which says so in one line; the next run goes on."""
 
-    def round(self, times: int) -> list[float]:
-        """Kill a worker once, whatever `times` says; return the moment, from the start of the workers."""
-        out, mark = self._new_folder(), uuid4().hex
+    def _kill(self, out: Path, moment: float) -> bool:
+        """Kill a worker after some seconds, or the first one if it starts later."""
+        mark = uuid4().hex
         with self._start(out, mark) as process:
-            moment = self._kill_worker(process, mark)
+            time.sleep(moment)
+            while not (workers := worker_processes(mark)) and process.poll() is None:
+                time.sleep(0.01)
+            for worker in workers[:1]:
+                os.kill(int(worker), signal.SIGKILL)
             _, errors = process.communicate(timeout=_END)
-        killed = [] if moment is None else [moment]
-        self.kills += len(killed)
-        assert process.returncode in (0, 2), errors  # 0 if the worker had nothing left to do
-        if process.returncode:
-            assert errors.startswith("geodual: A worker process was killed, perhaps"), errors
-        assert errors.count("\n") == (process.returncode == 2), errors
         wait_for_end(mark)
-        self._compare(out, self._run(out) if process.returncode else read_files(out), killed)
-        return killed
-
-    def _kill_worker(self, process: subprocess.Popen[str], mark: str) -> float | None:
-        """Wait for the workers, and for a random moment; kill one of them, unless the command has ended."""
-        while not (workers := worker_processes(mark)):
-            if process.poll() is not None:
-                return None
-            time.sleep(0.01)
-        moment = float(self._rng.uniform(0.0, self._usual / 2))  # the other half is before and after them
-        time.sleep(moment)
-        workers = worker_processes(mark)
-        if not workers or process.poll() is not None:
-            return None
-        os.kill(int(self._rng.choice(workers)), signal.SIGKILL)
-        return moment
+        if process.returncode:  # the worker had work to do
+            assert re.fullmatch("geodual: A worker process was killed, perhaps .*\n", errors), errors
+        assert process.returncode in (0, 2)
+        return bool(workers)
 
 
 class DaskWorkerKiller(Killer):
-    """Kill one of two workers of a cluster: the command goes on with the other one."""
+    """Kill one of two workers of a cluster of Dask: the command goes on with the other one."""
 
     def __init__(self, command: Command, folder: Path, rng: np.random.Generator) -> None:
         super().__init__(command, folder, rng)
@@ -198,22 +184,20 @@ class DaskWorkerKiller(Killer):
         atexit.register(self._dask.__exit__)
         self._more = ("--dask", self._dask.address)
 
-    def round(self, times: int) -> list[float]:
-        """Kill a worker once, whatever `times` says; return the moment."""
+    def _kill(self, out: Path, moment: float) -> bool:
+        """Kill a worker after some seconds, compare the files, and start another worker."""
         self._dask.wait_for_workers()
-        out = self._new_folder()
         with self._start(out, "") as process:
-            moment = float(self._rng.uniform(0.0, self._usual))
-            time.sleep(moment)
-            self._dask.workers.pop(int(self._rng.integers(2))).kill()
-            running = process.poll() is None
+            try:
+                process.wait(moment)
+                return False
+            except subprocess.TimeoutExpired:
+                self._dask.workers.pop(0).kill()
             _, errors = process.communicate(timeout=_END)
         assert (process.returncode, errors) == (0, "")
+        self._compare(out, read_files(out), [moment])
         self._dask.workers.append(self._dask.add_worker())
-        killed = [moment] if running else []
-        self.kills += len(killed)
-        self._compare(out, read_files(out), killed)
-        return killed
+        return True
 
 
 KILLERS = {"local worker": LocalWorkerKiller, "Dask worker": DaskWorkerKiller}
