@@ -1,8 +1,10 @@
 """The option --dask, as its user meets it: the same tables, and one line where the cluster cannot serve."""
 
+import re
+import signal
 import socket
 import sys
-import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import joblib
@@ -11,6 +13,9 @@ import pytest
 import geodual.cluster
 from geodual.cli import cluster_option, study_commands
 from geodual.funds import synthetic_universe
+from geodual.funds.decisions.checkpoints import Checkpoints
+from tests.dask_processes import DaskProcesses
+from tests.trust.kills import read_files
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
 
@@ -33,7 +38,7 @@ def geodual_command(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 def small_cluster(n_workers: int | None = 2) -> distributed.LocalCluster:
     return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+        n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
     )
 
 
@@ -50,30 +55,6 @@ def test_select_on_a_local_cluster_prints_the_same(geodual_command, nav_file, mo
     assert geodual_command(*given, "--jobs", 2, "--dask", "local") == expected
     assert expected[0] == 0
     assert asked == [2]
-
-
-def test_backtest_runs_on_the_cluster_at_an_address(geodual_command, nav_file, monkeypatch) -> None:
-    seen = []
-
-    def run(*arguments):
-        backend = joblib.parallel.get_active_backend()[0]
-        seen.append(backend.client.scheduler.address)
-
-    monkeypatch.setattr(study_commands, "_run", run)
-    with small_cluster() as cluster:
-        code, _, _ = geodual_command("backtest", nav_file, "--dask", cluster.scheduler_address)
-        assert (code, seen) == (0, [cluster.scheduler_address])
-
-
-def test_a_cluster_lost_in_mid_run_is_one_line(geodual_command, nav_file, monkeypatch) -> None:
-    def fail(*arguments):
-        raise distributed.CancelledError
-
-    monkeypatch.setattr(study_commands, "_run", fail)
-    with small_cluster() as cluster:
-        code, _, told = geodual_command("backtest", nav_file, "--dask", cluster.scheduler_address)
-    assert (code, told.count("\n")) == (2, 1)
-    assert "was lost (CancelledError). Start it again, and run the same command" in told
 
 
 @pytest.mark.parametrize("command", ["backtest", "select"])
@@ -139,24 +120,67 @@ def test_without_dask_the_remedy_is_one_line(geodual_command, nav_file, monkeypa
     assert "pip install 'geodual[dask]'" in told
 
 
-def test_a_connection_without_workers_is_closed_after_some_time(monkeypatch) -> None:
-    monkeypatch.setattr(geodual.cluster, "POLL", 0.01)
-    monkeypatch.setattr(geodual.cluster, "PATIENCE", 0.05)
-    calls = []
+@pytest.fixture
+def backtest(geodual, nav_file, tmp_path, monkeypatch, blank_report):
+    """Run a backtest in a folder, and do something when some decisions are saved.
 
-    class Lost:
-        def nthreads(self) -> dict[str, int]:
-            calls.append("look")
-            if len(calls) < 10:
-                return {"a worker": 1}
-            if len(calls) == 10:
-                raise OSError
-            return {}
+    Return the exit code, what was told, and the number of decisions that were saved.
+    """
+    save = Checkpoints.save
 
-        def close(self) -> None:
-            calls.append("close")
+    def run(folder: str, *given: object, when_saved: dict[int, Callable[[], object]]) -> tuple[int, str, int]:
+        saved = []
 
-    cluster_option._close_if_lost(Lost(), threading.Event())
-    assert calls[-1] == "close"
-    assert calls.count("close") == 1
-    assert len(calls) > 12
+        def spy(self, decision) -> None:
+            save(self, decision)
+            saved.append(decision)
+            when_saved.get(len(saved), int)()
+
+        monkeypatch.setattr(Checkpoints, "save", spy)
+        (tmp_path / folder).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / folder)
+        settings = ("--metrics", "euclidean,gmml", "--top", 3, "--out", "run", "--json")
+        code, _, told = geodual("backtest", nav_file, *settings, *given)
+        return code, told, len(saved)
+
+    return run
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no such signal")
+def test_killed_workers_and_a_killed_or_frozen_scheduler(backtest, tmp_path, monkeypatch) -> None:
+    code, told, n_decisions = backtest("alone", "--jobs", 1, when_saved={})
+    assert (code, told, n_decisions >= 4) == (0, "", True)
+    expected = read_files(tmp_path / "alone")
+
+    with DaskProcesses(tmp_path, 2) as dask:
+        given, (first, second) = ("--dask", dask.address), dask.workers
+        monkeypatch.setattr(cluster_option, "_ANSWER", 60.0)  # processes take time to start
+        monkeypatch.setattr(geodual.cluster, "PATIENCE", 300.0)
+
+        # One of two workers is killed: the other one does its work again.
+        assert backtest("one", *given, when_saved={1: first.kill}) == (0, "", n_decisions)
+        assert read_files(tmp_path / "one") == expected
+
+        def freeze() -> None:
+            dask.scheduler.send_signal(signal.SIGSTOP)
+            monkeypatch.setattr(geodual.cluster, "PATIENCE", 2.0)
+            monkeypatch.setattr(cluster_option, "_ANSWER", 1.0)  # to close the connection
+
+        again = "Start it again with its workers, and run again. Finished decisions are kept.\n"
+        ended = backtest("stopped", *given, when_saved={1: freeze})
+        no_progress = "has made no progress for 2 s: its scheduler does not answer."
+        assert ended == (2, f"geodual: The cluster at {dask.address} {no_progress} {again}", 1)
+
+        def replace() -> None:
+            second.kill()
+            dask.workers.append(dask.add_worker())
+
+        # The last worker is killed, and another one comes: the run goes on until the scheduler is killed.
+        dask.scheduler.send_signal(signal.SIGCONT)
+        monkeypatch.setattr(cluster_option, "_ANSWER", 60.0)
+        monkeypatch.setattr(geodual.cluster, "PATIENCE", 300.0)
+        code, told, n_saved = backtest("stopped", *given, when_saved={1: replace, 2: dask.scheduler.kill})
+        assert (code, n_saved) == (2, 2)
+        assert re.fullmatch(rf"geodual: The scheduler at {dask.address} was lost \(\w+\)\. {again}", told)
+    assert backtest("stopped", "--jobs", 1, when_saved={}) == (0, "", n_decisions - 3)
+    assert read_files(tmp_path / "stopped") == expected

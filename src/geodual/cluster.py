@@ -5,11 +5,13 @@ Dask is optional. It is imported when a cluster is started or a dask array is gi
 
 from __future__ import annotations
 
+import asyncio
 import math
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import wait
+from contextlib import contextmanager
 from functools import reduce
 from importlib import import_module
 from operator import add
@@ -18,9 +20,11 @@ from uuid import uuid4
 
 import numpy as np
 
+from .errors import LostWorkersError
 from .threads import one_thread
 
-PATIENCE = 30.0  # seconds without any worker, or without any running task, after which work is given up
+Call = tuple[Callable[..., Any], Sequence[Any]]  # a function and its arguments
+PATIENCE = 30.0  # seconds without an answer, a worker or a running task, after which work is given up
 NOT_FINITE = "`X` contains NaN or infinity; remove such samples, or impute the values."
 POLL = 1.0  # seconds between two looks at the workers
 _MANY = 64  # results from which on they are added up on the workers,
@@ -111,37 +115,8 @@ def on_worker(function: Callable[..., Any], *values: Any) -> Any:
 
 
 def _with_one_thread(function: Callable[..., Any], *values: Any) -> Any:
-    with shared_one_thread():
+    with one_thread():
         return function(*values)
-
-
-class _Limit:
-    """The limit to one thread that is in force in this process, and how many pieces of work need it."""
-
-    lock = threading.Lock()
-    users = 0
-    context: AbstractContextManager[object]
-
-
-@contextmanager
-def shared_one_thread() -> Iterator[None]:
-    """Let numerical libraries use one thread, also while tasks of other threads of this process do so.
-
-    The first to enter sets the limit and the last to leave lifts it. With a limit per task, a task that began
-    during another one would take one thread for what was before, and leave it behind.
-    """
-    with _Limit.lock:
-        if _Limit.users == 0:
-            _Limit.context = one_thread()
-            _Limit.context.__enter__()
-        _Limit.users += 1
-    try:
-        yield
-    finally:
-        with _Limit.lock:
-            _Limit.users -= 1
-            if _Limit.users == 0:
-                _Limit.context.__exit__(None, None, None)
 
 
 def persisted(tasks: Sequence[Any]) -> list[Any]:
@@ -149,12 +124,10 @@ def persisted(tasks: Sequence[Any]) -> list[Any]:
 
     If a worker dies, what it had is computed again from the graph of the task.
     """
-    client, dask = _active_client(), _dask("dask")
+    client = _active_client()
     if client is None:
-        return list(dask.persist(*tasks))
-    # No warning of a large graph: what it advises, to scatter the data, would lose them with a worker.
-    quiet = dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"})
-    with quiet, _clear_failures(client):
+        return list(_dask("dask").persist(*tasks))
+    with _clear_failures(client):
         return list(client.persist(list(tasks)))
 
 
@@ -167,9 +140,42 @@ def gathered(tasks: Sequence[Any]) -> list[Any]:
     if client is None:
         return list(_dask("dask").compute(*tasks))
     with _clear_failures(client):
-        futures = client.compute(list(tasks))
-        _wait(client, futures)
-        return list(client.gather(futures))
+        return _results(client, client.compute(list(tasks)))
+
+
+def call_in_order(client: Any, calls: Iterable[Call]) -> Generator[Any]:
+    """Yield the results of calls, in their order, as the workers of a cluster make them.
+
+    If a worker dies, its calls are made again by another.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The connection to the cluster.
+    calls : iterable of (function, arguments)
+        Each argument is sent to the scheduler once, however many calls have it.
+    """
+    sent: dict[int, Any] = {}
+    with _clear_failures(client):
+        futures = deque(
+            client.submit(function, *(_sent(client, value, sent) for value in values), pure=False)
+            for function, values in calls
+        )
+        sent.clear()  # workers forget what no call needs any more
+        while futures:
+            yield _results(client, [futures.popleft()])[0]
+
+
+def _sent(client: Any, value: Any, sent: dict[int, Any]) -> Any:
+    """Return a task that holds a value: if the worker that has it dies, the scheduler sends it to another."""
+    if id(value) not in sent:
+        # The value is kept besides its task: an object that is gone leaves its id to another.
+        sent[id(value)] = value, client.submit(_itself, value, pure=False)
+    return sent[id(value)][1]
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def summed(tasks: Sequence[Any]) -> tuple[Any, ...]:
@@ -192,39 +198,54 @@ def _added(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 def _clear_failures(client: Any) -> Iterator[None]:
     """Say in one line what to do if the cluster loses the scheduler, or work that it cannot repeat."""
     address = client.scheduler.address
+    # No warning of a large graph: what it advises, to scatter the data, would lose them with a worker.
+    quiet = _dask("dask").config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"})
     try:
-        yield
-    except failures() as error:
+        with quiet:
+            yield
+    except _failures() as error:
         name = type(error).__name__
         if client.status != "running" or isinstance(error, _dask("distributed.comm").CommClosedError):
-            raise RuntimeError(
-                f"The scheduler at {address} was lost ({name}). Start it again, connect a client, and fit "
+            raise LostWorkersError(
+                f"The scheduler at {address} was lost ({name}). Start it again with its workers, and run "
                 "again."
             ) from error
-        raise RuntimeError(
+        raise LostWorkersError(
             f"The cluster lost work that it could not repeat ({name}: {error}). Look at the logs of its "
-            "workers, give them more memory if they ran out of it, and fit again."
+            "workers, give them more memory if they ran out of it, and run again."
         ) from error
 
 
-def _wait(client: Any, futures: list[Any]) -> None:
-    """Wait until all futures are done; raise if for some time no worker is there, or none does anything."""
-    distributed = _dask("distributed")
+def _results(client: Any, futures: list[Any]) -> list[Any]:
+    """Return the results of futures; raise if for some time the cluster does nothing."""
+    gathering = client.gather(futures, asynchronous=True)
+    answer = asyncio.run_coroutine_threadsafe(gathering, client.loop.asyncio_loop)
     last_sign = time.monotonic()
-    while True:
-        try:
-            distributed.wait(futures, timeout=POLL)
-            return
-        except TimeoutError:
-            # A dictionary from each worker to the tasks that it was given.
-            if any(client.processing().values()):
+    try:
+        while not wait([answer], timeout=POLL).done:
+            hindrance = _hindrance(client)
+            if not hindrance:
                 last_sign = time.monotonic()
-        if time.monotonic() - last_sign > PATIENCE:
-            workers = "no workers" if not client.nthreads() else "workers, but none of them has a task"
-            raise RuntimeError(
-                f"The cluster at {client.scheduler.address} has had {workers} for {PATIENCE:.0f} s, and the "
-                "result is not there. Start workers and fit again."
-            )
+            elif time.monotonic() - last_sign > PATIENCE:
+                raise LostWorkersError(
+                    f"The cluster at {client.scheduler.address} has made no progress for {PATIENCE:.0f} s: "
+                    f"{hindrance}, and run again."
+                )
+        return list(answer.result())
+    finally:
+        answer.cancel()
+
+
+def _hindrance(client: Any) -> str:
+    """Return why no worker has a task, and what to do; nothing if a worker has one."""
+    try:
+        # A dictionary from each worker to the tasks that it was given.
+        given = client.sync(client.scheduler.processing, workers=None, callback_timeout=POLL)
+    except (TimeoutError, OSError):
+        return "its scheduler does not answer. Start it again with its workers"
+    if not given:
+        return "it has no workers. Start some"
+    return "" if any(given.values()) else "its workers take no tasks. Look at their logs and memory"
 
 
 def _active_client() -> Any:
@@ -237,7 +258,7 @@ def _active_client() -> Any:
         return None
 
 
-def failures() -> tuple[type[BaseException], ...]:
+def _failures() -> tuple[type[BaseException], ...]:
     """Return what Dask raises if workers or the scheduler are lost."""
     distributed, client = _dask("distributed"), _dask("distributed.client")
     lost_scheduler = _dask("distributed.comm").CommClosedError, client.ClosedClientError

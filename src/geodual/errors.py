@@ -1,4 +1,4 @@
-"""The exception for input that cannot be used."""
+"""Exceptions that say what to do: for input that cannot be used, and for workers that are lost."""
 
 
 class DataError(ValueError):
@@ -15,3 +15,7 @@ class DataError(ValueError):
     ...     print(error)
     `k` must be a whole number of at least 1, got 0; leave it out for the default, 10.
     """
+
+
+class LostWorkersError(RuntimeError):
+    """Raised if worker processes or a cluster are lost: the message says what is lost, and what to do."""

@@ -1,4 +1,4 @@
-"""Studies on a cluster of Dask, through joblib: the same tables to the byte, and each interval sent once."""
+"""Studies on a cluster of Dask: the same tables to the byte, and each interval sent once."""
 
 import sys
 from collections import Counter
@@ -21,7 +21,7 @@ SETTINGS = {"metrics": ("euclidean", "gmml"), "tune": True, "test_start": "2014-
 def cluster():
     """Two workers in this process, which start at once; they talk as workers on other machines would."""
     made = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp"
     )
     with made, distributed.Client(made) as client:
         yield client
@@ -70,13 +70,13 @@ def test_a_study_on_dask_interrupted_and_resumed_has_the_same_tables(universe, e
 
 def test_each_interval_and_each_day_is_sent_once(universe, on_dask, monkeypatch):
     sent = []
-    scatter = distributed.Client.scatter
+    submit = distributed.Client.submit
 
-    def watch(self, data, *arguments, **named):
-        sent.append(data)
-        return scatter(self, data, *arguments, **named)
+    def watch(self, function, *values, **named):
+        sent.extend(values)
+        return submit(self, function, *values, **named)
 
-    monkeypatch.setattr(distributed.Client, "scatter", watch)
+    monkeypatch.setattr(distributed.Client, "submit", watch)
     names = {name: {"metric": name, "window": "all"} for name in ("euclidean", "gmml")}
     study = backtest(universe.panel, forecasters=names, baselines=())
     count = Counter(type(data) for data in sent)

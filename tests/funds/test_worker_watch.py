@@ -1,5 +1,6 @@
-"""Workers end when the process that started them is killed."""
+"""Workers end when the process that started them is killed; if one of them is killed, the run says so."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import joblib
 import pytest
 
+from geodual.errors import LostWorkersError
 from geodual.funds.decisions.worker_watch import tied_workers
 from geodual.funds.study.folder_lock import hold_folder
 
@@ -70,3 +72,15 @@ def test_a_worker_is_watched_once_and_its_parent_not_at_all():
         assert joblib.Parallel(n_jobs=2, **tied_workers())(tasks) == [1] * 4
     for options in ({"n_jobs": 1}, {"n_jobs": 2, "backend": "threading"}):
         assert joblib.Parallel(**options, **tied_workers())(tasks) == [0] * 4
+
+
+def kill_own_process() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_an_error_that_says_what_to_do():
+    from geodual.funds.decisions.walk_forward import _call_here  # here, because workers import this module
+
+    told = r"^A worker process was killed, perhaps .* Run again, or with fewer jobs \(`--jobs`, `n_jobs`\)\.$"
+    with pytest.raises(LostWorkersError, match=told):
+        list(_call_here([(kill_own_process, ())] * 2, 2))

@@ -1,21 +1,25 @@
-"""Kill commands at random moments, run them again, and compare with an undisturbed run.
+"""Kill commands and their workers at random moments, and compare with an undisturbed run.
 
-``make kills`` does so 100 times; ``python -m tests.trust.kills --help`` lists the options. Each round draws a
-command and kills it one to three times in a row, each time at a random moment of its usual run time. Then the
+``make kills`` does so 100 times; ``python -m tests.trust.kills --help`` lists the options. Each round kills a
+command or one of its workers, one to three times in a row, at random moments of its usual run time. Then the
 command runs to its end. The round fails if the command does not succeed, if a file differs from the
-undisturbed run or was left over, or if a worker process outlives a killed command.
+undisturbed run or was left over, or if a worker process outlives a killed command. A command that loses a
+worker of its own must say so in one line; one that loses a worker of a cluster of Dask must go on.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -23,10 +27,12 @@ from uuid import uuid4
 import numpy as np
 
 from geodual.funds import synthetic_universe
+from tests.dask_processes import DaskProcesses
 
 ROOT = Path(__file__).parent.parent.parent
 _MARK = "GEODUAL_KILL_ROUND"  # a variable that workers inherit, so that they can be found
 _PATIENCE = 20.0  # seconds that workers may take to notice that their parent is gone
+_END = 600.0  # seconds after which a command that lost a worker hangs
 _MOST_IN_A_ROW = 3
 
 # What two undisturbed runs do not share: the time of day, the run time, and what came from an earlier run.
@@ -67,9 +73,16 @@ def _fetch(data: Path) -> list[str]:
     return ["fetch", "--out", "cn-funds", *dates, "--pause", "0.02"]
 
 
+def _quiet_backtest(data: Path) -> list[str]:
+    return [*_backtest(data), "--quiet"]
+
+
 COMMANDS = {
     command.name: command
-    for command in (Command("backtest", _backtest), Command("select", _select), Command("fetch", _fetch))
+    for command in (
+        *(Command("backtest", _backtest), Command("select", _select), Command("fetch", _fetch)),
+        *(Command("local worker", _quiet_backtest), Command("Dask worker", _quiet_backtest)),
+    )
 }
 
 
@@ -86,9 +99,11 @@ class Killer:
         Draws the moments.
     """
 
+    _more: tuple[str, ...]  # further arguments
+
     def __init__(self, command: Command, folder: Path, rng: np.random.Generator) -> None:
         self.command, self.folder, self.kills = command, folder, 0
-        self._rng, self._data = rng, make_data(folder)
+        self._rng, self._data, self._more = rng, make_data(folder), ()
         started = time.perf_counter()
         self.expected = self._run(self._new_folder())
         self._usual = time.perf_counter() - started
@@ -99,12 +114,14 @@ class Killer:
         moments = [float(self._rng.uniform(0.0, self._usual)) for _ in range(times)]
         killed = [moment for moment in moments if self._kill(out, moment)]
         self.kills += len(killed)
-        found = self._run(out)
+        self._compare(out, self._run(out), killed)
+        return killed
+
+    def _compare(self, out: Path, found: dict[str, bytes], killed: list[float]) -> None:
         told = f"{self.command.name}, killed after {', '.join(f'{moment:.2f} s' for moment in killed)}"
         assert sorted(found) == sorted(self.expected), f"{told}: {sorted(set(found) ^ set(self.expected))}"
         differing = [name for name in found if found[name] != self.expected[name]]
         assert not differing, f"{told}: other bytes in {differing}, see {out}"
-        return killed
 
     def _new_folder(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self.folder))
@@ -112,7 +129,7 @@ class Killer:
     def _start(self, out: Path, mark: str) -> subprocess.Popen[str]:
         path = os.pathsep.join([str(self._data), *filter(None, [os.environ.get("PYTHONPATH")]), str(ROOT)])
         return subprocess.Popen(
-            [sys.executable, "-m", "geodual", *self.command.arguments(self._data)],
+            [sys.executable, "-m", "geodual", *self.command.arguments(self._data), *self._more],
             cwd=out,  # relative paths, because some files name the folder
             env=os.environ | {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", _MARK: mark},
             stdout=subprocess.DEVNULL,
@@ -124,8 +141,7 @@ class Killer:
         with self._start(out, "") as process:
             _, errors = process.communicate()
         assert process.returncode == 0, f"{self.command.name} failed: {errors}"
-        files = (path for path in sorted(out.rglob("*")) if path.is_file())
-        return {str(path.relative_to(out)): _VARYING.sub(b"", path.read_bytes()) for path in files}
+        return read_files(out)
 
     def _kill(self, out: Path, moment: float) -> bool:
         """Kill a run after some seconds; tell whether it was still running."""
@@ -137,6 +153,60 @@ class Killer:
                 process.kill()
         wait_for_end(mark)
         return process.returncode < 0
+
+
+class LocalWorkerKiller(Killer):
+    """Kill a worker process of a command, which says so in one line; the next run goes on."""
+
+    def _kill(self, out: Path, moment: float) -> bool:
+        """Kill a worker after some seconds, or the first one if it starts later."""
+        mark = uuid4().hex
+        with self._start(out, mark) as process:
+            time.sleep(moment)
+            while not (workers := worker_processes(mark)) and process.poll() is None:
+                time.sleep(0.01)
+            for worker in workers[:1]:
+                os.kill(int(worker), signal.SIGKILL)
+            _, errors = process.communicate(timeout=_END)
+        wait_for_end(mark)
+        if process.returncode:  # the worker had work to do
+            assert re.fullmatch("geodual: A worker process was killed, perhaps .*\n", errors), errors
+        assert process.returncode in (0, 2)
+        return bool(workers)
+
+
+class DaskWorkerKiller(Killer):
+    """Kill one of two workers of a cluster of Dask: the command goes on with the other one."""
+
+    def __init__(self, command: Command, folder: Path, rng: np.random.Generator) -> None:
+        super().__init__(command, folder, rng)
+        self._dask = DaskProcesses(folder, 2)
+        atexit.register(self._dask.__exit__)
+        self._more = ("--dask", self._dask.address)
+
+    def _kill(self, out: Path, moment: float) -> bool:
+        """Kill a worker after some seconds, compare the files, and start another worker."""
+        self._dask.wait_for_workers()
+        with self._start(out, "") as process:
+            try:
+                process.wait(moment)
+                return False
+            except subprocess.TimeoutExpired:
+                self._dask.workers.pop(0).kill()
+            _, errors = process.communicate(timeout=_END)
+        assert (process.returncode, errors) == (0, "")
+        self._compare(out, read_files(out), [moment])
+        self._dask.workers.append(self._dask.add_worker())
+        return True
+
+
+KILLERS = {"local worker": LocalWorkerKiller, "Dask worker": DaskWorkerKiller}
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Return all files of a folder by name, without what varies between undisturbed runs."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): _VARYING.sub(b"", path.read_bytes()) for path in files}
 
 
 def make_data(folder: Path) -> Path:
@@ -170,6 +240,16 @@ def marked_processes(mark: str) -> list[str]:
     return found
 
 
+def worker_processes(mark: str) -> list[str]:
+    """Return the numbers of joblib's worker processes with this mark."""
+    found = []
+    for number in marked_processes(mark):
+        with suppress(OSError):  # it ended
+            if b"popen_loky" in Path("/proc", number, "cmdline").read_bytes():
+                found.append(number)
+    return found
+
+
 def main() -> None:
     """Kill commands as often as asked, and print how often each was killed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -182,12 +262,12 @@ def main() -> None:
         killers = []
         for name in options.commands:
             (Path(folder) / name).mkdir()
-            killers.append(Killer(COMMANDS[name], Path(folder) / name, rng))
+            killers.append(KILLERS.get(name, Killer)(COMMANDS[name], Path(folder) / name, rng))
         while sum(killer.kills for killer in killers) < options.kills:
             killer = min(killers, key=lambda killer: killer.kills)
             moments = killer.round(int(rng.integers(1, _MOST_IN_A_ROW + 1)))
             texts = ", ".join(f"{moment:.2f} s" for moment in moments) or "not at all, it was faster"
-            print(f"{killer.command.name} killed after {texts}: resumed, same bytes", flush=True)  # noqa: T201
+            print(f"{killer.command.name} killed after {texts}: same bytes in the end", flush=True)  # noqa: T201
         counts = ", ".join(f"{killer.command.name} {killer.kills}" for killer in killers)
         print(f"{sum(killer.kills for killer in killers)} kills survived: {counts}.")  # noqa: T201
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
@@ -29,7 +27,7 @@ Dask = Annotated[
 
 @contextmanager
 def use_cluster(address: str | None, jobs: int = -1) -> Iterator[None]:
-    """Let all that joblib runs in parallel run on a cluster of Dask, while a command does its work.
+    """Let decisions be made on a cluster of Dask, while a command does its work.
 
     Parameters
     ----------
@@ -68,10 +66,10 @@ def _check(address: str, jobs: int) -> None:
 
 @contextmanager
 def _connect(place: Any) -> Iterator[None]:
-    """Make a cluster the active one; raise in one line if it does not answer, has no workers, or is lost."""
-    distributed, cluster = import_module("distributed"), import_module("geodual.cluster")
-    over = threading.Event()
-    for name in ("distributed", "distributed.client"):  # their logs would tell the same in many lines
+    """Make a cluster the active one; raise in one line if it does not answer or has no workers."""
+    distributed = import_module("distributed")
+    # Their logs would say the same in many lines, and what became of waiting that was given up.
+    for name in ("asyncio", "distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(place, timeout=_ANSWER)
@@ -81,32 +79,14 @@ def _connect(place: Any) -> Iterator[None]:
             f"`--dask`: no scheduler of Dask answers at {place} ({reason}). Start one with `dask scheduler`, "
             "and give its address, such as tcp://localhost:8786; or give local."
         ) from None
-    with client:
+    try:
         try:
             client.wait_for_workers(1, timeout=_ANSWER)
         except TimeoutError:
             raise DataError(
                 f"`--dask`: the scheduler at {place} has no workers. Start some with `dask worker {place}`."
             ) from None
-        threading.Thread(target=_close_if_lost, args=(client, over), daemon=True).start()
-        try:
-            yield
-        except (*cluster.failures(), TimeoutError) as error:
-            raise DataError(
-                f"`--dask`: the cluster at {place} was lost ({type(error).__name__}). Start it again, "
-                "and run the same command; saved work is not repeated."
-            ) from None
-        finally:
-            over.set()
-
-
-def _close_if_lost(client: Any, over: threading.Event) -> None:
-    """Close the connection if there have been no workers for some time: all that waits then fails."""
-    cluster, last = import_module("geodual.cluster"), time.monotonic()
-    while not over.wait(cluster.POLL):
-        with suppress(Exception):  # no answer is like no worker
-            if client.nthreads():
-                last = time.monotonic()
-        if time.monotonic() - last > cluster.PATIENCE:
-            client.close()
-            return
+        yield
+    finally:
+        with suppress(TimeoutError):  # a scheduler that does not answer does not say goodbye either
+            client.close(timeout=_ANSWER)

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import geodual
-from geodual.errors import DataError
+from geodual.errors import DataError, LostWorkersError
 
 from . import data_commands, learn_command, select_command, study_commands
 from .console import complain, prepare_streams
@@ -51,13 +51,14 @@ def _options(
 def main() -> None:
     """Run the command.
 
-    Exit codes: 0 done, 1 done with a finding, 2 bad input, explained in one line, 130 interrupted.
+    Exit codes: 0 done, 1 done with a finding, 2 bad input or lost workers, explained in one line, 130
+    interrupted.
     """
     prepare_streams()
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever the user draws with elsewhere
     try:
         app()
-    except DataError as error:
+    except (DataError, LostWorkersError) as error:
         complain(str(error))
     except OSError as error:
         remedy = "Make room, and run again" if error.errno in _FULL else "Check the path and permissions"

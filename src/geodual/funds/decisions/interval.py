@@ -43,7 +43,7 @@ class Interval:
     groups: NDArray[Any]
 
     def __sizeof__(self) -> int:
-        """Return the size of the arrays: Dask sends an object once to a worker if it knows that it is big."""
+        """Return the size with the features, so that Dask knows how much memory its workers use."""
         return object.__sizeof__(self) + self.features.nbytes
 
 

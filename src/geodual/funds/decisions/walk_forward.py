@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from numbers import Integral
+from typing import Any
 
 import joblib
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from geodual.errors import DataError
+from geodual.cluster import Call, call_in_order
+from geodual.errors import DataError, LostWorkersError
 
 from ..forecasters.forecast import Forecaster, window_of
 from ..forecasters.training import Today
@@ -47,7 +50,8 @@ def walk_forward(
     rows : iterable of int
         Positions of the rebalance days to decide on.
     n_jobs : int, optional
-        Number of worker processes, as for joblib; the decisions do not depend on it.
+        Number of worker processes, as for joblib; the decisions do not depend on it. If joblib is set to
+        Dask, the workers of the cluster decide instead.
     checkpoints : Checkpoints, optional
         Where finished decisions are loaded from and saved to.
     progress : callable
@@ -66,18 +70,18 @@ def walk_forward(
         if found is not None:
             made[t, name] = found
     left = [task for task in tasks if task not in made]
-    alone = joblib.effective_n_jobs(n_jobs) == 1
-    decide_one = joblib.delayed(partial(_decide, alone))
-    today = _Today(observations)
-    side_by_side = {"n_jobs": n_jobs, "max_nbytes": _SHARED, **tied_workers()}  # none outlives a killed run
-    decisions = joblib.Parallel(return_as="generator", **side_by_side)(
-        decide_one(
-            name, forecasters[name], today(t), *observations.intervals(t, window_of(forecasters[name]))
+    client = getattr(joblib.parallel.get_active_backend()[0], "client", None)  # if joblib is set to Dask
+    alone, today = client is None and joblib.effective_n_jobs(n_jobs) == 1, _Today(observations)
+    calls = (
+        (
+            partial(_decide, alone, name),
+            (forecasters[name], today(t), *observations.intervals(t, window_of(forecasters[name]))),
         )
         for t, name in left
     )
-    # joblib yields decisions one by one, so that each is saved before the next ones are finished.
-    with _closing(decisions):
+    # Decisions come one by one, so that each is saved before the next ones are finished.
+    decisions = _call_here(calls, n_jobs) if client is None else call_in_order(client, calls)
+    with _say_what_is_kept(checkpoints), closing(decisions):
         for task, decision in zip(left, decisions, strict=True):
             made[task] = decision
             if checkpoints:
@@ -97,21 +101,39 @@ def check_jobs(n_jobs: int | None) -> int | None:
 
 
 def _decide(alone: bool, name: str, forecaster: Forecaster, today: Today, *intervals: Interval) -> Decision:
-    """Decide on a day; intervals are arguments of their own, so that joblib sends each of them once."""
+    """Decide on a day; intervals are arguments of their own, so that each of them is sent once."""
     # Where decisions run side by side, a decision does not start workers of its own.
     with _ONE_AT_A_TIME, nullcontext() if alone else joblib.parallel_config("sequential"):
         return decide(name, forecaster, join_intervals(intervals), today)
 
 
+def _call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:
+    """Yield the results of calls in their order, from processes of this machine."""
+    workers = {"n_jobs": n_jobs, "max_nbytes": _SHARED, **tied_workers()}  # none outlives a killed run
+    results = joblib.Parallel(return_as="generator", **workers)(
+        joblib.delayed(function)(*values) for function, values in calls
+    )
+    try:
+        yield from results
+    except TerminatedWorkerError as error:
+        raise LostWorkersError(
+            "A worker process was killed, perhaps because memory ran out. Run again, or with fewer jobs "
+            "(`--jobs`, `n_jobs`)."
+        ) from error
+    finally:  # if a run is interrupted, the work that is left is cancelled
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib warns that it is not used
+            results.close()
+
+
 @contextmanager
-def _closing(decisions: Generator[Decision]) -> Iterator[None]:
-    """Cancel the work that is left if a run is interrupted, without joblib's warning that it is not used."""
+def _say_what_is_kept(checkpoints: Checkpoints | None) -> Iterator[None]:
     try:
         yield
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            decisions.close()
+    except LostWorkersError as error:
+        if checkpoints is None:
+            raise
+        raise LostWorkersError(f"{error} Finished decisions are kept.") from error
 
 
 class _Today:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.cluster import check_dask_array, shared_one_thread
+from geodual.cluster import check_dask_array
+from geodual.threads import one_thread
 
 from ..pairs.cluster_pairs import ClusterPairs
 from ..pairs.cluster_samples import load_samples
@@ -49,7 +50,7 @@ def fit_on_cluster(
     _check_learner(learner, others)
     check_before_loading(X, learner.prior, learner.n_components)
     blocks = load_samples(learner, X, y, sample_weight, stacklevel=5)
-    with shared_one_thread():
+    with one_thread():
         # Prior and importances depend on the covariance only, so a few samples can stand for all.
         few = blocks.standing_for_all()
         space = FeatureSpace(few, *prior_matrices(learner.prior, few))
