@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
 from functools import reduce
-from importlib import import_module
 from operator import add
 from typing import Any
 from uuid import uuid4
@@ -21,6 +20,7 @@ from uuid import uuid4
 import numpy as np
 
 from .errors import LostWorkersError
+from .extras import import_extra
 from .threads import one_thread
 
 Call = tuple[Callable[..., Any], Sequence[Any]]  # a function and its arguments
@@ -266,7 +266,4 @@ def _failures() -> tuple[type[BaseException], ...]:
 
 
 def _dask(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError("A cluster and dask arrays need Dask: pip install 'geodual[dask]'.") from error
+    return import_extra(name, "dask", "A cluster and dask arrays need Dask")

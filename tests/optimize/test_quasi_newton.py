@@ -29,7 +29,8 @@ class Model:
 def quadratic(A: np.ndarray, b: np.ndarray):
     def objective(x):
         value = 0.5 * x @ A @ x - b @ x
-        return Model(Euclidean(len(b)).frame(x), value, A @ x - b, 1e-15 * (1.0 + abs(value)))
+        noise = 1e-15 * (1.0 + abs(x) @ abs(A) @ abs(x))  # terms of the sum cancel
+        return Model(Euclidean(len(b)).frame(x), value, A @ x - b, noise)
 
     return objective
 

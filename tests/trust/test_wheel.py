@@ -53,7 +53,7 @@ def test_its_metadata_are_those_of_the_project(wheel, metadata):
     assert sorted(required) == sorted(project["dependencies"])
     assert metadata.get_payload().startswith("# "), "the description is the README"
     entry_points = wheel.read(f"geodual-{geodual.__version__}.dist-info/entry_points.txt").decode()
-    assert "geodual = geodual.cli:main" in entry_points
+    assert "geodual = geodual.__main__:main" in entry_points
 
 
 def test_the_licence_is_in_it(wheel):

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from geodual.errors import DataError
+from geodual.extras import import_extra
 
 _ANSWER = 5.0  # seconds until the scheduler answers, and until it has a worker
 
@@ -41,10 +42,7 @@ def use_cluster(address: str | None, jobs: int = -1) -> Iterator[None]:
         yield
         return
     _check(address, jobs)
-    try:
-        import_module("distributed")
-    except ImportError:
-        raise DataError("`--dask` needs Dask; install it with pip install 'geodual[dask]'.") from None
+    import_extra("distributed", "dask", "`--dask` needs Dask")
     joblib, cluster = import_module("joblib"), import_module("geodual.cluster")
     with ExitStack() as stack:
         place = address

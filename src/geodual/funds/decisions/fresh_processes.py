@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from joblib.externals.loky import ProcessPoolExecutor
 
-from geodual.errors import DataError
+from geodual.errors import DataError, LostWorkersError
 
-from .worker_watch import tied_workers
+from .worker_watch import KILLED, tied_workers
 
 Result = TypeVar("Result")
 
@@ -47,7 +47,4 @@ def run_fresh(chains: Sequence[Sequence[Callable[[], Result]]]) -> Iterator[Resu
             for done in as_completed(waiting):
                 yield done.result()
         except BrokenProcessPool as error:
-            raise DataError(
-                f"A worker process ended before its work was done ({type(error).__name__}), perhaps for lack "
-                "of memory. Use fewer workers (`n_jobs`, --jobs), or fewer funds."
-            ) from error
+            raise LostWorkersError(KILLED) from error

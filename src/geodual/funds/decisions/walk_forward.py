@@ -23,7 +23,7 @@ from .checkpoints import Checkpoints
 from .decision import Decision, decide
 from .interval import Interval, join_intervals
 from .observations import Observations
-from .worker_watch import tied_workers
+from .worker_watch import KILLED, tied_workers
 
 _SHARED = 100_000  # bytes from which worker processes share an array in memory; smaller ones are copied
 # A decision catches its warnings, which Python can do in one thread of a process only.
@@ -116,10 +116,7 @@ def _call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:
     try:
         yield from results
     except TerminatedWorkerError as error:
-        raise LostWorkersError(
-            "A worker process was killed, perhaps because memory ran out. Run again, or with fewer jobs "
-            "(`--jobs`, `n_jobs`)."
-        ) from error
+        raise LostWorkersError(KILLED) from error
     finally:  # if a run is interrupted, the work that is left is cancelled
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib warns that it is not used

@@ -9,6 +9,10 @@ import threading
 import time
 from typing import Any
 
+KILLED = (
+    "A worker process was killed, perhaps because memory ran out. Run again, or with fewer jobs (`--jobs`, "
+    "`n_jobs`)."
+)
 _EVERY = 1.0  # seconds between two looks
 
 

@@ -42,8 +42,9 @@ def beyond_chance(values: Array, chance: Array, spread: Array) -> Mask:
     judged = np.flatnonzero(((values != 0.0).sum(axis=0) >= LEAST_VALUES) & (usual > 0.0))
     if not len(judged):
         return found
-    ratio = np.maximum(values[:, judged], 0.0) / usual[judged]
-    other = chance[:, judged].max(axis=0) / np.maximum(_ranked(values)[judged], np.finfo(float).tiny)
+    with np.errstate(over="ignore"):
+        ratio = np.maximum(values[:, judged], 0.0) / usual[judged]
+        other = chance[:, judged].max(axis=0) / np.maximum(_ranked(values)[judged], np.finfo(float).tiny)
     p = np.ones(ratio.shape)
     order = np.argsort(spread[judged], kind="stable")
     for alike in np.array_split(order, max(1, len(order) // FUNDS_ALIKE)):
@@ -67,7 +68,7 @@ def _p_values(ratio: Array, other: Array) -> Array:
         power = np.log(high / low) / max(large - middle, np.log(high / low) / THIN_TAIL)
         power /= 1.0 + 2.0 / np.sqrt(len(other))  # one standard error less: few funds must not thin the tail
         factor = low * np.exp(power * large)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(-np.expm1(-RANK * np.log1p(factor * ratio**-power)))
 
 

@@ -14,9 +14,7 @@ from ...panel import Finding
 from .beyond_chance import beyond_chance
 from .peers import compare_with_peers, median_of_known, robust_deviation
 
-LEAST_MOVE = (
-    0.008  # a smaller share of the NAV hardly changes a result: a bond fund earns as much in a quarter
-)
+LEAST_MOVE = 0.008  # a smaller share of the NAV hardly changes a result: a bond fund earns it in a quarter
 DOUBT = 0.10  # share by which an expected move may be wrong: on a day of large moves, funds differ more
 UNDONE = 0.5  # a move is taken back if the move before or after undoes more than this share of it
 OWN = 0.5  # share of the difference from similar funds that must be a move of the fund itself
@@ -38,9 +36,8 @@ def inspect_jumps(funds: Any, step: Array, days: NDArray[Any]) -> Iterator[Findi
     scale = np.where(alone, robust_deviation(step, axis=0), peers.scale)
     excess = _without_catching_up(_against_jumping_market(step - expected, step), step)
     # A fund that hardly moves while similar funds do pays nothing: it is late, or in cash.
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         move = np.where(step / excess > OWN, excess, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
         size = move / np.hypot(scale, DOUBT * expected)
     size[~np.isfinite(size)] = 0.0
     spread, matters = median_of_known(scale, axis=0), np.abs(move) > LEAST_MOVE
@@ -68,7 +65,7 @@ def _describe(move: float, excess: float, wrong: bool) -> str:
 def _smaller(one: Array, other: Array) -> Array:
     """Return the smaller of two moves, 0 if their signs differ."""
     smaller = np.sign(one) * np.minimum(np.abs(one), np.abs(other))
-    return np.asarray(np.where(one * other < 0.0, 0.0, smaller))
+    return np.asarray(np.where(np.sign(one) * np.sign(other) < 0.0, 0.0, smaller))
 
 
 def _against_jumping_market(excess: Array, step: Array) -> Array:
@@ -99,7 +96,7 @@ def _is_undone(excess: Array) -> Mask:
 def _taken_back(size: Array) -> Array:
     """Return how much of each move the next takes back, in scales; negative if it goes on instead."""
     smaller = np.minimum(np.abs(size[:-1]), np.abs(size[1:]))
-    return np.asarray(-np.sign(size[:-1] * size[1:]) * smaller)
+    return np.asarray(-np.sign(size[:-1]) * np.sign(size[1:]) * smaller)
 
 
 def _both_days(pairs: Mask) -> Mask:

@@ -168,7 +168,7 @@ def _find_thousands(text: pa.Array, values: Array) -> int | None:
     point.
     """
     low, high = np.fmin.reduce(values, initial=np.inf), np.fmax.reduce(values, initial=0.0)
-    if high < _GROUP**0.5 * low:
+    if high / _GROUP**0.5 < low:
         return None  # as in most columns: without the points, the numbers would be further apart
     grouped, whole = (pc.match_substring_regex(text, form) for form in (_GROUPED, r"^[1-9][0-9]{0,2}$"))
     if not pc.all(pc.or_(grouped, whole)).as_py():
