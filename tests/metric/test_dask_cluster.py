@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import sys
 import time
 
 import dask
@@ -159,9 +160,6 @@ def test_workers_keep_freed_memory(client):
 
 
 def test_without_dask_the_extra_is_named(monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(cluster, "import_module", missing)
+    monkeypatch.setitem(sys.modules, "dask", None)
     with pytest.raises(ImportError, match=r"pip install 'geodual\[dask\]'"):
         local_cluster(1)
