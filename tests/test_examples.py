@@ -12,6 +12,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
+from geodual.funds.forecasters import registry as forecasters
+from geodual.metric import registry as metrics
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 MODULES = [
@@ -71,8 +74,11 @@ def test_readme_examples_run_in_order() -> None:
         exec(compile(block, "README.md", "exec"), names)
 
 
+@pytest.mark.usefixtures("no_fresh_processes")
 @pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name: str) -> None:
+def test_docstring_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, table in ((metrics, "_METRICS"), (forecasters, "_FORECASTERS")):
+        monkeypatch.setattr(module, table, dict(getattr(module, table)))  # examples leave no name behind
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
     assert result.attempted

@@ -69,6 +69,7 @@ def test_every_public_name_is_in_the_reference(page: str) -> None:
 
 
 @pytest.mark.filterwarnings("default")  # a page may meet the warnings that it writes about
+@pytest.mark.usefixtures("no_fresh_processes")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_prints_what_it_says(page: str, tmp_path: Path) -> None:
     text = (DOCS / page).read_text("utf-8")

@@ -32,7 +32,7 @@ def picks(tmp_path_factory):
     return write_selection(replace(found, picks=named), folder / "picks.html")
 
 
-@pytest.mark.parametrize("width", [1400, 1100, 768, NARROW])
+@pytest.mark.parametrize("width", [768, NARROW])
 def test_no_page_needs_sideways_scrolling(page, picks, width):
     set_width(page, width)
     page.execute_script(OPEN_ALL)

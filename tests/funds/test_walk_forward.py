@@ -137,9 +137,7 @@ def slow_equity(nav, holdings, cost, lag):
 CASES = {
     "the paper": {},
     "median": {"label": "median", "k": 5},
-    "three quarters": {"train_quarters": 3},
-    "current": {"neighbours": "current", "k": 7},
-    "current, three quarters": {"neighbours": "current", "train_quarters": 3},
+    "current, three quarters": {"neighbours": "current", "train_quarters": 3, "k": 7},
     "weights, cost, lag": {"weights": "forecast", "cost": 0.0015, "execution_lag": 1, "top": 6},
     "monthly": {"frequency": "monthly", "cost": 0.01, "k": 3, "top": 3},
     "yearly": {"frequency": "yearly", "label": "median", "execution_lag": 2},

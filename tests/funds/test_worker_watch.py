@@ -56,7 +56,8 @@ def test_workers_end_with_a_killed_parent(tasks: int):
 
 
 def test_a_killed_study_leaves_no_worker_and_no_lock(tmp_path):
-    settings = ("--funds", "60", "--jobs", "2", "--out", str(tmp_path / "run"))
+    short = ("--funds", "30", "--start", "2014-01-02", "--metrics", "euclidean,gmml")
+    settings = (*short, "--jobs", "2", "--out", str(tmp_path / "run"))
     kill_when("learning: ", 2, ["-m", "geodual", "demo", *settings])
     with hold_folder(tmp_path / "run"):
         assert list((tmp_path / "run" / ".finished").rglob("*.npz"))

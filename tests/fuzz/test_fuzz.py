@@ -10,13 +10,13 @@ from fuzz.kinds import KINDS
 
 # Studies and commands take seconds each: only `make fuzz` runs them.
 EXAMPLES = {
-    "geometry": 60,
-    "solver": 20,
-    "metrics": 60,
-    "pairs": 60,
-    "compat": 60,
-    "dask": 10,
-    "saving": 60,
+    "geometry": 30,
+    "solver": 10,
+    "metrics": 30,
+    "pairs": 30,
+    "compat": 30,
+    "dask": 5,
+    "saving": 30,
     "tables": 40,
 }
 
