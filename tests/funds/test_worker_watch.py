@@ -10,6 +10,7 @@ from pathlib import Path
 
 import joblib
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from geodual.errors import LostWorkersError
 from geodual.funds.decisions.worker_watch import tied_workers
@@ -77,6 +78,17 @@ def test_a_worker_is_watched_once_and_its_parent_not_at_all():
 
 def kill_own_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_while_calls_are_sent_is_the_same_error(monkeypatch):
+    from geodual.funds.decisions.walk_forward import _call_here  # here, because workers import this module
+
+    def broken(self, calls):
+        raise TerminatedWorkerError("killed")
+
+    monkeypatch.setattr(joblib.Parallel, "__call__", broken)
+    with pytest.raises(LostWorkersError, match="^A worker process was killed"):
+        next(_call_here([], 2))
 
 
 def test_a_killed_worker_is_an_error_that_says_what_to_do():

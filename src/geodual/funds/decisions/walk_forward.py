@@ -110,16 +110,23 @@ def _decide(alone: bool, name: str, forecaster: Forecaster, today: Today, *inter
 def _call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:
     """Yield the results of calls in their order, from processes of this machine."""
     workers = {"n_jobs": n_jobs, "max_nbytes": _SHARED, **tied_workers()}  # none outlives a killed run
-    results = joblib.Parallel(return_as="generator", **workers)(
-        joblib.delayed(function)(*values) for function, values in calls
-    )
-    try:
-        yield from results
+    delayed = (joblib.delayed(function)(*values) for function, values in calls)
+    try:  # a worker may be killed while the first calls are sent, or later
+        results = joblib.Parallel(return_as="generator", **workers)(delayed)
+        with _cancelling(results):
+            yield from results
     except TerminatedWorkerError as error:
         raise LostWorkersError(KILLED) from error
-    finally:  # if a run is interrupted, the work that is left is cancelled
+
+
+@contextmanager
+def _cancelling(results: Generator[Any]) -> Iterator[None]:
+    """Cancel the work that is left if a run is interrupted, without joblib's warning that it is not used."""
+    try:
+        yield
+    finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib warns that it is not used
+            warnings.simplefilter("ignore")
             results.close()
 
 
