@@ -54,6 +54,12 @@ def test_json_loses_nothing_in_any_encoding(encoding, table, monkeypatch) -> Non
     assert NAME in {finding["fund"] for finding in json.loads(written.getvalue())["findings"]}
 
 
+def test_standard_output_may_be_that_of_a_notebook(table, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdout", written := io.StringIO())
+    assert run(monkeypatch, "check", table) in (0, 1)
+    assert "160 days" in written.getvalue()
+
+
 def test_standard_output_may_be_closed(table, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)  # as Python sets it
     assert run(monkeypatch, "check", table) in (0, 1)

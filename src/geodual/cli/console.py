@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import sys
@@ -32,7 +33,7 @@ def prepare_streams() -> None:
         if stream is None:
             # The first free descriptor is the closed one, so that no other file becomes standard output.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the end
-        else:
+        elif isinstance(stream, io.TextIOWrapper):  # the streams of notebooks take any character
             stream.reconfigure(errors="replace")
 
 

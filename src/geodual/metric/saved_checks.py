@@ -162,7 +162,7 @@ def _is_semidefinite(value: Any, n_features: int) -> bool:
 
 
 def _is_gram(W: Any, L: Any) -> bool:
-    """Tell whether W = LᵀL; if L has fewer rows, whether they are the leading scaled eigenvectors of W."""
+    """Return whether W = LᵀL; if L has fewer rows, whether they are the leading scaled eigenvectors of W."""
     rows = np.random.default_rng(0).standard_normal((_PROBES, L.shape[1])) if len(L) == L.shape[1] else L
     images = mapped(rows, W)
     size = np.abs(rows).max() * np.abs(W.diagonal()).max() * np.sqrt(L.shape[1])
