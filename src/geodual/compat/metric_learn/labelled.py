@@ -117,7 +117,7 @@ class NCA(LabelledLearner):
 
     See Also
     --------
-    geodual.metric.RPDMLCV : Tunes itself by cross-validation.
+    geodual.metric.NeighborRPDML : Certified, for nearest neighbours.
 
     Examples
     --------
