@@ -39,16 +39,6 @@ def test_pairs_are_complete_after_steps_of_all_sizes(n_classes, reach):
         np.testing.assert_allclose(distances, expected_distances, rtol=1e-9, atol=1e-12)
 
 
-def test_small_steps_need_no_search():
-    rng = np.random.default_rng(1)
-    Y = rng.standard_normal((100, 3))
-    near_pairs = NearPairs(np.repeat([0, 1], 50))
-    for _ in range(20):
-        Y = Y + 1e-9 * rng.standard_normal(Y.shape)
-        list(near_pairs.blocks(Y, np.full(100, 0.1)))
-    assert near_pairs.n_searches <= 3
-
-
 def test_samples_may_move_to_another_space():
     rng = np.random.default_rng(2)
     labels = np.repeat([0, 1], 20)

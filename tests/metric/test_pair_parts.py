@@ -9,21 +9,14 @@ from scipy.spatial.distance import cdist, pdist
 
 from geodual.metric import LMNN
 from geodual.metric.logdet import bounds as bounds_module
-from geodual.metric.logdet import distance_percentiles as percentiles
 from geodual.metric.logdet import space
 from geodual.metric.logdet.bounds import sample_bounds
-from geodual.metric.logdet.counted_distances import CountedSamples
-from geodual.metric.margin import near_pairs
 from geodual.metric.margin.large_margin import LargeMargin, target_neighbours
-from geodual.metric.margin.near_pairs import NearPairs
 from geodual.metric.pairs import tiles
-from geodual.metric.pairs.nearest_so_far import NearestSoFar
 from geodual.metric.pairs.neighbourhoods import neighbour_widths
 from geodual.metric.pairs.pair_classifier import check_calibration_params
 from geodual.metric.pairs.pair_graph import PairGraph
 from geodual.metric.pairs.pair_list import PairList
-from geodual.metric.pairs.rough_distances import ScaledSamples
-from geodual.metric.pairs.streamed_neighbours import _first_reach
 
 
 def smoothed_hinge(slack: np.ndarray, width: float) -> np.ndarray:
@@ -69,35 +62,11 @@ def test_lmnn_starts_from_the_euclidean_metric_with_targets_at_distance_one() ->
     assert LMNN().fit(X, y).history_[0] == pytest.approx(start)
 
 
-def test_tiles_with_many_near_pairs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(near_pairs, "_ROWS", 10)
-    monkeypatch.setattr(near_pairs, "_COLUMNS", 10)
-    Y = np.concatenate([np.linspace(0.0, 0.1, 10), np.linspace(0.0, 0.1, 10), np.linspace(50.0, 90.0, 10)])
-    labels = np.repeat([0, 1, 2], 10)
-    near = NearPairs(labels)
-    assert near.n_searches == 0
-    blocks = list(near.blocks(Y[:, None], np.ones(30)))
-    pairs = {
-        pair for block in blocks for pair in zip(block.first.tolist(), block.second.tolist(), strict=True)
-    }
-    assert pairs == {(i, j) for i in range(10) for j in range(10, 20)}
-    assert near.n_searches == 1
-    assert [(tile.rows.start, tile.columns.start) for tile in near._crowded] == [(0, 10)]
-    assert len(near._list[0]) == 0
-
-
 @pytest.mark.parametrize("scale", [1e-3, 1.0])
 def test_widths_follow_the_median_and_not_the_largest(scale: float) -> None:
     Z = scale * np.append(np.arange(12.0), [1e3])[:, None]
     d = np.sort(cdist(Z, Z, "sqeuclidean"), axis=1)[:, 2]
     np.testing.assert_allclose(neighbour_widths(Z, 2), 4.0 * np.maximum(d, 0.1 * np.median(d)), rtol=1e-9)
-
-
-def test_the_first_sample_may_have_no_neighbours_in_its_class() -> None:
-    Z, labels = np.array([[0.0], [1.0], [3.0], [4.5]]), np.array([0, 1, 1, 1])
-    nearest = NearestSoFar(Z, labels, (1, 1), np.full((2, 4), np.inf))
-    nearest.add(*np.triu_indices(4, 1))
-    assert nearest.pairs().tolist() == [[0, 1], [1, 2], [1, 0], [2, 3], [2, 0], [3, 2], [3, 0]]
 
 
 def test_a_list_of_pairs_counts_the_samples_that_are_in_pairs() -> None:
@@ -150,75 +119,12 @@ def test_samples_stay_sparse_if_there_are_few_of_very_many_features(monkeypatch:
 def test_percentiles_are_exact_up_to_a_number_of_pairs(
     most: int, exact: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds_module, "_EXACT_PAIRS", most)
+    monkeypatch.setattr(bounds_module, "_LISTED_PAIRS", most)
     Z = np.random.default_rng(0).standard_normal((10, 2))
-    found, is_exact = sample_bounds(Z, None, (10.0, 90.0), np.random.RandomState(0))
+    found, is_exact = sample_bounds(Z, None, (10.0, 90.0))
     assert is_exact is exact
     d = pdist(Z, "sqeuclidean")
     assert (found == pytest.approx(tuple(np.percentile(d, [10.0, 90.0])))) is exact
-
-
-@pytest.fixture
-def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Note each pass over the pairs."""
-    run, seen = percentiles._BracketPass.run, list[int]()
-
-    def noted(self: object, n_threads: int) -> object:
-        seen.append(n_threads)
-        return run(self, n_threads)
-
-    monkeypatch.setattr(percentiles._BracketPass, "run", noted)
-    return seen
-
-
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.95, 1.0])
-def test_one_pass_finds_a_percentile(share: float, passes: list[int]) -> None:
-    Z = np.random.default_rng(0).standard_normal((300, 3))
-    d = np.sort(pdist(Z, "sqeuclidean"))
-    place = share * (len(d) - 1)
-    (found,) = percentiles.distances_at(CountedSamples(Z, None), [place])
-    assert found == pytest.approx(np.interp(place, np.arange(len(d)), d))
-    assert len(passes) == 1
-
-
-def test_one_pass_finds_a_percentile_of_equal_distances(passes: list[int]) -> None:
-    assert percentiles.distances_at(CountedSamples(np.eye(80), None), [1000.0]) == [2.0]
-    assert len(passes) == 1
-
-
-@pytest.mark.parametrize("share", [0.2, 0.45, 0.7])
-def test_rough_distances_of_samples_far_away_are_in_doubt(share: float) -> None:
-    """Every third sample is a thousand units away, so its rough distances have large errors."""
-    rng = np.random.default_rng(0)
-    Z = rng.standard_normal((400, 3))
-    Z[::3] *= 1e3
-    d = np.sort(pdist(Z, "sqeuclidean"))
-    place = round(share * (len(d) - 1))
-    assert percentiles.distances_at(CountedSamples(Z, None), [place]) == pytest.approx([d[place]], rel=1e-12)
-
-
-def test_distances_are_joined_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(percentiles, "_WAITING", 10)
-    collected, joins = percentiles._Collected(), []
-    joined = collected.joined
-    monkeypatch.setattr(collected, "joined", lambda: joins.append(1) or joined())
-    for value in range(2000):
-        collected.add(np.array([float(value)]), np.ones(1))
-    assert len(joins) <= 10
-    np.testing.assert_array_equal(joined().values, np.arange(2000.0))
-
-
-def test_single_precision_serves_if_few_samples_are_in_doubt() -> None:
-    rng = np.random.default_rng(0)
-    Z = rng.standard_normal((200, 2))
-    for n_far, kind in ((0, np.float32), (6, np.float32), (60, np.float64)):
-        Y = Z.copy()
-        Y[:n_far] += 3e4  # near each other and far from the rest: their errors exceed their distances
-        found, reach = _first_reach(ScaledSamples.of(Y), np.zeros(200, dtype=int), (3, 1))
-        assert found is kind
-        d = np.sort(cdist(Y, Y, "sqeuclidean"), axis=1)[:, 3]
-        unit = 4.0 ** ScaledSamples.of(Y).exponent
-        assert (reach[0] * unit >= d * (1.0 - 1e-9)).all()
 
 
 @pytest.mark.parametrize("sizes", [(6, 6), (25, 1), (3, 3, 3, 3), (11,), (40, 1, 1)])

@@ -5,7 +5,6 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from geodual.metric.logdet.bounds import valid_bounds
-from geodual.metric.margin import near_pairs
 from geodual.metric.margin.near_pairs import NearPairs
 from geodual.metric.pairs import all_pairs, neighbours, thinned_pairs
 from geodual.metric.pairs.all_pairs import AllPairs, form_block
@@ -43,17 +42,6 @@ def test_near_pairs_are_complete_while_samples_move_and_reaches_grow(moving: str
             Y = Y + 0.004 * rng.standard_normal(Y.shape)
         if moving != "samples":
             reach = reach + 0.004 * rng.uniform(size=120)
-
-
-def test_a_list_that_need_not_last_long_is_short() -> None:
-    """Samples at rest need the smallest skin only."""
-    rng = np.random.default_rng(0)
-    Y, labels = rng.standard_normal((60, 2)), np.repeat([0, 1], 30)
-    near, reach = NearPairs(labels), np.full(60, 0.2)
-    for _ in range(4):
-        found_by(near, Y, reach)
-    assert near._skin == near_pairs._SKINS[0]
-    assert near.n_searches == 2  # at first the skin is wide, because nothing is known about the steps
 
 
 @pytest.mark.parametrize(("n", "n_features", "expected"), [(2500, 3, 750), (2500, 55, 825), (2500, 60, None)])

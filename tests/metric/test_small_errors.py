@@ -6,10 +6,8 @@ from sklearn.exceptions import NotFittedError
 
 from geodual.metric import RPDML, TripletRPDML
 from geodual.metric.logdet.bounds import check_bounds, valid_bounds
-from geodual.metric.logdet.counted_distances import CountedDistances
 from geodual.metric.margin.large_margin import LargeMargin
 from geodual.metric.pairs import tiles
-from geodual.metric.pairs.rough_distances import ScaledSamples
 from geodual.metric.saved_checks import _is_low_rank_semidefinite, _is_semidefinite
 from geodual.metric.scatter import distinct_rows
 
@@ -48,15 +46,6 @@ def test_a_saved_matrix_may_be_unsymmetric_and_singular_by_rounding_alone() -> N
     assert not _is_semidefinite(1e-200 * np.array([[1.0, 2.0], [2.0, 1.0]]), 2)
 
 
-@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
-def test_squares_of_scaled_samples_neither_overflow_nor_vanish(size: float) -> None:
-    Z = size * np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 2.0], [-1.0, 1e-9], [7.0, 5.0]])
-    scaled = ScaledSamples.of(Z)
-    np.testing.assert_array_equal(np.ldexp(scaled.Z, scaled.exponent), Z)
-    assert 1e-3 < np.median(scaled.squares) < 1e3
-    np.testing.assert_allclose(scaled.squares, ((scaled.Z - np.median(scaled.Z, axis=0)) ** 2).sum(axis=1))
-
-
 def test_the_paper_updates_have_more_iterations_unless_told_otherwise() -> None:
     assert RPDML(solver="paper")._budget > RPDML()._budget
     assert RPDML(solver="paper", max_iter=7)._budget == RPDML(max_iter=7)._budget == 7
@@ -69,15 +58,6 @@ def test_a_learner_that_has_not_learnt_says_so() -> None:
         RPDML().transform(np.eye(2))
     with pytest.raises(NotFittedError):
         RPDML().get_metric()
-
-
-def test_a_part_of_a_sorted_list_knows_which_positions_are_its_own() -> None:
-    part = CountedDistances(np.array([2.0, 3.0]), np.array([2.0, 1.0]), below=4.0)  # positions 4, 5 and 6
-    assert [part.has(position, 1.0, 4.0) for position in (3.5, 4.0, 6.0, 6.5)] == [False, True, True, False]
-    assert part.has(3.5, -np.inf, 4.0)
-    assert part.has(6.5, 1.0, np.inf)
-    assert not part.has(6.5, -np.inf, 4.0)
-    assert not part.has(3.5, 1.0, np.inf)
 
 
 def test_a_saved_sum_of_a_diagonal_and_a_few_columns_is_symmetric_and_has_a_root() -> None:

@@ -147,7 +147,7 @@ def test_drawn_bounds_respect_the_weights(iris, monkeypatch: pytest.MonkeyPatch)
     X, y = iris
     weight = np.where(y == 0, 5.0, 0.5)
     exact = RPDML(pairs="all").fit(X, y, sample_weight=weight)
-    monkeypatch.setattr(bounds_module, "_EXACT_PAIRS", 0)
+    monkeypatch.setattr(bounds_module, "_LISTED_PAIRS", 0)
     drawn = RPDML(pairs="all", random_state=0).fit(X, y, sample_weight=weight)
     assert exact.bounds_are_exact_
     assert not drawn.bounds_are_exact_

@@ -30,7 +30,6 @@ from geodual.metric import (
 )
 from geodual.metric.logdet.program import LocalProgram
 from geodual.metric.margin.large_margin import LargeMargin
-from geodual.metric.margin.near_pairs import NearPairs
 
 
 def labelled(load: Callable[..., Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -85,13 +84,12 @@ PLACES = (
     (LocalProgram, "__init__", "evaluations"),
     (LargeMargin, "_pass", "evaluations"),
     (LocalProgram, "hessian_product", "others"),
-    (NearPairs, "_search", "others"),
 )
 
 
 @contextmanager
 def counted_calls() -> Iterator[Counter[str]]:
-    """Count evaluations of the objective, and Hessian products or searches for near pairs."""
+    """Count evaluations of the objective, and Hessian products."""
     counts, before = Counter[str](), [vars(owner)[name] for owner, name, _ in PLACES]
 
     def counted(function: Any, kind: str) -> Any:

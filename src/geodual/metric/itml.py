@@ -60,7 +60,7 @@ class ITML(LogDetLearner):
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     random_state : int or RandomState, optional
-        Seed for random pairs, and for the percentiles of more than 100,000 samples.
+        Seed for random pairs.
     verbose : int
         1 prints a line per iteration, 0 nothing.
     n_jobs : int, optional

@@ -14,10 +14,12 @@ from geodual.threads import one_thread
 
 from ..pairs.cluster_pairs import ClusterPairs
 from ..pairs.cluster_samples import load_samples
+from ..pairs.pair_differences import PairDifferences
 from ..pairs.sample_blocks import SampleBlocks
+from ..pairs.weights import copy_weight
 from ..parameter_checks import check_iteration, check_n_components
-from .bounds import check_bounds, check_percentiles, valid_bounds
-from .cluster_percentiles import ClusterDistances
+from .bounds import are_listed, check_bounds, check_percentiles, choose_bounds, sample_bounds
+from .counted_distances import drawn_pairs
 from .prior import prior_matrices
 from .solution import keep_solution, warn_unless_converged
 from .space import FeatureSpace
@@ -54,7 +56,7 @@ def fit_on_cluster(
         # Prior and importances depend on the covariance only, so a few samples can stand for all.
         few = blocks.standing_for_all()
         space = FeatureSpace(few, *prior_matrices(learner.prior, few))
-        learner.bounds_, learner.bounds_are_exact_ = _bounds(learner, blocks, space), True
+        learner.bounds_, learner.bounds_are_exact_ = _bounds(learner, blocks, space)
         pairs, here = ClusterPairs(blocks.labelled()), np.eye(few.shape[1])
         first = space.prior if start is None else start
         found = learner._solve(here, pairs, space.prior_inverse, first, learner._budget, learner.tol)
@@ -93,11 +95,14 @@ def _check_learner(learner: Any, others: Mapping[str, Any]) -> None:
         check_percentiles(learner.percentiles)
 
 
-def _bounds(learner: Any, blocks: SampleBlocks, space: FeatureSpace) -> tuple[float, float]:
-    """Return the given bounds (u, l), or percentiles of the squared distances under the prior."""
+def _bounds(learner: Any, blocks: SampleBlocks, space: FeatureSpace) -> tuple[tuple[float, float], bool]:
+    """Return the given bounds (u, l), or percentiles of squared distances under the prior, and if exact."""
     if learner.bounds is not None:
-        return check_bounds(learner.bounds)
-    shares = check_percentiles(learner.percentiles)
-    distances = ClusterDistances(blocks, np.linalg.cholesky(space.prior))
-    u, l = distances.at([share / 100.0 * (distances.n_pairs - 1.0) for share in shares])  # noqa: E741
-    return valid_bounds(u, l, shares[0], distances.smallest)
+        return check_bounds(learner.bounds), True
+    L, n = np.linalg.cholesky(space.prior), len(blocks.labels)
+    if are_listed(n):
+        return sample_bounds(blocks.here() @ L, blocks.weight, learner.percentiles)
+    i, j = drawn_pairs(n, None if blocks.weight is None else blocks.weight / copy_weight(blocks.weight))
+    rows, place = np.unique(np.stack([i, j]), return_inverse=True)
+    distances = PairDifferences(*place.reshape(2, -1)).distances(blocks.taken(rows).here() @ L)
+    return choose_bounds(None, learner.percentiles, distances), False

@@ -200,7 +200,7 @@ class LogDetLearner(MetricLearner):
             rng = check_random_state(self.random_state)
             if self.bounds is None:
                 self.bounds_, self.bounds_are_exact_ = sample_bounds(
-                    space.Z, samples.weight, self.percentiles, rng, effective_n_jobs(self.n_jobs)
+                    space.Z, samples.weight, self.percentiles
                 )
             else:
                 self.bounds_, self.bounds_are_exact_ = check_bounds(self.bounds), True

@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from geodual.arrays import Array, Indices
 
-from .rough_distances import ScaledSamples
+from .neighbours import in_usual_units
 
 _FEW = 2_000  # samples of a class up to which an exact search is faster
 _LEAST = 30  # neighbours that the index keeps per sample: fewer would make it less accurate
@@ -43,7 +43,7 @@ def approximate_neighbours(Z: Array, labels: Indices, n_similar: int, n_dissimil
     """
     make_index = _load_index()
     order = np.argsort(labels, kind="stable")
-    Z = ScaledSamples.of(Z[order]).centred.astype(np.float32)
+    Z = in_usual_units(Z[order]).astype(np.float32)
     n, edges = len(Z), np.concatenate([[0], np.cumsum(np.bincount(labels))])
     nearest, rows = np.full((n, n_dissimilar), np.inf), np.full((n, n_dissimilar), -1)
     pairs = []

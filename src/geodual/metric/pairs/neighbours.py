@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 
 from geodual.arrays import Array, Indices
 
 from .gram import gram_factors
 from .pair_differences import PairDifferences
-from .streamed_neighbours import streamed_neighbours
 
-_MANY = 6_000  # with more samples, rough distances first are faster
+_MANY = 6_000  # with more samples scikit-learn's search is faster; with fewer its checks take longer
 _MANY_ENTRIES = 100_000  # of samples from which distances are first computed in single precision,
 _SINGLE_RANGE = (1e-24, 1e24)  # if the largest squared norm is in this range
 _SINGLE_EPS = float(np.finfo(np.float32).eps)
@@ -41,15 +44,53 @@ def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int
     """
     # Sorted by class, the samples of a class are a slice.
     order = np.argsort(labels, kind="stable")
-    if len(Z) > _MANY:
-        found = streamed_neighbours(Z[order], labels[order], (n_similar, n_dissimilar))
-        if found is not None:
-            return np.asarray(order[found])
-    ends = np.cumsum(np.bincount(labels))
-    distances = _RowDistances(Z[order], n_similar + n_dissimilar)
+    edges = np.concatenate([[0], np.cumsum(np.bincount(labels))]).tolist()
+    search = _library_search if len(Z) > _MANY else _block_search
+    return np.asarray(order[np.vstack(list(search(Z[order], edges, n_similar, n_dissimilar)))])
+
+
+def _library_search(Z: Array, edges: list[int], n_similar: int, n_dissimilar: int) -> Iterator[Indices]:
+    """Yield the pairs of each class by scikit-learn's search, which uses all cores.
+
+    Neighbours whose squared distances differ by less than rounding errors, 1e-15 of the squared distance from
+    the median, may be taken for each other.
+    """
+    Z = in_usual_units(Z)
+    for start, end in pairwise(edges):
+        own, others = np.arange(start, end), np.concatenate([np.arange(start), np.arange(end, len(Z))])
+        for candidates, count, queries in (
+            (own, min(n_similar, len(own) - 1), None),  # without a query, a sample is not its own neighbour
+            (others, min(n_dissimilar, len(others)), Z[own]),
+        ):
+            if count > 0:
+                search = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(Z[candidates])
+                found = candidates[search.kneighbors(queries, return_distance=False)]
+                yield np.column_stack([np.repeat(own, count), found.ravel()])
+
+
+def in_usual_units(Z: Array) -> Array:
+    """Return samples minus their median, in units in which half of them have a norm of about one or less.
+
+    So squares neither under- nor overflow, and a few samples far away do not cost the others their digits.
+    The unit is a power of two, so that scaling has no rounding errors.
+    """
+    centred = Z - np.median(Z, axis=0)
+    exponent = _exponent(float(np.abs(centred).max()))
+    # In two steps, because squares of unscaled samples may under- or overflow.
+    squares = np.square(np.ldexp(centred, -exponent)).sum(axis=1)
+    exponent += _exponent(float(np.sqrt(np.median(squares) or squares.max())))
+    return np.asarray(np.ldexp(centred, -exponent))
+
+
+def _exponent(size: float) -> int:
+    return int(np.frexp(size)[1]) if 0.0 < size < np.inf else 0
+
+
+def _block_search(Z: Array, edges: list[int], n_similar: int, n_dissimilar: int) -> Iterator[Indices]:
+    """Yield the pairs of some samples at a time, from blocks of the distance matrix."""
+    distances = _RowDistances(Z, n_similar + n_dissimilar)
     step = max(_ENTRIES // len(Z), 16)
-    pairs = []
-    for start, end in zip(np.concatenate([[0], ends[:-1]]).tolist(), ends.tolist(), strict=True):
+    for start, end in pairwise(edges):
         for first in range(start, end, step):
             rows = np.arange(first, min(first + step, end))
             distance = distances.to_all(rows)
@@ -59,8 +100,7 @@ def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int
             distance[:, own] = np.inf
             outside = distances.nearest(rows, distance, min(n_dissimilar, len(Z) - (end - start)))
             neighbours = np.hstack([inside, outside])
-            pairs.append(np.column_stack([np.repeat(rows, neighbours.shape[1]), neighbours.ravel()]))
-    return np.asarray(order[np.vstack(pairs)])
+            yield np.column_stack([np.repeat(rows, neighbours.shape[1]), neighbours.ravel()])
 
 
 def distinct_pairs(pairs: Indices, n_samples: int) -> Indices:

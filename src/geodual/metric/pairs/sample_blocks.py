@@ -94,6 +94,10 @@ class SampleBlocks:
         parts = persisted(_taken(chunks, self.edges, edges, rows, labels, weight))
         return SampleBlocks(parts, edges, labels, weight)
 
+    def here(self) -> Array:
+        """Return the samples themselves."""
+        return np.concatenate([part.X for part in gathered(self.parts)])
+
     def labelled(self) -> SampleBlocks:
         """Return the samples with a label."""
         first = int(np.searchsorted(self.labels, UNKNOWN, side="right"))
