@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,16 +24,17 @@ def classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], NDArr
     return StandardScaler().fit_transform(X), y
 
 
-def bounds_of(X: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the 5th and the 95th percentile of some squared distances: nearly the bounds of a fit."""
-    # One sample has nothing to do with the next, so these are random pairs.
-    low, high = np.percentile(((X[1:] - X[:-1]) ** 2).sum(axis=1), [5.0, 95.0]).tolist()
-    return low, high
-
-
 def four_classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Return four normal classes that differ in five features, and labels: quick to draw."""
     y = np.arange(n_samples) % 4
     X = np.random.default_rng(0).standard_normal((n_samples, n_features))
     X[:, :5] += y[:, None]
     return X, y
+
+
+def write_samples(folder: str, n_samples: int, n_features: int, make: Callable[..., Any] = classes) -> Path:
+    """Write samples to a file that `one_fit` reads."""
+    path = Path(folder) / f"{n_samples}.npz"
+    X, y = make(n_samples, n_features)
+    np.savez(path, X=X, y=y)
+    return path
