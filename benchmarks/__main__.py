@@ -23,7 +23,7 @@ from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
 from .metric_shapes import local_pairs_table, many_features_table
 from .null_universes import null_table
-from .random_problems import random_table
+from .random_study import random_table
 from .regression_accuracy import regression_table
 from .scale.run import run_scale
 from .solvers import held_out_table, scaling_table, solver_table

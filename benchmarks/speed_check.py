@@ -17,10 +17,10 @@ from geodual.funds import compute_factors
 from geodual.manifolds import SPD
 from geodual.metric import RPDML
 from geodual.optimize import minimize
+from testing.problems import BenchmarkProblem, determinant_under_trace, nonnegative_pca, rank_one_constraints
 
 from .factor_speed import peer_factors, synthetic_nav
 from .metric_fit import synthetic_set
-from .problems import BenchmarkProblem, determinant_under_trace, nonnegative_pca, rank_one_constraints
 from .pymanopt_lagrangian import TUNED, solve_with_pymanopt
 from .timing import best_seconds, format_table
 
