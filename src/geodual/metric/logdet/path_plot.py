@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.figures import new_axes
+from geodual.extras import new_axes
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 
