@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.scale.data import classes, write_samples
+from benchmarks.samples import classes
 from benchmarks.scale.fits import fit_rows
 from benchmarks.scale.one_fit import main as fit_here
+from benchmarks.scale.one_fit import write_samples
 from benchmarks.scale.page import PAGE, RESULTS, filled, part_table
 from benchmarks.scale.passes import bare_products, pass_rows
 from benchmarks.scale.rows import Row, read_parts, rows_of, save_part, trust

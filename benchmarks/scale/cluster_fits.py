@@ -13,7 +13,7 @@ from distributed import Client
 from geodual.cluster import local_cluster, on_worker, summed
 from geodual.metric import RPDML
 
-from .data import classes
+from ..samples import classes
 from .fits import GAP
 from .rows import Row, cores_in_use, trust
 

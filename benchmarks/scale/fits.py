@@ -19,9 +19,9 @@ from geodual.metric.logdet.program import LogDetProgram
 from geodual.metric.pairs.all_pairs import AllPairs
 from geodual.metric.pairs.pair_loss import SquaredHinge
 
+from ..samples import classes, four_classes
 from ..timing import fitted_exponent
-from .data import classes, four_classes, write_samples
-from .one_fit import fit_elsewhere
+from .one_fit import fit_elsewhere, write_samples
 from .rows import Row, cores_in_use, trust
 
 SIZES = (1_000, 2_000, 5_000, 8_000, 10_000, 20_000)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,17 @@ import numpy as np
 
 from geodual.metric import RPDML
 
+from ..samples import classes
+
 ROOT = Path(__file__).parents[2]
+
+
+def write_samples(folder: str, n_samples: int, n_features: int, make: Callable[..., Any] = classes) -> Path:
+    """Write samples to a file that `main` reads."""
+    path = Path(folder) / f"{n_samples}.npz"
+    X, y = make(n_samples, n_features)
+    np.savez(path, X=X, y=y)
+    return path
 
 
 def fit_elsewhere(samples: Path, learner: Mapping[str, Any], one_thread: bool = True) -> dict[str, Any]:

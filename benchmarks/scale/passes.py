@@ -15,8 +15,8 @@ from geodual.metric.pairs.all_pairs import AllPairs, form_block
 from geodual.metric.pairs.pair_loss import SquaredHinge
 from geodual.metric.pairs.tiles import class_tiles
 
+from ..samples import classes
 from ..timing import best_seconds
-from .data import classes
 from .rows import Row
 
 ROUNDS = 5

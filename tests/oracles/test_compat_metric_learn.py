@@ -9,9 +9,9 @@ from sklearn.datasets import load_iris, load_wine, make_friedman1
 from sklearn.metrics import pairwise_distances
 
 import geodual.compat.metric_learn as ours
+from testing.metric_learn_shim import metric_learn, working_metric_learn
 from tests.compat.test_lfda import summed_scatters
 from tests.compat.test_mlkr import errors
-from tests.oracles.metric_learn_shim import metric_learn, working_metric_learn
 
 X, Y = load_wine(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)

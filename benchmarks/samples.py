@@ -1,15 +1,19 @@
-"""The samples of the benchmark: standardised classes, the same on every machine."""
+"""Samples on which metric learners are timed: standardised classes, the same on every machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import StandardScaler
+
+
+def synthetic_set() -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return two classes of 697 × 70 numbers, on which learners are compared with peers."""
+    X, y = make_classification(697, 70, n_informative=15, n_redundant=20, class_sep=0.7, random_state=0)
+    return StandardScaler().fit_transform(X), y
 
 
 def classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -30,11 +34,3 @@ def four_classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], 
     X = np.random.default_rng(0).standard_normal((n_samples, n_features))
     X[:, :5] += y[:, None]
     return X, y
-
-
-def write_samples(folder: str, n_samples: int, n_features: int, make: Callable[..., Any] = classes) -> Path:
-    """Write samples to a file that `one_fit` reads."""
-    path = Path(folder) / f"{n_samples}.npz"
-    X, y = make(n_samples, n_features)
-    np.savez(path, X=X, y=y)
-    return path
