@@ -303,7 +303,7 @@ class NCA(PreprocessedLearner):
 
     See Also
     --------
-    geodual.metric.RPDMLCV : Tunes itself by cross-validation.
+    geodual.metric.NeighborRPDML : A convex program for nearest neighbours, with a certificate.
 
     Examples
     --------
