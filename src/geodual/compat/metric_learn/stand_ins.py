@@ -303,7 +303,7 @@ class NCA(PreprocessedLearner):
 
     See Also
     --------
-    geodual.metric.NeighborRPDML : A convex program for nearest neighbours, with a certificate.
+    geodual.metric.NeighborRPDML : Certified, for nearest neighbours.
 
     Examples
     --------
