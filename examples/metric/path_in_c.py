@@ -66,8 +66,7 @@ plt.show()
 
 # %%
 # The gain over both ends, in the same splits. That over the prior is clear, that over the largest C is not.
-# Two things flatter both: the splits share wines, and the best C was chosen on the test. ``RPDMLCV`` chooses
-# it on the training samples alone.
+# Two things flatter both: the splits share wines, and the best C was chosen on the test.
 
 gains, errors = [], []
 for end in (0, -1):

@@ -14,7 +14,6 @@ from geodual.metric import (
     ITML,
     LMNN,
     RPDML,
-    RPDMLCV,
     EuclideanMetric,
     LocalPairs,
     MahalanobisMetric,
@@ -170,20 +169,6 @@ def _neighbor(rng: Rng, n: int, f: int) -> Any:
     return NeighborRPDML(number(rng, 1.0, 3000.0), start, number(rng, 0.5, 0.2, 1.0), pairs, **common(rng))
 
 
-def _cv(rng: Rng, n: int, f: int) -> Any:
-    return RPDMLCV(
-        Cs=mostly(rng, ((3000.0,), (1.0, 100.0)), ((), (np.nan,), 5.0, "a")),
-        pairs=mostly(rng, (("neighbors",), ("local",), ("all", 30)), ((), "neighbors", ("none",), None)),
-        shrinkages=mostly(rng, ((0.5, 1.0, 0.2), (0.5,)), ((), (2.0,), None)),
-        scoring=mostly(rng, ("votes", "knn", "auc"), ("none", None)),
-        n_neighbors=number(rng, 5, 1, 100),
-        cv=number(rng, 2, 2, 3),
-        prior=pick(rng, None, None, prior(rng, f)),
-        random_state=0,
-        **common(rng) | {"tol": 1e-4},
-    )
-
-
 def _regressor(rng: Rng, n: int, f: int) -> Any:
     return RPDMLRegressor(
         n_neighbors=number(rng, 1, 3, 10, 100),
@@ -210,7 +195,6 @@ _LEARNERS: dict[str, Callable[[Rng, int, int], Any]] = {
     "RPDML": _rpdml,
     "ITML": _itml,
     "NeighborRPDML": _neighbor,
-    "RPDMLCV": _cv,
     "RPDMLRegressor": _regressor,
     "LMNN": _lmnn,
     "GMML": _gmml,

@@ -10,7 +10,6 @@ import pytest
 from geodual.funds import backtest, select
 from geodual.funds.decisions.interval import Interval
 from geodual.funds.forecasters.training import Today
-from geodual.metric import RPDMLCV
 from tests.funds.test_walk_forward import TABLES
 
 distributed = pytest.importorskip("distributed")
@@ -98,13 +97,3 @@ def test_select_on_dask_picks_the_same(universe, on_dask):
         expected = select(universe.panel, metric="gmml", top=3)
     assert found.picks.to_csv() == expected.picks.to_csv()
     assert found.record == expected.record
-
-
-def test_cross_validation_on_dask_learns_the_same(on_dask):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 20)
-    X = rng.standard_normal((40, 3)) + y[:, None]
-    found = RPDMLCV(n_jobs=-1).fit(X, y)
-    with joblib.parallel_config("sequential"):
-        expected = RPDMLCV().fit(X, y)
-    assert np.array_equal(found.W_, expected.W_)

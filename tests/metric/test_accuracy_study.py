@@ -18,7 +18,7 @@ def test_the_halves_are_a_fixed_split() -> None:
     assert sorted(SOURCES) == list(SOURCES)
     assert sorted(DEVELOPMENT + HELD_OUT) == sorted(SOURCES)
     assert DEVELOPMENT[:2] == ("alzheimer", "athletes")
-    assert len(METRICS) == 12
+    assert len(METRICS) == 11
     assert len(SOURCES) >= 40
 
 

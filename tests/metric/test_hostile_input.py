@@ -10,7 +10,6 @@ from geodual.metric import (
     GMML,
     ITML,
     RPDML,
-    RPDMLCV,
     EuclideanMetric,
     NeighborRPDML,
     PairGMML,
@@ -80,12 +79,6 @@ def test_shares_of_features_do_not_depend_on_units(size: float) -> None:
 def test_texts_are_no_targets() -> None:
     with pytest.raises(ValueError, match="`y` must hold numbers, got texts such as"):
         RPDMLRegressor().fit(X, np.array(["ham", "spam"] * 6))
-
-
-@pytest.mark.parametrize("pairs", [None, 3, (), "all"])
-def test_kinds_of_pairs_are_a_sequence(pairs) -> None:
-    with pytest.raises(ValueError, match="`pairs` must be a sequence"):
-        RPDMLCV(pairs=pairs).fit(X, Y)
 
 
 def test_bounds_far_from_the_samples_give_no_crash_and_no_certificate() -> None:

@@ -6,10 +6,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
-from geodual.metric import GMML, ITML, LMNN, RPDML, RPDMLCV, LocalPairs, PairRPDML
+from geodual.metric import GMML, ITML, LMNN, RPDML, LocalPairs, PairRPDML
 from geodual.metric.labels import encoded_labels
 
-SUPERVISED = [GMML(), LMNN(), RPDML(), RPDMLCV(Cs=(1.0,), cv=2), ITML()]
+SUPERVISED = [GMML(), LMNN(), RPDML(), ITML()]
 over_supervised = pytest.mark.parametrize("learner", SUPERVISED, ids=lambda learner: type(learner).__name__)
 
 

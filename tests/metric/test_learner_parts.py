@@ -12,13 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from geodual.cluster import gathered
 from geodual.errors import DataError
-from geodual.metric import RPDML, RPDMLCV, LocalPairs, NeighborRPDML, RPDMLRegressor, TripletRPDML
+from geodual.metric import RPDML, LocalPairs, NeighborRPDML, RPDMLRegressor, TripletRPDML
 from geodual.metric.logdet.certificate import Certificate
 from geodual.metric.logdet.coordinates import StraightFrame
-from geodual.metric.logdet.folds import Fold, LabelledSamples
 from geodual.metric.logdet.lower_bound import lower_bound
 from geodual.metric.logdet.program import LogDetProgram
-from geodual.metric.logdet.scores import MetricNeighbors
 from geodual.metric.low_rank import LowRankPlusDiagonal
 from geodual.metric.pairs.all_pairs import AllPairs
 from geodual.metric.pairs.links import JointPairs
@@ -50,29 +48,6 @@ def test_labels_are_required() -> None:
 
 def test_a_learner_from_neighbourhoods_has_a_loss_of_pairs_in_name_only() -> None:
     assert isinstance(NeighborRPDML()._pair_loss(1.0, 2.0, 3.0), PairLoss)
-
-
-def test_huge_scores_are_compared_too() -> None:
-    """Next to 1e15 the difference that counts as a tie vanishes."""
-    X, y = samples()
-    search = RPDMLCV(Cs=[1.0, 10.0], cv=2, scoring=lambda *_: 1e15).fit(X, y)
-    assert (search.C_, search.best_score_) == (1.0, 1e15)
-
-
-def test_a_learner_gets_the_bounds_of_its_fold() -> None:
-    X, y = samples()
-    fold = Fold(LabelledSamples(X, y, y, None), np.arange(30), np.arange(30, 40), (0.5, 7.0))
-    assert fold.fit(RPDML(), None).bounds_ == (0.5, 7.0)
-    free = Fold(LabelledSamples(X, y, y, None), np.arange(30), np.arange(30, 40))
-    assert free.fit(RPDML(), None).bounds_ == RPDML().fit(X[:30], y[:30]).bounds_
-    assert fold.fit(NeighborRPDML(), None).W_.shape == (3, 3)
-
-
-@pytest.mark.parametrize(("weight", "asked"), [(None, 5), (np.full(40, 2.0), 3), (np.full(40, 0.5), 5)])
-def test_no_more_neighbours_are_asked_than_their_copies_need(weight: np.ndarray | None, asked: int) -> None:
-    X, y = samples()
-    neighbours = MetricNeighbors(SimpleNamespace(transform=lambda x: x), 5).fit(X, y, weight)
-    assert neighbours._search.n_neighbors == asked
 
 
 def test_a_fit_that_needs_no_step_has_taken_one_iteration() -> None:

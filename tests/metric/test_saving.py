@@ -21,7 +21,6 @@ from geodual.metric import (
     ITML,
     LMNN,
     RPDML,
-    RPDMLCV,
     EuclideanMetric,
     LocalPairs,
     MahalanobisMetric,
@@ -52,7 +51,6 @@ MAKERS = {
     "LMNN": lambda: LMNN().fit(X, y),
     "NeighborRPDML": lambda: NeighborRPDML().fit(X, y),
     "RPDML": lambda: RPDML(pairs=LocalPairs(2, 3), prior=np.eye(4), bounds=(0.5, 4.0)).fit(X, y),
-    "RPDMLCV": lambda: RPDMLCV().fit(X, y),
     "RPDMLRegressor": lambda: RPDMLRegressor().fit(X, y.astype(float)),
     "PairGMML": lambda: PairGMML().fit(PAIRS, SIGNS),
     "PairITML": lambda: PairITML().fit(PAIRS, SIGNS),
@@ -168,7 +166,6 @@ def look_up(rows):
     [
         (MAKERS["GMML"], "a.pkl", r"Choose a file name that ends in \.npz"),
         (KFold, "a.npz", "KFold cannot be saved; give a fitted learner of geodual.metric"),
-        (lambda: RPDMLCV(cv=KFold(2, shuffle=True)).fit(X, y), "a.npz", r"`cv` of RPDMLCV .* KFold"),
         (lambda: PairGMML(preprocessor=look_up).fit(PAIRS, SIGNS), "a.npz", "`preprocessor` of"),
     ],
 )

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from geodual.metric import RPDML, RPDMLCV, TripletRPDML
+from geodual.metric import RPDML, TripletRPDML
 from geodual.metric.logdet.bounds import check_bounds, valid_bounds
 from geodual.metric.logdet.counted_distances import CountedDistances
-from geodual.metric.logdet.folds import LabelledSamples, choose_folds
 from geodual.metric.margin.large_margin import LargeMargin
 from geodual.metric.pairs import tiles
 from geodual.metric.pairs.rough_distances import ScaledSamples
-from geodual.metric.rpdml_cv import _SHARE_TIE
 from geodual.metric.saved_checks import _is_low_rank_semidefinite, _is_semidefinite
 from geodual.metric.scatter import distinct_rows
 
@@ -41,12 +39,6 @@ def test_bounds_of_distances_that_are_mostly_zero() -> None:
         assert valid_bounds(0.0, 0.0, 5.0, lambda: 3.0) == (3.0, 6.0)
     with pytest.warns(UserWarning, match="coincide"):
         assert valid_bounds(2.0, 2.0, 5.0, lambda: 3.0) == (1.0, 2.0)
-
-
-@pytest.mark.parametrize("scoring", ["votes", "knn", "auc"])
-def test_shares_that_differ_by_little_are_ties(scoring: str) -> None:
-    assert RPDMLCV(scoring=scoring)._tie == _SHARE_TIE
-    assert RPDMLCV(scoring=lambda *_: 0.0)._tie < 1e-9
 
 
 def test_a_saved_matrix_may_be_unsymmetric_and_singular_by_rounding_alone() -> None:
@@ -105,12 +97,6 @@ def test_samples_whose_squares_overflow_are_refused(huge: float) -> None:
         RPDML().fit(np.array([[0.0], [1.0], [2.0], [huge]]), [0, 0, 1, 1])
 
 
-def test_a_search_warns_of_samples_without_a_label() -> None:
-    X, y = np.random.default_rng(0).standard_normal((24, 2)), np.repeat([0, 1, -1], 8)
-    with pytest.warns(UserWarning, match="8 of 24 samples have the label −1"):
-        RPDMLCV(Cs=[1.0], cv=2).fit(X, y)
-
-
 @pytest.mark.parametrize("n_rows", [None, 400])
 def test_tiles_hold_each_pair_once_and_know_its_kind(
     n_rows: int | None, monkeypatch: pytest.MonkeyPatch
@@ -151,11 +137,3 @@ def test_no_pull_in_some_direction_leaves_zero_as_the_only_safe_lower_bound() ->
 def test_bad_parameters_are_named(setting: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"`{setting}`"):
         RPDML(**{setting: value}).fit(np.random.default_rng(0).standard_normal((8, 2)), np.arange(8) % 2)
-
-
-def test_a_search_gives_samples_of_weight_zero_no_part() -> None:
-    rng = np.random.default_rng(0)
-    X, y, weight = rng.standard_normal((40, 2)), np.arange(40) % 2, np.repeat([1.0, 0.0], [30, 10])
-    labelled = LabelledSamples(X, y, y, weight)
-    for fold in choose_folds(3, labelled):
-        assert np.union1d(fold.train, fold.test).max() < 30

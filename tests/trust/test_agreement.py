@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.model_selection import PredefinedSplit
 from threadpoolctl import threadpool_limits
 
 from geodual import threads
@@ -24,7 +23,6 @@ from geodual.metric import (
     ITML,
     LMNN,
     RPDML,
-    RPDMLCV,
     EuclideanMetric,
     MahalanobisMetric,
     NeighborRPDML,
@@ -64,11 +62,6 @@ TIGHT = {"tol": 1e-12}
 LOOSE = {"LMNN": 1e-3}  # it has no second derivatives: it stops at a relative gap of 1e-6
 
 
-def cross_validated(order: Any) -> RPDMLCV:
-    """RPDMLCV with folds that follow their samples."""
-    return RPDMLCV(Cs=(10.0, 1000.0), cv=PredefinedSplit(FOLD[order]), **TIGHT)
-
-
 SUPERVISED: dict[str, Callable[[Any], Any]] = {
     "EuclideanMetric": lambda order: EuclideanMetric(),
     "MahalanobisMetric": lambda order: MahalanobisMetric(),
@@ -77,7 +70,6 @@ SUPERVISED: dict[str, Callable[[Any], Any]] = {
     "LMNN": lambda order: LMNN(tol=1e-6),
     "NeighborRPDML": lambda order: NeighborRPDML(**TIGHT),
     "RPDML": lambda order: RPDML(**TIGHT),
-    "RPDMLCV": cross_validated,
     "RPDMLRegressor": lambda order: RPDMLRegressor(**TIGHT),
 }
 FROM_TUPLES: dict[str, tuple[Any, int]] = {

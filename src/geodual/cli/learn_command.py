@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from geodual.errors import DataError
-from geodual.metric.registry import SELF_TUNED
+from geodual.metric.registry import FOR_NEIGHBOURS
 
 from .console import format_percent, print_json, print_table, say
 from .options import Json, Metric, Quiet, find_own_modules, split_names
@@ -24,7 +24,7 @@ def run_learn(
     ],
     target: Annotated[str, typer.Option(help="Column with the classes.")],
     out: Annotated[Path, typer.Option("--out", "-o", callback=check_file, help="File to write, .npz.")],
-    metric: Metric = SELF_TUNED,
+    metric: Metric = FOR_NEIGHBOURS,
     ignore: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
     k: Annotated[int, typer.Option(help="Number of neighbours for the accuracy.")] = 5,
     quiet: Quiet = False,

@@ -13,7 +13,6 @@ from .registry import make_metric as make_metric
 from .registry import metric_names as metric_names
 from .registry import register_metric as register_metric
 from .rpdml import RPDML as RPDML
-from .rpdml_cv import RPDMLCV as RPDMLCV
 from .rpdml_regressor import RPDMLRegressor as RPDMLRegressor
 from .saving import load_metric as load_metric
 from .saving import save_metric as save_metric
@@ -24,7 +23,6 @@ __all__ = [
     "ITML",
     "LMNN",
     "RPDML",
-    "RPDMLCV",
     "EuclideanMetric",
     "LocalPairs",
     "MahalanobisMetric",

@@ -86,7 +86,7 @@ class LMNN(MetricLearner):
     See Also
     --------
     RPDML : Bounds the distances of pairs; its optimum is certified.
-    RPDMLCV : Tunes itself by cross-validation.
+    NeighborRPDML : Certified, and usually better for nearest neighbours.
     GMML : Closed form, no iteration.
 
     References

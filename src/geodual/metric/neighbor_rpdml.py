@@ -30,7 +30,7 @@ _ROUGH = 0.1  # relative gap of earlier fits
 class NeighborRPDML(LogDetLearner):
     r"""RPDML for nearest neighbours: the near samples of each class compete for each sample.
 
-    Choose it if the metric is for classification by nearest neighbours; `RPDMLCV` tunes it. Sample i would
+    Choose it if the metric is for classification by nearest neighbours. Sample i would
     take its class from its neighbour j with the probability :math:`p_{ij} \propto \exp(-d_{ij}/\tau_i)`,
     where :math:`d_{ij}` is the squared distance and :math:`\tau_i` a width. With fixed targets
     :math:`q_{ij}`, which are such probabilities among the neighbours of the right class, it solves
@@ -101,7 +101,6 @@ class NeighborRPDML(LogDetLearner):
 
     See Also
     --------
-    RPDMLCV : Chooses `C` and `prior` by cross-validation.
     RPDML : Bounds on the distances of pairs, the learner of the paper.
     LMNN : Another loss for nearest neighbours: margins.
     LocalPairs : Numbers of neighbours.

@@ -25,7 +25,7 @@ class RPDML(IncrementalMixin, LogDetLearner):
     r"""Riemannian primal-dual metric learning: similar pairs nearer than u, dissimilar ones farther than l.
 
     Choose it to learn a metric from class labels, for nearest neighbours (``pairs="local"``) or for all
-    distances at once (``pairs="all"``, which needs little memory). `RPDMLCV` tunes `C` and `pairs`.
+    distances at once (``pairs="all"``, which needs little memory).
 
     With the squared distances :math:`d_k(W) = v_k^\top W v_k` of the pairs, signs :math:`s_k` (+1 similar, −1
     dissimilar) and bounds :math:`b_k` (u similar, l dissimilar), it solves eqs. (7)–(10) of the paper,
@@ -116,7 +116,7 @@ class RPDML(IncrementalMixin, LogDetLearner):
 
     See Also
     --------
-    RPDMLCV : Chooses `C` and `pairs` by cross-validation.
+    NeighborRPDML : For classification by nearest neighbours.
     LocalPairs : Numbers of neighbours for local pairs.
     PairRPDML : Learns from pairs that are known to be similar or not, without class labels.
     ITML : The same program with another loss.

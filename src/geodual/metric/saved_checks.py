@@ -13,10 +13,8 @@ from geodual.arrays import Array
 from .logdet.certificate import Convergence
 from .logdet.incremental import IncrementalMixin, StepCertificate
 from .low_rank import LowRankPlusDiagonal, mapped
-from .pairs.kinds import Kind
 from .pairs.local_pairs import LocalPairs
 from .pairs.pair_classifier import PairClassifier
-from .rpdml_cv import RPDMLCV
 from .rpdml_regressor import RPDMLRegressor
 
 _ROUNDING = 1e-7  # how far below zero an eigenvalue may be, relative to the largest
@@ -40,7 +38,6 @@ _NEEDED: dict[type, set[str]] = {
         "n_pairs_",
     },
     RPDMLRegressor: {"_search_", "_targets_", "_counts_", "W_", "history_"},
-    RPDMLCV: {"W_", "Cs_", "kinds_", "scores_", "C_", "pairs_", "shrinkage_", "best_index_", "best_score_"},
 }
 
 
@@ -233,14 +230,6 @@ _CHECKS: dict[str, Callable[[Any, int], bool]] = {
     "n_iter_": _is_count,
     "n_pairs_": _is_count,
     "history_": _is_history,
-    "Cs_": _is_array(1),
-    "C_": _is_number,
-    "kinds_": _is_tuple_of(lambda value: isinstance(value, Kind)),
-    "pairs_": lambda value, _: isinstance(value, str | int | LocalPairs),
-    "shrinkage_": lambda value, _: value is None or _is_number(value),
-    "scores_": _is_array(3),
-    "best_index_": _is_tuple_of(lambda value: type(value) is int),
-    "best_score_": _is_number,
     "_search_": _is_array(2),
     "_targets_": _is_array(1),
     "_counts_": _is_array(1),
@@ -258,8 +247,7 @@ def _are_numbers(value: Any) -> bool:
 
 
 def _are_pairs(value: Any) -> bool:
-    single = _is_one_of(str, int, LocalPairs)
-    return single(value) or _are_numbers(value) or (type(value) in (tuple, list) and all(map(single, value)))
+    return type(value) in (str, int, LocalPairs) or _are_numbers(value)
 
 
 # What the parameters of all learners may be: their names mean the same everywhere.
@@ -269,9 +257,8 @@ _PARAMETERS: dict[str, Callable[[Any], bool]] = {
     ),
     **dict.fromkeys(("max_iter", "n_components", "n_jobs", "random_state"), _is_one_of(int, type(None))),
     **dict.fromkeys(("errata", "solver", "weights"), _is_one_of(str)),
-    **dict.fromkeys(("Cs", "percentiles", "shrinkages"), _are_numbers),
+    "percentiles": _are_numbers,
     "bounds": lambda value: value is None or _are_numbers(value),
-    "cv": _is_one_of(int, type(None)),
     "margin": _is_one_of(int, float, type(None)),
     "n_neighbors": _is_one_of(int),
     "pairs": _are_pairs,
@@ -279,7 +266,6 @@ _PARAMETERS: dict[str, Callable[[Any], bool]] = {
     "prior": lambda value: (
         isinstance(value, str | None | np.ndarray | LowRankPlusDiagonal | list) or issparse(value)
     ),
-    "scoring": _is_one_of(str, type(None)),
     "step": _is_one_of(str, int, float),
     "verbose": _is_one_of(int, bool),
 }

@@ -16,7 +16,6 @@ from scipy.sparse import csr_array, issparse
 
 from .logdet.certificate import CertifiedIteration, Convergence
 from .low_rank import LowRankPlusDiagonal
-from .pairs.kinds import Kind
 from .pairs.local_pairs import LocalPairs
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -82,7 +81,6 @@ _PARTS: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "low_rank": (LowRankPlusDiagonal, LowRankPlusDiagonal.parts),
     "local_pairs": (LocalPairs, astuple),
     "history": (Convergence, lambda rows: [np.array([astuple(row) for row in rows], dtype=float)]),
-    "kind": (Kind, tuple),
 }
 
 
@@ -148,5 +146,4 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "low_rank": _make_low_rank,
     "local_pairs": LocalPairs,
     "history": _make_history,
-    "kind": Kind,
 }

@@ -27,7 +27,6 @@ from .pair_itml import PairITML
 from .pair_rpdml import PairRPDML
 from .quadruplet_rpdml import QuadrupletRPDML
 from .rpdml import RPDML
-from .rpdml_cv import RPDMLCV
 from .rpdml_regressor import RPDMLRegressor
 from .saved_checks import check_learner, check_step
 from .saved_values import from_plain, to_plain
@@ -38,7 +37,7 @@ _HEADER = "header"
 _LEARNERS: dict[str, Any] = {
     learner.__name__: learner
     for learner in (
-        *(EuclideanMetric, MahalanobisMetric, GMML, ITML, LMNN, NeighborRPDML, RPDML, RPDMLCV),
+        *(EuclideanMetric, MahalanobisMetric, GMML, ITML, LMNN, NeighborRPDML, RPDML),
         *(RPDMLRegressor, PairGMML, PairITML, PairRPDML, QuadrupletRPDML, TripletRPDML),
     )
 }
@@ -105,7 +104,7 @@ def save_metric(learner: Any, path: str | Path) -> Path:
             f"{', '.join(_LEARNERS)}."
         )
     arrays: dict[str, Any] = {}
-    tree = {"schema": _SCHEMA, **_learner_to_plain(learner, arrays, "")}
+    tree = {"schema": _SCHEMA, **_learner_to_plain(learner, arrays)}
     text = json.dumps(tree)
     _check_loads(learner, json.loads(text), arrays)
     members = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
@@ -198,7 +197,7 @@ def _read_members(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     return tree, arrays
 
 
-def _learner_to_plain(learner: Any, arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
+def _learner_to_plain(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     check_is_fitted(learner)
     parameters = learner.get_params(deep=False)
     fitted = {name: value for name, value in vars(learner).items() if name not in parameters}
@@ -211,13 +210,11 @@ def _learner_to_plain(learner: Any, arrays: dict[str, Any], prefix: str) -> dict
         tree["earlier"] = [list(step) for step in learner.certificates_[:-1]]
     if "_search_" in fitted:
         fitted["_search_"] = np.asarray(fitted["_search_"]._fit_X)
-    if "best_estimator_" in fitted:
-        tree["best"] = _learner_to_plain(fitted.pop("best_estimator_"), arrays, f"{prefix}best.")
     for group, values in (("parameters", parameters), ("attributes", fitted)):
         tree[group] = {}
         for name, value in values.items():
             try:
-                tree[group][name] = to_plain(value, arrays, f"{prefix}{name}")
+                tree[group][name] = to_plain(value, arrays, name)
             except TypeError as error:
                 raise DataError(
                     f"`{name}` of {type(learner).__name__} cannot be saved, because it is {error}. Replace "
@@ -233,8 +230,6 @@ def _learner_from_plain(tree: dict[str, Any], arrays: dict[str, Any]) -> Any:
     check_learner(learner, fitted)
     if "_search_" in fitted:
         fitted["_search_"] = NearestNeighbors().fit(fitted["_search_"])
-    if "best" in tree:
-        fitted["best_estimator_"] = _learner_from_plain(tree["best"], arrays)
     vars(learner).update(fitted)
     if "output" in tree:
         if tree["output"] not in _OUTPUTS:

@@ -33,7 +33,6 @@ class LocalPairs:
     --------
     RPDML : Learns from these pairs with ``pairs=LocalPairs(3, 9)``.
     ITML : Learns from the same pairs with another loss.
-    RPDMLCV : Chooses among kinds of pairs by cross-validation.
 
     Examples
     --------
