@@ -5,7 +5,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.development
-BEFORE_TILES := 8fae23f
 TOOLS := build/tools
 INSTALL := pip install --quiet --disable-pip-version-check
 RUNNERS := pytest pytest-xdist hypothesis
@@ -31,7 +30,7 @@ bench-check: $(STAMP)
 	$(BIN)/python -m benchmarks check
 
 bench-scale: $(STAMP)
-	$(BIN)/python -m benchmarks scale --old $(BEFORE_TILES)
+	$(BIN)/python -m benchmarks scale
 
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -d output/docs/trees docs output/docs/html

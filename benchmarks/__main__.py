@@ -23,9 +23,9 @@ from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
 from .metric_shapes import local_pairs_table, many_features_table
 from .null_universes import null_table
-from .random_problems import random_table
+from .random_study import random_table
 from .regression_accuracy import regression_table
-from .scale.options import add_options, run_with
+from .scale.run import run_scale
 from .solvers import held_out_table, scaling_table, solver_table
 from .speed_check import check_speed
 from .study_time import study_table
@@ -69,7 +69,10 @@ def main() -> None:
     accuracy.add_argument("--seeds", type=int, default=3, help="number of times that folds are drawn")
     accuracy.add_argument("--cache", type=Path, default=CACHE, help="folder of results, to resume from")
     accuracy.add_argument("--figure", type=Path, help="where to save the critical-difference diagram")
-    add_options(parser.add_argument_group("scale", "options of the section scale"))
+    scale = parser.add_argument_group("scale", "options of the section scale")
+    scale.add_argument("--parts", nargs="*", default=[], metavar="part", help="some parts only, such as fits")
+    scale.add_argument("--large", action="store_true", help="also what takes long")
+    scale.add_argument("--results", type=Path, help="where to save the rows; by default with the page")
     arguments = parser.parse_args()
     options = {
         "random": {"n": arguments.n, "tol": arguments.tol, "method": arguments.method},
@@ -84,7 +87,7 @@ def main() -> None:
         with threadpool_limits(1):
             sys.exit(0 if check_speed(arguments.record) else 1)
     if arguments.sections == ["scale"]:
-        sys.exit(0 if run_with(arguments) else 1)
+        sys.exit(0 if run_scale(arguments.parts, arguments.large, arguments.results) else 1)
     unknown = set(arguments.sections) - set(SECTIONS)
     if unknown:
         parser.error(f"unknown section {', '.join(sorted(unknown))}; choose from {', '.join(SECTIONS)}")

@@ -18,13 +18,13 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
 from geodual.optimize import Result, minimize, theorem1_bound
-
-from .problems import (
+from testing.problems import (
     BenchmarkProblem,
     determinant_under_trace,
     hyperbolic_mean_in_ball,
     karcher_mean_under_trace,
 )
+
 from .timing import format_table
 
 OUTPUT = Path("output")

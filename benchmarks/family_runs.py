@@ -19,11 +19,11 @@ from threadpoolctl import threadpool_limits
 
 from geodual.optimize import minimize
 from geodual.optimize.constraint_vector import ConstraintVector
+from testing.families import PublishedProblem
+from testing.families.instances import Builder, family_instances
+from testing.optimality import Residual, kkt_residual
 
-from .families import PublishedProblem
-from .families.instances import Builder, family_instances
 from .family_tables import OURS, FamilyRun, family_report
-from .optimality import Residual, kkt_residual
 from .pymanopt_lagrangian import PUBLISHED, TUNED, Settings, solve_with_pymanopt
 
 OUT = Path("output/families.csv")

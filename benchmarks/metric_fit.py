@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import time
-import tracemalloc
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
-from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import ITML, RPDML
-from geodual.metric.pairs.all_pairs import AllPairs
+from testing.metric_learn_shim import working_metric_learn
 
-from .timing import best_seconds, fitted_exponent, format_seconds, format_table
+from .samples import classes, synthetic_set
+from .scale.passes import bare_products
+from .timing import best_seconds, fitted_exponent, format_seconds, format_table, peak_megabytes
 
 TOL = 1e-6
 ROUNDS = 3
@@ -35,12 +31,6 @@ ITML_GAMMA = 0.01
 CONSTRAINTS = 1000
 
 Array = NDArray[np.float64]
-
-
-def synthetic_set() -> tuple[Array, NDArray[np.intp]]:
-    """Return the standardised 697 × 70 set on which metric learners are timed."""
-    X, y = make_classification(697, 70, n_informative=15, n_redundant=20, class_sep=0.7, random_state=0)
-    return StandardScaler().fit_transform(X), y
 
 
 def metric_fit_table(
@@ -59,7 +49,7 @@ def metric_fit_table(
     learners = [RPDML(C=C, pairs="all", tol=TOL) for C in Cs]
     report(f"  RPDML at {len(Cs)} values of C, scikit-learn's NCA and bare matrix products in turn …")
     functions = [
-        _bare_products(X, y),
+        bare_products(X[np.argsort(y, kind="stable")], np.sort(y)),
         lambda: NeighborhoodComponentsAnalysis(random_state=0).fit(X, y),
         *(partial(learner.fit, X, y) for learner in learners),
     ]
@@ -67,7 +57,7 @@ def metric_fit_table(
     rows = []
     for learner, seconds in zip(learners, fits, strict=True):
         report(f"  memory of RPDML, C = {learner.C:g} …")
-        peak = _peak_megabytes(partial(learner.fit, X, y))
+        peak = peak_megabytes(partial(learner.fit, X, y))
         passes = learner.history_[-1].passes
         ratios = (f"{seconds / bare:.2f}" for bare in (passes * product, nca))
         gap = f"{learner.duality_gap_:.0e}"
@@ -96,7 +86,7 @@ def itml_table(report: Callable[[str], object] = print) -> str:
     ours = ITML(gamma=ITML_GAMMA, pairs="all", tol=TOL)
     seconds = _best(lambda: ours.fit(X, y))
     rows = [["geodual", f"{ours.n_pairs_:,}", format_seconds(seconds), f"{ours.duality_gap_:.0e}", "1"]]
-    with _working_metric_learn() as metric_learn:
+    with working_metric_learn() as metric_learn:
         for bounds, name in ((None, "metric-learn"), (np.array(ours.bounds_), "metric-learn, our bounds")):
             report(f"  {name} …")
             peer = metric_learn.ITML_Supervised(n_constraints=CONSTRAINTS, random_state=0)
@@ -126,12 +116,12 @@ def metric_scaling_table(longest: float = LONGEST, report: Callable[[str], objec
         Receives a progress line for each fit.
     """
     series: list[tuple[str, Sequence[int], Callable[[int], tuple[RPDML, Array, Any]]]] = [
-        ("N, all pairs, n = 20", SAMPLES, lambda N: (RPDML(pairs="all"), *_classes(N, 20))),
-        ("n, all pairs, N = 500", FEATURES, lambda n: (RPDML(pairs="all"), *_classes(500, n))),
+        ("N, all pairs, n = 20", SAMPLES, lambda N: (RPDML(pairs="all"), *classes(N, 20))),
+        ("n, all pairs, N = 500", FEATURES, lambda n: (RPDML(pairs="all"), *classes(500, n))),
         (
             "sampled pairs, N = 3,000, n = 20",
             PAIRS,
-            lambda m: (RPDML(pairs=m, random_state=0), *_classes(3000, 20)),
+            lambda m: (RPDML(pairs=m, random_state=0), *classes(3000, 20)),
         ),
     ]
     return "\n\n".join(_series_table(*one, longest, report) for one in series)
@@ -170,31 +160,6 @@ def _predicted(sizes: Sequence[int], times: Sequence[float], size: int) -> float
     return times[-1] * (size / sizes[-1]) ** fitted_exponent(sizes[-2:], times[-2:])
 
 
-def _classes(n_samples: int, n_features: int) -> tuple[Array, NDArray[np.intp]]:
-    X, y = make_classification(
-        n_samples,
-        n_features,
-        n_informative=max(n_features // 4, 2),
-        n_redundant=n_features // 4,
-        random_state=0,
-    )
-    return StandardScaler().fit_transform(X), y
-
-
-def _bare_products(X: Array, y: NDArray[np.intp]) -> Callable[[], None]:
-    """Return a function that does only the two matrix products per tile: distances and their adjoint."""
-    Z = X[np.argsort(y, kind="stable")]
-    tiles = [(tile.rows, tile.columns) for tile in AllPairs(np.sort(y))._tiles]
-    weights = [np.ones((len(Z[rows]), len(Z[columns]))) for rows, columns in tiles]
-
-    def products() -> None:
-        for (rows, columns), weight in zip(tiles, weights, strict=True):
-            Z[rows] @ Z[columns].T
-            weight @ Z[columns]
-
-    return products
-
-
 def _best(function: Callable[[], object], rounds: int = ROUNDS) -> float:
     """Return the shortest time of several calls; a slow function is called fewer times."""
     times: list[float] = []
@@ -205,34 +170,3 @@ def _best(function: Callable[[], object], rounds: int = ROUNDS) -> float:
             function()
         times.append(time.perf_counter() - started)
     return min(times)
-
-
-def _peak_megabytes(function: Callable[[], object]) -> float:
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1] / 1e6
-    finally:
-        tracemalloc.stop()
-
-
-@contextmanager
-def _working_metric_learn() -> Iterator[Any]:
-    """Yield metric-learn 0.7, with its argument `force_all_finite` renamed as current scikit-learn needs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        import metric_learn
-        import metric_learn._util as validation
-
-    def translated(check: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(check)
-        def wrapper(*args: Any, **options: Any) -> Any:
-            if "force_all_finite" in options:
-                options["ensure_all_finite"] = options.pop("force_all_finite")
-            return check(*args, **options)
-
-        return wrapper
-
-    patches = {name: translated(getattr(validation, name)) for name in ("check_array", "check_X_y")}
-    with patch.multiple(validation, **patches):
-        yield metric_learn

@@ -1,4 +1,4 @@
-"""Compare our LMNN with metric-learn's, which runs through the shim of the tests."""
+"""Compare our LMNN with metric-learn's."""
 
 from __future__ import annotations
 
@@ -8,22 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import LMNN
 from geodual.metric.margin.large_margin import LargeMargin, target_neighbours
-from tests.oracles.metric_learn_shim import working_metric_learn
+from testing.metric_learn_shim import working_metric_learn
 
+from .samples import synthetic_set
 from .timing import format_seconds, format_table
 
 Data = tuple[NDArray[Any], NDArray[Any]]
-
-
-def synthetic_data() -> Data:
-    """Return the standardised 697 × 70 set of two classes on which metric learners are timed."""
-    X, y = make_classification(697, 70, n_informative=15, n_redundant=20, class_sep=0.7, random_state=0)
-    return StandardScaler().fit_transform(X), y
 
 
 def digits_data() -> Data:
@@ -33,7 +28,7 @@ def digits_data() -> Data:
 
 
 LMNN_CASES: dict[str, Callable[[], Data]] = {
-    "synthetic 697×70": synthetic_data,
+    "synthetic 697×70": synthetic_set,
     "digits 1797×64": digits_data,
 }
 

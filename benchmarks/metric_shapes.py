@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import GMML, ITML, RPDML
 
-from .metric_fit import _classes, synthetic_set
-from .timing import format_seconds, format_table
+from .samples import classes, synthetic_set
+from .timing import format_seconds, format_table, peak_megabytes
 
 ROUNDS = 5
 LONG = 0.5  # seconds; longer fits are timed less often
@@ -38,7 +37,7 @@ def local_pairs_table(C: float = 100.0, report: Callable[[str], object] = print)
     """
     loaders = (load_iris, load_wine, load_breast_cancer, load_digits)
     sets: list[Callable[[], tuple[Array, Any]]] = [partial(_standardised, load) for load in loaders]
-    sets += [synthetic_set, *(partial(_classes, *shape) for shape in ((2000, 500), (3000, 70), (5000, 50)))]
+    sets += [synthetic_set, *(partial(classes, *shape) for shape in ((2000, 500), (3000, 70), (5000, 50)))]
     rows = []
     for load in sets:
         X, y = load()
@@ -75,7 +74,8 @@ def many_features_table(report: Callable[[str], object] = print) -> str:
         report(f"  {learner!r} on {name} …")
         seconds = processor_seconds(partial(learner.fit, *data))
         gap = f"{learner.duality_gap_:.0e}" if hasattr(learner, "duality_gap_") else "closed form"
-        rows.append([name, repr(learner), format_seconds(seconds), gap, f"{_peak(learner, data):.0f}"])
+        peak = peak_megabytes(partial(learner.fit, *data))
+        rows.append([name, repr(learner), format_seconds(seconds), gap, f"{peak:.0f}"])
     table = format_table(["samples", "learner", "time", "gap", "peak MB"], rows)
     return f"More features than samples: processor time, and Python's peak memory above the data\n\n{table}"
 
@@ -88,15 +88,6 @@ def processor_seconds(function: Callable[[], object]) -> float:
         function()
         times.append(time.process_time() - started)
     return min(times)
-
-
-def _peak(learner: Any, data: tuple[Any, Any]) -> float:
-    tracemalloc.start()
-    try:
-        learner.fit(*data)
-        return tracemalloc.get_traced_memory()[1] / 1e6
-    finally:
-        tracemalloc.stop()
 
 
 def _standardised(load: Callable[..., Any]) -> tuple[Array, Any]:

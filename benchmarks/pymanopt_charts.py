@@ -20,8 +20,7 @@ from pymanopt.manifolds import (
 
 from geodual import manifolds as ours
 from geodual.manifolds.low_rank_matrix import LowRankMatrix, truncated_svd
-
-from .problems.case import Array
+from testing.problems.case import Array
 
 
 class Smooth(Protocol):

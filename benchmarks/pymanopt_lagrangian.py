@@ -28,10 +28,10 @@ from pymanopt.optimizers import TrustRegions
 
 from geodual.optimize.ambient import total
 from geodual.optimize.constraint_vector import ConstraintVector
+from testing.optimality import Residual, kkt_residual
+from testing.problems import BenchmarkProblem
+from testing.problems.case import Array, LastPoint
 
-from .optimality import Residual, kkt_residual
-from .problems import BenchmarkProblem
-from .problems.case import Array, LastPoint
 from .pymanopt_charts import Chart, chart_of
 
 

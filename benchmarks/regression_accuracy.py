@@ -31,7 +31,7 @@ from statsmodels.datasets import ccard, star98
 from threadpoolctl import threadpool_limits
 
 from geodual.metric import RPDMLRegressor
-from tests.oracles.metric_learn_shim import working_metric_learn
+from testing.metric_learn_shim import working_metric_learn
 
 from .timing import format_seconds, format_table
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from geodual.manifolds import SPD
 from geodual.optimize import minimize
+from testing.optimality import kkt_residual
+from testing.problems import BenchmarkProblem, benchmark_problems, determinant_under_trace
 
-from .optimality import kkt_residual
-from .problems import BenchmarkProblem, benchmark_problems, determinant_under_trace
 from .pymanopt_lagrangian import PUBLISHED, TUNED, Settings, has_peer, solve_with_pymanopt
 from .timing import fitted_exponent, format_seconds, format_table
 

@@ -17,11 +17,11 @@ from geodual.funds import compute_factors
 from geodual.manifolds import SPD
 from geodual.metric import RPDML
 from geodual.optimize import minimize
+from testing.problems import BenchmarkProblem, determinant_under_trace, nonnegative_pca, rank_one_constraints
 
 from .factor_speed import peer_factors, synthetic_nav
-from .metric_fit import synthetic_set
-from .problems import BenchmarkProblem, determinant_under_trace, nonnegative_pca, rank_one_constraints
 from .pymanopt_lagrangian import TUNED, solve_with_pymanopt
+from .samples import synthetic_set
 from .timing import best_seconds, format_table
 
 RECORDED = Path(__file__).with_name("recorded_ratios.toml")

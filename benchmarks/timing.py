@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
@@ -70,6 +71,16 @@ def format_seconds(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
+
+
+def peak_megabytes(function: Callable[[], object]) -> float:
+    """Return Python's peak memory during a call, above what was there before."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
 
 
 def fitted_exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import faulthandler
 import multiprocessing
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
 from .judge import Outcome, run_case
 
-_START = "spawn"  # how processes start: with nothing of this one
 _CASES = 1000  # after which a fresh process starts, so that memory cannot fill up
 
 
@@ -21,10 +21,16 @@ class Worker:
     ----------
     limit : float
         Seconds that a case may take.
+    work : callable, optional
+        What the process runs, with its end of the line and the limit; by default `serve`.
+    start : str
+        How the process starts; by default with nothing of this one.
     """
 
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
+    def __init__(
+        self, limit: float, work: Callable[[Connection, float], None] | None = None, start: str = "spawn"
+    ) -> None:
+        self._limit, self._work, self._how = limit, work or serve, start
         self._process: Any = None
         self._line: Connection
         self._done = 0
@@ -48,10 +54,10 @@ class Worker:
         return Outcome(f"{kind} {number}", "finding", wrong)
 
     def _start(self) -> None:
-        context = multiprocessing.get_context(_START)
+        context = multiprocessing.get_context(self._how)
         self._line, other = context.Pipe()
         # Not a daemon, which could not start processes as a leakage check does; `stop` ends it.
-        self._process = context.Process(target=_serve, args=(other, self._limit))
+        self._process = context.Process(target=self._work, args=(other, self._limit))
         self._process.start()
         other.close()
         self._done = 0
@@ -64,7 +70,7 @@ class Worker:
             self._process = None
 
 
-def _serve(line: Connection, limit: float) -> None:
+def serve(line: Connection, limit: float) -> None:
     """Run the cases that are asked for, until the other end is gone."""
     from .kinds import KINDS  # here, because the parent process does not need it
 

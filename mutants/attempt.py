@@ -135,7 +135,7 @@ class Attempts:
 def _run_anew(tests: list[str]) -> None:
     """Import our modules again in this child, and run the tests."""
     silence()
-    forget(["geodual", "tests", "benchmarks"])
+    forget(["geodual", "tests", "testing", "benchmarks"])
     limit_processor_time(60.0)
     os._exit(int(pytest.main([*_OPTIONS, *_NO_WARNING, *tests])))
 

@@ -10,22 +10,9 @@ from pathlib import Path
 from .operators import Mutant, mutants_of
 
 _SOURCES = Path("src/geodual")
-_STATISTICS = (
-    "benchmark books exposure fees forecast_diagnostics ledger lots market overfitting performance periods "
-    "random_portfolios risk sign_flips simultaneous_interval skill statistics study_statistics track_record "
-    "weights"
-)
+_PACKAGES = ("optimize", "metric", "funds/decisions", "funds/evaluation")
 # What needs a cluster, torch or a picture to look at: tested elsewhere, or too slowly for a thousand runs.
-_LEFT_OUT = {
-    "cluster_fit.py",
-    "cluster_pairs.py",
-    "cluster_percentiles.py",
-    "cluster_samples.py",
-    "path_plot.py",
-    "plots.py",
-    "torch_autodiff.py",
-    "worker_watch.py",
-}
+_LEFT_OUT = ("cluster", "plot", "torch", "worker_watch", "__init__")
 
 
 def package_of(path: str) -> str:
@@ -36,14 +23,12 @@ def package_of(path: str) -> str:
 
 def modules(root: Path) -> list[Path]:
     """Return the modules under test, relative to the project's folder."""
-    found = [
-        path
-        for folder in ("optimize", "metric", "funds/decisions")
-        for path in sorted((root / _SOURCES / folder).rglob("*.py"))
-        if path.name not in _LEFT_OUT and path.name != "__init__.py"
+    return [
+        path.relative_to(root)
+        for package in _PACKAGES
+        for path in sorted((root / _SOURCES / package).rglob("*.py"))
+        if not any(word in path.stem for word in _LEFT_OUT)
     ]
-    found += [root / _SOURCES / "funds/evaluation" / f"{name}.py" for name in _STATISTICS.split()]
-    return [path.relative_to(root) for path in found]
 
 
 def draw(root: Path, size: int, seed: int) -> list[Mutant]:

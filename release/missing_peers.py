@@ -63,10 +63,9 @@ def needed(test: Path) -> set[str]:
 
 def ignored() -> list[str]:
     """Return the option for each file that cannot be run here."""
-    files = sorted((_ROOT / "tests").rglob("test_*.py"))
-    known = {package for file in files for package in needed(file)}
-    missing = {package for package in known if importlib.util.find_spec(package) is None}
-    return [f"--ignore={file.relative_to(_ROOT)}" for file in files if needed(file) & missing]
+    needs = {file: needed(file) for file in sorted((_ROOT / "tests").rglob("test_*.py"))}
+    missing = {name for name in set().union(*needs.values()) if importlib.util.find_spec(name) is None}
+    return [f"--ignore={file.relative_to(_ROOT)}" for file, names in needs.items() if names & missing]
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def test_the_core_works_without_the_rest(tmp_path) -> None:
     "code",
     [
         "import geodual.funds",
-        "from geodual.figures import new_axes; new_axes(6.0, 4.0)",
+        "from geodual.extras import new_axes; new_axes(6.0, 4.0)",
         "from geodual.optimize import History; History().to_frame()",
     ],
 )

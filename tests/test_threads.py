@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from geodual.threads import _controller, blas_threads_for, one_thread
+from geodual.threads import blas_threads_for, one_thread
 
 
 def blas_threads() -> list[int]:
-    return [pool["num_threads"] for pool in _controller("blas").info()]
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
 @pytest.fixture

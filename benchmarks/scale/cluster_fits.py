@@ -12,11 +12,9 @@ from distributed import Client
 
 from geodual.cluster import local_cluster, on_worker, summed
 from geodual.metric import RPDML
-from geodual.metric.pairs.cluster_pairs import ClusterPairs
 
-from .data import classes
+from ..samples import classes
 from .fits import GAP
-from .recorder import PassRecord, recorded_passes
 from .rows import Row, cores_in_use, trust
 
 _FEW, _MANY = 4, 60  # empty tasks of a pass, to tell overhead per pass from overhead per task
@@ -29,29 +27,22 @@ class ClusterFit(NamedTuple):
 
     Attributes
     ----------
-    n_samples, n_workers : int
+    n_samples : int
         Size.
     seconds : float
         Time of the day.
-    processor : float
-        Processor seconds of all workers.
     executed : int
         Number of tasks that the workers did.
     tasks : dict
-        Number and seconds of the tasks of passes, by function.
-    passes : list of PassRecord
-        The passes over pairs.
+        Number of the tasks of passes, by function.
     W : array of shape (n_features, n_features)
         The metric.
     """
 
     n_samples: int
-    n_workers: int
     seconds: float
-    processor: float
     executed: int
-    tasks: dict[str, tuple[int, float]]
-    passes: list[PassRecord]
+    tasks: dict[str, int]
     W: Any
 
 
@@ -66,15 +57,13 @@ def fit_on_workers(
         for n in sizes:
             X, y = classes(n, n_features)
             lazy = da.from_array(X, chunks=(5_000, -1))
-            before, counts = _on_workers(client), _task_counts(cluster)
-            with recorded_passes(ClusterPairs) as passes:
-                started = time.perf_counter()
-                W = RPDML(C=C, pairs="all", tol=GAP).fit(lazy, y).W_
-                seconds = time.perf_counter() - started
-            after, later = _on_workers(client), _task_counts(cluster)
-            tasks = {kind: tuple(np.subtract(later[kind], counts[kind]).tolist()) for kind in _KINDS}
-            processor, executed = (after - before).tolist()
-            fits.append(ClusterFit(n, n_workers, seconds, processor, int(executed), tasks, passes, W))
+            before, counts = _tasks_done(client), _task_counts(cluster)
+            started = time.perf_counter()
+            W = RPDML(C=C, pairs="all", tol=GAP).fit(lazy, y).W_
+            seconds = time.perf_counter() - started
+            after, later = _tasks_done(client), _task_counts(cluster)
+            tasks = {kind: later[kind] - counts[kind] for kind in _KINDS}
+            fits.append(ClusterFit(n, seconds, after - before, tasks, W))
     return fits
 
 
@@ -97,8 +86,8 @@ def cluster_rows(
     sizes: Sequence[int] = (5_000, 10_000, 20_000),
     n_features: int = 70,
     report: Callable[[str], object] = print,
-) -> tuple[list[Row], list[ClusterFit]]:
-    """Fit on one worker and on two, and here; return the rows, and the fits for the simulation."""
+) -> list[Row]:
+    """Fit on one worker and on two, and here."""
     note = trust([cores_in_use()])
     fits = {n: fit_on_workers(n, sizes, n_features) for n in (1, 2)}
     per_pass, per_task = measure_overhead(2, n_features)
@@ -111,7 +100,7 @@ def cluster_rows(
         X, y = classes(one.n_samples, n_features)
         here = RPDML(C=100.0, pairs="all", tol=GAP).fit(X, y).W_
         bar = 1.4 if one.n_samples == 20_000 else None
-        counts = ", ".join(f"{count:.0f} {kind}" for kind, (count, _) in two.tasks.items() if count)
+        counts = ", ".join(f"{count} {kind}" for kind, count in two.tasks.items() if count)
         rows += [
             Row("one worker ÷ two workers", size, one.seconds / two.seconds, at_least=bar, note=note),
             Row("two workers: fit", size, two.seconds, "s", note=note),
@@ -126,7 +115,7 @@ def cluster_rows(
             ),
         ]
         report("  " + "; ".join(" ".join(row.cells()[:3]) for row in rows[-5:]))
-    return rows, [*fits[1], *fits[2]]
+    return rows
 
 
 def _nothing(k: int, n_features: int) -> tuple[Any]:
@@ -137,21 +126,12 @@ def _difference(A: Any, B: Any) -> float:
     return float(np.abs(A - B).max() / np.abs(B).max())
 
 
-def _on_workers(client: Client) -> Any:
-    """Return the processor seconds of all workers, and the number of tasks that they did."""
-    return np.sum(list(client.run(_count_work).values()), axis=0)
+def _tasks_done(client: Client) -> int:
+    """Return the number of tasks that all workers did."""
+    return sum(client.run(lambda dask_worker: dask_worker.state.executed_count).values())
 
 
-def _count_work(dask_worker: Any) -> tuple[float, int]:
-    return time.process_time(), dask_worker.state.executed_count
-
-
-def _task_counts(cluster: Any) -> dict[str, tuple[int, float]]:
-    """Return number and seconds of the tasks done so far, by function."""
+def _task_counts(cluster: Any) -> dict[str, int]:
+    """Return the number of the tasks done so far, by function."""
     prefixes = cluster.scheduler.task_prefixes
-    return {
-        kind: (prefixes[kind].state_counts["memory"], prefixes[kind].all_durations["compute"])
-        if kind in prefixes
-        else (0, 0.0)
-        for kind in _KINDS
-    }
+    return {kind: prefixes[kind].state_counts["memory"] if kind in prefixes else 0 for kind in _KINDS}

@@ -1,33 +1,44 @@
-"""Whole fits to all pairs: against older sources, growth with the number of samples, and memory."""
+"""Whole fits: growth with the number of samples, memory, threads, and what sampled pairs are worth."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from geodual.metric import RPDML
+from geodual.metric.logdet.program import LogDetProgram
+from geodual.metric.pairs.all_pairs import AllPairs
+from geodual.metric.pairs.pair_loss import SquaredHinge
+
+from ..samples import classes, four_classes
 from ..timing import fitted_exponent
-from .data import classes
-from .one_fit import fit_elsewhere
-from .rows import Row
+from .one_fit import fit_elsewhere, write_samples
+from .rows import Row, cores_in_use, trust
 
 SIZES = (1_000, 2_000, 5_000, 8_000, 10_000, 20_000)
 CS = (100.0, 1000.0)
 GAP = 1e-6
 _TURNS = 3  # of short fits; the shortest time counts
 _LONG = 1.0  # processor seconds from which a fit is timed once
-_LARGEST, _GROWTH = 20_000, 8_000  # samples of the main bars, and of the bar of memory
-_SHARES = {100.0: 0.25, 1000.0: 1.0 / 3.0}  # of the older time that a fit to the most samples may take
-_NOT_SLOWER = 1.0
+_GROWTH = 8_000  # samples of the bar of memory
 _MEGABYTES = 818.0 / 5.0
 _EXPONENT = 2.0
+_THREAD_TURNS = 2
+_SPIN = "while True: pass"
+_SHARES = (1_000, 2_000, 5_000)
+_LOCAL_BEFORE = 435.0  # processor seconds of local pairs, 200,000 × 50, when issue 14 was written
 
 
 def fit_rows(
-    old: Path | None,
     sizes: Sequence[int] = SIZES,
     Cs: Sequence[float] = CS,
     n_features: int = 70,
@@ -37,8 +48,6 @@ def fit_rows(
 
     Parameters
     ----------
-    old : Path, optional
-        A checkout with older sources. The same fits are done with them.
     sizes : sequence of int
         Numbers of samples.
     Cs : sequence of float
@@ -52,10 +61,10 @@ def fit_rows(
     solves: dict[float, list[tuple[int, float]]] = {C: [] for C in Cs}
     for n in sizes:
         for C in Cs:
-            new, before = _in_turn(n, n_features, C, old)
-            solves[C].append((n, new["solve"]))
-            rows += _rows_of_fit(n, n_features, C, new, before)
-            report("  " + "; ".join(" ".join(row.cells()[:3]) for row in rows[-3:]))
+            found = _shortest_fit(n, n_features, C)
+            solves[C].append((n, found["solve"]))
+            rows += _rows_of_fit(n, n_features, C, found)
+            report("  " + "; ".join(" ".join(row.cells()[:3]) for row in rows[-2:]))
     for C, points in solves.items():
         large = [(n, seconds) for n, seconds in points if n >= 5_000]
         if len(large) > 1:
@@ -65,46 +74,139 @@ def fit_rows(
     return rows
 
 
-def write_samples(folder: str, n_samples: int, n_features: int, make: Callable[..., Any] = classes) -> Path:
-    """Write samples to a file that `one_fit` reads."""
-    path = Path(folder) / f"{n_samples}.npz"
-    X, y = make(n_samples, n_features)
-    np.savez(path, X=X, y=y)
-    return path
-
-
-def _in_turn(
-    n: int, n_features: int, C: float, old: Path | None
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Fit with the sources here and with older ones, in turn; return the shortest of each."""
-    learner = {"C": C, "pairs": "all", "tol": GAP}
-    sources = [None] if old is None else [None, old]
+def _shortest_fit(n: int, n_features: int, C: float) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         path = write_samples(folder, n, n_features)
-        turns = [[fit_elsewhere(path, learner, source) for source in sources]]
-        while len(turns) < _TURNS and turns[0][0]["processor"] < _LONG:
-            turns.append([fit_elsewhere(path, learner, source) for source in sources])
-    best = [min(found, key=lambda fit: fit["processor"]) for found in zip(*turns, strict=True)]
-    return best[0], (None if old is None else best[1])
+        turns = [_fit_all_pairs(path, C=C)]
+        while len(turns) < _TURNS and turns[0]["processor"] < _LONG:
+            turns.append(_fit_all_pairs(path, C=C))
+    return min(turns, key=lambda fit: fit["processor"])
 
 
-def _rows_of_fit(
-    n: int, n_features: int, C: float, new: dict[str, Any], before: dict[str, Any] | None
-) -> list[Row]:
+def _fit_all_pairs(path: Path, one_thread: bool = True, **learner: Any) -> dict[str, Any]:
+    return fit_elsewhere(path, {"C": 100.0, "pairs": "all", "tol": GAP, **learner}, one_thread)
+
+
+def _rows_of_fit(n: int, n_features: int, C: float, found: dict[str, Any]) -> list[Row]:
     size, name = f"{n:,} × {n_features}", f"C = {C:g}"
-    note = f"{new['passes']} passes over all pairs, gap {new['gap']:.0e}"
+    note = f"{found['passes']} passes over all pairs, gap {found['gap']:.0e}"
     limit = _MEGABYTES if n == _GROWTH else None
-    rows = [
-        Row(f"fit, {name}", size, new["processor"], "s", note=note),
-        Row(f"peak above the data, {name}", size, new["megabytes"], "MB", at_most=limit),
-    ]
-    if before is None:
-        return rows
-    bar = _SHARES.get(C, _NOT_SLOWER) if n == _LARGEST else _NOT_SLOWER
-    difference = abs(new["objective"] - before["objective"]) / abs(before["objective"])
-    note = f"{before['processor']:.3g} s and {before['megabytes']:.0f} MB before; "
-    note += f"objectives differ by {difference:.0e}"
     return [
-        *rows,
-        Row(f"fit ÷ before, {name}", size, new["processor"] / before["processor"], at_most=bar, note=note),
+        Row(f"fit, {name}", size, found["processor"], "s", note=note),
+        Row(f"peak above the data, {name}", size, found["megabytes"], "MB", at_most=limit),
+    ]
+
+
+def thread_rows(
+    n_samples: int = 20_000, n_features: int = 70, report: Callable[[str], object] = print
+) -> list[Row]:
+    """Fit with one and with two threads, in turn; needs a quiet machine."""
+    # The fits themselves are part of the load later, so only the load before them tells.
+    size, note = f"{n_samples:,} × {n_features}", trust([cores_in_use()])
+    with TemporaryDirectory() as folder:
+        path = write_samples(folder, n_samples, n_features)
+        turns = []
+        for _ in range(_THREAD_TURNS):
+            turns.append([_fit_all_pairs(path, n_jobs=jobs)["seconds"] for jobs in (1, 2)])
+            report(f"  {size}: one thread {turns[-1][0]:.3g} s, two {turns[-1][1]:.3g} s")
+    one, two = (min(times) for times in zip(*turns, strict=True))
+    return [Row("one thread ÷ two threads", size, one / two, at_least=1.6, note=note)]
+
+
+def busy_rows(
+    n_samples: int = 5_000, n_features: int = 70, report: Callable[[str], object] = print
+) -> list[Row]:
+    """Fit with default settings and with one thread, beside one busy process per core."""
+    size, note = f"{n_samples:,} × {n_features}", trust([cores_in_use()])
+    with TemporaryDirectory() as folder, busy_cores():
+        path = write_samples(folder, n_samples, n_features)
+        turns = [
+            [_fit_all_pairs(path, one_thread=limited)["seconds"] for limited in (False, True)]
+            for _ in range(_THREAD_TURNS)
+        ]
+    default, one = (min(times) for times in zip(*turns, strict=True))
+    row = Row("beside busy cores: default ÷ one thread", size, default / one, at_most=1.5, note=note)
+    report("  " + " ".join(row.cells()))
+    return [row]
+
+
+@contextmanager
+def busy_cores() -> Iterator[None]:
+    """Keep every core busy with a process that only counts time."""
+    processes = [subprocess.Popen([sys.executable, "-c", _SPIN]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
+
+
+def sample_rows(
+    n_samples: int = 10_000,
+    n_features: int = 70,
+    sizes: Sequence[int] = _SHARES,
+    report: Callable[[str], object] = print,
+) -> list[Row]:
+    """Fit some of the samples, and see how far the objective of all pairs is above its optimum there.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Size of all samples.
+    sizes : sequence of int
+        Numbers of samples that are fitted.
+    report : callable
+        Receives a line for each fit.
+    """
+    X, y = classes(n_samples, n_features)
+    C = 100.0
+    full = RPDML(C=C, pairs="all", tol=GAP).fit(X, y)
+    order = np.argsort(y, kind="stable")
+    pairs = AllPairs(y[order])
+    loss = SquaredHinge.weighted(*full.bounds_, C / pairs.total_weight, 0.0)
+    program = LogDetProgram(X[order], pairs, loss, np.eye(n_features))
+    rows = []
+    for m in sizes:
+        started = time.process_time()
+        some = RPDML(C=C, pairs="all", tol=GAP, bounds=full.bounds_).fit(X[:m], y[:m])
+        note = f"fitted in {time.process_time() - started:.2g} s of processor time"
+        excess = program(some.W_).primal / full.objective_ - 1.0
+        size = f"{m:,} of {n_samples:,} × {n_features}"
+        rows.append(Row("objective of all pairs above its optimum", size, 100.0 * excess, "%", note=note))
+        report("  " + " ".join(rows[-1].cells()))
+    return rows
+
+
+def all_pairs_row(
+    n_samples: int = 100_000, n_features: int = 70, n_jobs: int = 2, report: Callable[[str], object] = print
+) -> list[Row]:
+    """Fit all pairs of many samples to a gap of 1e-4."""
+    size = f"{n_samples:,} × {n_features}"
+    report(f"  all pairs of {size} …")
+    with TemporaryDirectory() as folder:
+        path = write_samples(folder, n_samples, n_features)
+        found = _fit_all_pairs(path, tol=1e-4, n_jobs=n_jobs)
+    note = f"{found['pairs']:,} pairs, gap {found['gap']:.0e}, {n_jobs} threads, {found['passes']} passes"
+    return [
+        Row("all pairs, gap 1e-4", size, found["seconds"], "s", note=note),
+        Row("all pairs, gap 1e-4: processor time", size, found["processor"], "s"),
+        Row("all pairs, gap 1e-4: peak above the data", size, found["megabytes"], "MB"),
+    ]
+
+
+def local_pairs_row(
+    n_samples: int = 200_000, n_features: int = 50, report: Callable[[str], object] = print
+) -> list[Row]:
+    """Fit local pairs of many samples on one thread."""
+    size = f"{n_samples:,} × {n_features}"
+    report(f"  local pairs of {size} …")
+    with TemporaryDirectory() as folder:
+        path = write_samples(folder, n_samples, n_features, four_classes)
+        found = fit_elsewhere(path, {"C": 100.0, "pairs": "local", "random_state": 0})
+    note = f"{found['pairs']:,} pairs, gap {found['gap']:.0e}; {_LOCAL_BEFORE:g} s before, measured elsewhere"
+    bar = _LOCAL_BEFORE / 3.0 if (n_samples, n_features) == (200_000, 50) else None
+    return [
+        Row("local pairs: processor time", size, found["processor"], "s", at_most=bar, note=note),
+        Row("local pairs: peak above the data", size, found["megabytes"], "MB"),
     ]

@@ -1,4 +1,4 @@
-"""One fit in a process of its own, also with older sources: its time and its memory as one line of JSON.
+"""One fit in a process of its own: its time and its memory as one line of JSON.
 
 ``python -m benchmarks.scale.one_fit '{"samples": "X.npz", "learner": {"C": 100.0}}'``
 """
@@ -12,18 +12,28 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from geodual.metric import RPDML
+
+from ..samples import classes
+
 ROOT = Path(__file__).parents[2]
 
 
-def fit_elsewhere(
-    samples: Path, learner: Mapping[str, Any], source: Path | None = None, one_thread: bool = True
-) -> dict[str, Any]:
+def write_samples(folder: str, n_samples: int, n_features: int, make: Callable[..., Any] = classes) -> Path:
+    """Write samples to a file that `main` reads."""
+    path = Path(folder) / f"{n_samples}.npz"
+    X, y = make(n_samples, n_features)
+    np.savez(path, X=X, y=y)
+    return path
+
+
+def fit_elsewhere(samples: Path, learner: Mapping[str, Any], one_thread: bool = True) -> dict[str, Any]:
     """Fit RPDML in a new process, and return what `main` prints there.
 
     Parameters
@@ -32,30 +42,21 @@ def fit_elsewhere(
         A file with the arrays X and y.
     learner : mapping
         Parameters of RPDML.
-    source : Path, optional
-        Another checkout, whose folder `src` is used.
     one_thread : bool
         Whether BLAS gets one thread; otherwise it does as it likes.
     """
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     if one_thread:
         environment |= {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
-    if source is not None:
-        environment["PYTHONPATH"] = str((source / "src").resolve())
     task = json.dumps({"samples": str(samples.resolve()), "learner": dict(learner)})
     command = [sys.executable, "-m", "benchmarks.scale.one_fit", task]
     done = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
-    if source is not None and not Path(found["package"]).is_relative_to(source.resolve()):
-        raise RuntimeError(f"{source} was not used, but {found['package']}.")
     return found
 
 
 def main(task: Mapping[str, Any]) -> dict[str, Any]:
     """Fit RPDML to samples from a file; return its times, its peak memory above the data and its result."""
-    import geodual
-    from geodual.metric import RPDML
-
     with np.load(task["samples"]) as saved:
         X, y = saved["X"], saved["y"]
     RPDML(pairs="all").fit(X[:500, :5], y[:500])  # imports all that a fit needs
@@ -71,7 +72,6 @@ def main(task: Mapping[str, Any]) -> dict[str, Any]:
         "gap": learner.duality_gap_,
         "objective": learner.objective_,
         "pairs": learner.n_pairs_,
-        "package": str(Path(geodual.__file__).resolve()),
     }
 
 

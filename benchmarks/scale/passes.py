@@ -15,8 +15,8 @@ from geodual.metric.pairs.all_pairs import AllPairs, form_block
 from geodual.metric.pairs.pair_loss import SquaredHinge
 from geodual.metric.pairs.tiles import class_tiles
 
+from ..samples import classes
 from ..timing import best_seconds
-from .data import bounds_of, classes
 from .rows import Row
 
 ROUNDS = 5
@@ -54,7 +54,7 @@ def time_pass(n_samples: int, n_features: int, rounds: int = ROUNDS) -> Pass:
     Z, labels = X[order], y[order]
     S = np.random.default_rng(0).normal(size=(n_features, n_features))
     S += S.T
-    pairs, loss = AllPairs(labels), SquaredHinge.weighted(*bounds_of(X), 100.0, 100.0)
+    pairs, loss = AllPairs(labels), SquaredHinge.weighted(*_bounds_of(X), 100.0, 100.0)
     with threadpool_limits(1):
         kept = pairs.evaluate(Z, loss).curvatures
         single = form_block(Z, None, S, pairs.n_pairs).Z
@@ -65,6 +65,13 @@ def time_pass(n_samples: int, n_features: int, rounds: int = ROUNDS) -> Pass:
             bare_products(single, labels),
         ]
         return Pass(*best_seconds(functions, rounds, clock=time.process_time))
+
+
+def _bounds_of(X: Array) -> tuple[float, float]:
+    """Return the 5th and the 95th percentile of some squared distances: nearly the bounds of a fit."""
+    # One sample has nothing to do with the next, so these are random pairs.
+    low, high = np.percentile(((X[1:] - X[:-1]) ** 2).sum(axis=1), [5.0, 95.0]).tolist()
+    return low, high
 
 
 def bare_products(Z: Array, labels: Array) -> Callable[[], None]:

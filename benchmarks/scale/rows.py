@@ -76,7 +76,7 @@ def trust(shares: Iterable[float]) -> str:
     return "" if highest <= QUIET else f"busy machine ({highest:.0%} of the cores): not to be trusted"
 
 
-def save_part(path: Path, part: str, rows: Sequence[Row], extra: Mapping[str, Any] | None = None) -> None:
+def save_part(path: Path, part: str, rows: Sequence[Row], load: float) -> None:
     """Write the rows of one part of the benchmark to a JSON file; the other parts in it stay.
 
     Parameters
@@ -87,12 +87,12 @@ def save_part(path: Path, part: str, rows: Sequence[Row], extra: Mapping[str, An
         Name of the part.
     rows : sequence of Row
         What was measured.
-    extra : mapping, optional
-        Further values, such as the constants for the simulation.
+    load : float
+        The share of the cores that was in use before.
     """
     saved = read_parts(path)
     when = datetime.now().astimezone().isoformat(timespec="minutes")
-    saved[part] = {"when": when, "rows": [row._asdict() for row in rows], **(extra or {})}
+    saved[part] = {"when": when, "rows": [row._asdict() for row in rows], "load": round(load, 2)}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(saved, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -12,7 +12,7 @@ from geodual.compat import metric_learn
 from ..case import Case, Rng, has_nan, pick
 from ..hostile import labels, mostly, number, samples
 
-_PAIRS, _TRIPLETS, _QUADRUPLETS, _CHUNKS = ("ITML", "MMC", "SDML"), ("SCML",), ("LSML",), ("RCA",)
+_PAIRS, _CHUNKS = ("ITML", "SDML"), ("RCA",)
 
 
 def draw(rng: Rng) -> Case:
@@ -21,7 +21,8 @@ def draw(rng: Rng) -> Case:
     what, X = samples(rng)
     kind, given = _second(rng, name, X)
     parameters = _parameters(rng, name)
-    X = _tuples(rng, name, X)
+    if name in _PAIRS and isinstance(X, np.ndarray) and len(X):
+        X = X[rng.integers(len(X), size=(10, 2))]
     shown = {key: value for key, value in parameters.items() if np.ndim(value) < 2}
     return Case(
         f"compat {name}({shown}) on {what}, second argument: {kind}",
@@ -44,13 +45,10 @@ def _parameters(rng: Rng, name: str) -> dict[str, Any]:
         "n_constraints": lambda: number(rng, None, 5),
         "n_chunks": lambda: number(rng, 2, 100),
         "chunk_size": lambda: number(rng, 2, 3),
-        "diagonal": lambda: mostly(rng, (False, True), ("a",)),
-        "basis": lambda: mostly(rng, ("triplet_diffs", "lda"), ("none", None, np.eye(2))),
         "balance_param": lambda: number(rng, 1e-3, 0.1, 0.0),
         "sparsity_param": lambda: number(rng, 0.01, 1.0, 0.0),
         "k": lambda: number(rng, None, 2),
         "embedding_type": lambda: mostly(rng, ("weighted", "orthonormalized", "plain"), ("none", None)),
-        "n_basis": lambda: number(rng, None, 4),
         "regularization": lambda: number(rng, 0.5, 0.1),
         "random_state": lambda: mostly(rng, (0,), ("a",)),
     }
@@ -58,18 +56,8 @@ def _parameters(rng: Rng, name: str) -> dict[str, Any]:
     return {key: make() for key, make in drawn.items() if key in known and rng.random() < 0.3}
 
 
-def _tuples(rng: Rng, name: str, X: Any) -> Any:
-    """Return the samples, or tuples of them for a learner from tuples."""
-    size = 2 * (name in _PAIRS) + 3 * (name in _TRIPLETS) + 4 * (name in _QUADRUPLETS)
-    if not size or not isinstance(X, np.ndarray) or not len(X):
-        return X
-    return X[rng.integers(len(X), size=(10, size))]
-
-
 def _second(rng: Rng, name: str, X: Any) -> tuple[str, tuple[Any, ...]]:
     """Return a name and the second argument of `fit`."""
-    if name in (*_TRIPLETS, *_QUADRUPLETS):
-        return "none", ()
     if name in _PAIRS:
         signs = rng.choice([-1, 1], 10)
         return "signs", (mostly(rng, (signs,), (np.ones(10), -np.ones(10), signs[:3], None, "a"), 0.1),)

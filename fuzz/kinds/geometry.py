@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.random_problems.manifolds import KINDS, draw_manifold
 from geodual import manifolds
 from geodual.manifolds import Manifold, Power, Product, PymanoptManifold
+from testing.random_problems.manifolds import KINDS, draw_manifold
 
 from ..case import Case, Rng, has_nan, pick
 from ..hostile import STRANGE_NUMBERS, read_only

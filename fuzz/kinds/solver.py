@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.independent_check import check_answer
-from benchmarks.random_problems import random_problem
 from geodual.optimize import (
     Constraint,
     Problem,
@@ -18,6 +16,8 @@ from geodual.optimize import (
     minimize,
     minimize_many,
 )
+from testing.independent_check import check_result
+from testing.random_problems import random_problem
 
 from ..case import Case, Rng, UserError, has_nan, pick
 from ..hostile import STRANGE_NUMBERS, number, read_only
@@ -264,9 +264,7 @@ def _wrong_with_certificate(answer: Result, drawn: Any, honest: bool) -> Iterato
         yield f"the residual of a certificate is {answer.kkt.worst:g}, above {answer.tol:g}"
     if not honest or drawn.problem.manifold.dim > _CHECKED_DIM:
         return
-    found = (answer.x, answer.multipliers, answer.equality_multipliers)
-    with np.errstate(all="ignore"):
-        verdict = check_answer(drawn.problem, drawn.start, *found, answer.tol)
+    verdict = check_result(drawn.problem, drawn.start, answer)
     if not verdict.is_kkt_point:
         yield f"false certificate: {verdict}"
     elif answer.second_order == "holds" and not verdict.is_minimum:

@@ -1,4 +1,4 @@
-"""Packages that not all users need: import one, or say which command installs it."""
+"""Packages that not all users need, such as matplotlib: import one, or say which command installs it."""
 
 from __future__ import annotations
 
@@ -36,6 +36,20 @@ def require_extra(extra: str, *packages: str, what: str) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise MissingExtraError(_remedy(what, extra, f"not installed: {', '.join(missing)}"))
+
+
+def new_axes(width: float, height: float, columns: int = 1) -> Any:
+    """Return the axes of a new matplotlib figure: one, or an array of several side by side.
+
+    Parameters
+    ----------
+    width, height : float
+        Size of the figure in inches.
+    columns : int
+        Number of axes.
+    """
+    pyplot = import_extra("matplotlib.pyplot", "funds", "Plots need matplotlib")
+    return pyplot.subplots(1, columns, figsize=(width, height), layout="constrained")[1]
 
 
 def _remedy(what: str, extra: str, reason: str) -> str:

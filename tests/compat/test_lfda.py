@@ -13,14 +13,15 @@ X = StandardScaler().fit_transform(X)[::2]
 Y = Y[::2]
 
 
-def summed_scatters(X, y, k: int):
+def local_scales(X, y, k: int):
+    """The distance of each sample to its k-th neighbour in its class; the first is the sample itself."""
+    return [np.sort(np.linalg.norm(X[y == y[i]] - X[i], axis=1))[k] for i in range(len(X))]
+
+
+def summed_scatters(X, y, radius):
     """The definitions (Sugiyama 2007, equations 15 to 20), pair by pair."""
     n, d = X.shape
     within, between = np.zeros((d, d)), np.zeros((d, d))
-    radius = np.empty(n)
-    for i in range(n):
-        same = np.sort(np.linalg.norm(X[y == y[i]] - X[i], axis=1))
-        radius[i] = same[k]  # the first is the sample itself
     for i in range(n):
         for j in range(i):
             v = X[i] - X[j]
@@ -36,7 +37,7 @@ def summed_scatters(X, y, k: int):
 
 @pytest.mark.parametrize("k", [2, 5])
 def test_the_directions_are_those_of_the_article(k: int) -> None:
-    within, between = summed_scatters(X, Y, k)
+    within, between = summed_scatters(X, Y, local_scales(X, Y, k))
     ratios, directions = eigh(between, within)
     ratios, directions = ratios[::-1][:3], directions[:, ::-1][:, :3]
     found = {

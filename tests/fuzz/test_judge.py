@@ -129,13 +129,10 @@ def test_a_conjugate_is_the_largest_distance_of_a_line_from_the_loss(sign: float
 
 # JAX, which other tests load into this process, warns of forks; the children here do nothing.
 @pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")
-def test_a_process_that_dies_or_hangs_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = Worker(limit=60.0)
-    monkeypatch.setattr("fuzz.worker._serve", lambda line, limit: os._exit(3))
-    monkeypatch.setattr("fuzz.worker._START", "fork")
+def test_a_process_that_dies_or_hangs_is_a_finding() -> None:
+    worker = Worker(60.0, lambda line, limit: os._exit(3), "fork")
     assert worker.run("tables", 1).words == "crash: the process died with exit code 3"
-    worker = Worker(limit=0.1)
-    monkeypatch.setattr("fuzz.worker._serve", lambda line, limit: time.sleep(60.0))
+    worker = Worker(0.1, lambda line, limit: time.sleep(60.0), "fork")
     assert worker.run("tables", 1).words.startswith("hang: no answer after 0.1 s")
 
 

@@ -6,7 +6,13 @@ import numpy as np
 import pymanopt
 import pytest
 
-from benchmarks.problems import (
+from geodual.manifolds import SPD, Euclidean, Product, Sphere, Stiefel
+from geodual.optimize import Constraint, ConstraintVector, Problem, Result, minimize
+from geodual.optimize.barrier import Barrier
+from geodual.optimize.barrier_preconditioner import BarrierPreconditioner, separable_entries
+from geodual.optimize.interior_point import _InteriorPoint
+from geodual.optimize.kkt import Units, measure_units, refreshed_units
+from testing.problems import (
     benchmark_problems,
     determinant_under_trace,
     hard_problems,
@@ -14,12 +20,6 @@ from benchmarks.problems import (
     nonnegative_projection,
     rank_one_constraints,
 )
-from geodual.manifolds import SPD, Euclidean, Product, Sphere, Stiefel
-from geodual.optimize import Constraint, ConstraintVector, Problem, Result, minimize
-from geodual.optimize.barrier import Barrier
-from geodual.optimize.barrier_preconditioner import BarrierPreconditioner, separable_entries
-from geodual.optimize.interior_point import _InteriorPoint
-from geodual.optimize.kkt import Units, measure_units, refreshed_units
 
 from .test_benchmark_problems import kkt_parts
 

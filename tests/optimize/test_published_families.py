@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from benchmarks import family_runs
-from benchmarks.families import (
+from benchmarks.family_runs import read_rows, run_families
+from benchmarks.family_tables import FamilyRun, detail_table, family_report, summary_table
+from benchmarks.pymanopt_charts import chart_of
+from benchmarks.pymanopt_lagrangian import PUBLISHED, solve_with_pymanopt
+from geodual.manifolds import Hyperbolic, Product, Sphere
+from geodual.optimize import check_gradient
+from geodual.optimize.ambient import pairing
+from testing.families import (
     PublishedProblem,
     balanced_cut,
     clustering_data,
@@ -19,17 +26,10 @@ from benchmarks.families import (
     stable_identification,
     stiefel_projection,
 )
-from benchmarks.families.graphs import power_law_laplacian
-from benchmarks.families.instances import family_instances
-from benchmarks.families.liu_boumal import clustering_problem
-from benchmarks.family_runs import read_rows, run_families
-from benchmarks.family_tables import FamilyRun, detail_table, family_report, summary_table
-from benchmarks.optimality import kkt_residual
-from benchmarks.pymanopt_charts import chart_of
-from benchmarks.pymanopt_lagrangian import PUBLISHED, solve_with_pymanopt
-from geodual.manifolds import Hyperbolic, Product, Sphere
-from geodual.optimize import check_gradient
-from geodual.optimize.ambient import pairing
+from testing.families.graphs import power_law_laplacian
+from testing.families.instances import family_instances
+from testing.families.liu_boumal import clustering_problem
+from testing.optimality import kkt_residual
 
 SAMPLES = np.random.default_rng(3).standard_normal((12, 2))
 SAMPLES -= SAMPLES.mean(axis=0)

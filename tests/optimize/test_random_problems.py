@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import geodual.manifolds
-from benchmarks.independent_check import LocalFunctions, check_answer
-from benchmarks.random_problems import random_problem, random_table, verdict_on
-from benchmarks.random_problems.embedding import parts_of
-from benchmarks.random_problems.manifolds import KINDS
+from benchmarks.random_study import random_table
 from geodual.manifolds import Euclidean, Manifold, Power, Product, Sphere
 from geodual.optimize import Problem, check_gradient, minimize
+from testing.independent_check import LocalFunctions, check_answer, check_result
+from testing.random_problems import random_problem
+from testing.random_problems.embedding import parts_of
+from testing.random_problems.manifolds import KINDS
 
 SEEDS = range(3 * len(KINDS))  # three problems per kind of manifold
 EACH_KIND = range(len(KINDS))
@@ -23,7 +24,7 @@ def test_the_default_method_solves_it_and_claims_no_more_than_is_true(seed: int)
     drawn = random_problem(seed)
     result = minimize(drawn.problem, drawn.start)
     assert result.success, f"{drawn.label}: {result.message}"
-    verdict = verdict_on(drawn, result)
+    verdict = check_result(drawn.problem, drawn.start, result)
     assert verdict.is_kkt_point, f"{drawn.label}: {verdict}"
     assert verdict.is_minimum == (result.second_order != "fails"), f"{drawn.label}: {verdict}"
 

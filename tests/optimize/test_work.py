@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.problems import benchmark_problems, hard_problems
-from benchmarks.random_problems import random_problem
 from geodual.manifolds import Grassmann, Manifold, Sphere, Stiefel
 from geodual.optimize import ConstraintVector, Lagrangian, Problem, limited_memory, minimize
 from geodual.optimize.lagrangian import LocalLagrangian
+from testing.problems import benchmark_problems, hard_problems
+from testing.random_problems import random_problem
 
 METHODS = ("proximal-lagrangian", "interior-point")
 # Per method: evaluations of cost and constraints, and products with the Hessian of the Lagrangian.

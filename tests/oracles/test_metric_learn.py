@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.metric.lmnn import LMNN
 from geodual.metric.margin.large_margin import LargeMargin
-from tests.oracles.metric_learn_shim import working_metric_learn
+from testing.metric_learn_shim import working_metric_learn
 
 
 def sorted_standardised(load):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problems import BenchmarkProblem
 from geodual.optimize import Iterate, Result, minimize
+from testing.problems import BenchmarkProblem
 
 
 @dataclass

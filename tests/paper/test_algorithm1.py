@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from benchmarks.problems import determinant_under_trace, hyperbolic_mean_in_ball, karcher_mean_under_trace
 from geodual.manifolds import SPD
 from geodual.optimize import Problem, minimize
+from testing.problems import determinant_under_trace, hyperbolic_mean_in_ball, karcher_mean_under_trace
 
 from .algorithm1_run import Run, run_algorithm1
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.problems import determinant_under_trace, karcher_mean_under_trace
+from testing.problems import determinant_under_trace, karcher_mean_under_trace
 
 from .algorithm1_run import run_algorithm1
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.problems import determinant_under_trace, hyperbolic_mean_in_ball, karcher_mean_under_trace
+from testing.problems import determinant_under_trace, hyperbolic_mean_in_ball, karcher_mean_under_trace
 
 from .algorithm1_run import Run, run_algorithm1
 

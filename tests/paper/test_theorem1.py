@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.problems import determinant_under_trace, hyperbolic_mean_in_ball, karcher_mean_under_trace
 from geodual.optimize import corollary1_bound, theorem1_bound
+from testing.problems import determinant_under_trace, hyperbolic_mean_in_ball, karcher_mean_under_trace
 
 from .algorithm1_run import Run, run_algorithm1
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from geodual.extras import import_extra
-from geodual.figures import new_axes
+from geodual.extras import import_extra, new_axes
 
 if TYPE_CHECKING:
     import pandas as pd

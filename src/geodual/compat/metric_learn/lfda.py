@@ -13,13 +13,13 @@ from geodual.arrays import Array, Indices
 from geodual.metric.parameter_checks import check_n_components, check_whole
 from geodual.metric.scatter import centred, feature_scales, oriented, raised_spectrum
 
-from .preprocessed import LabelledLearner
+from .preprocessed import PreprocessedLearner
 
 _MOST_NEIGHBOURS = 7  # by default, as in the article
 _EMBEDDINGS = ("weighted", "orthonormalized", "plain")
 
 
-class LFDA(LabelledLearner):
+class LFDA(PreprocessedLearner):
     """Local Fisher discriminant analysis, in the closed form of the article.
 
     Directions in which samples of other classes are far apart, and *near* samples of the same class close
@@ -73,7 +73,21 @@ class LFDA(LabelledLearner):
         self.embedding_type = embedding_type
         self.preprocessor = preprocessor
 
-    def _learn(self, X: Array, labels: Indices) -> None:
+    def fit(self, X: Any, y: Any = None) -> LFDA:
+        """Learn a metric from labelled samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
+            Samples or indices of samples.
+        y : array of shape (n_samples,)
+            Class labels; −1 means unknown.
+
+        Returns
+        -------
+        self
+        """
+        X, labels = self._validate(X, y)
         if self.embedding_type not in _EMBEDDINGS:
             raise ValueError(f"`embedding_type` must be one of {_EMBEDDINGS}, got {self.embedding_type!r}.")
         n_features = X.shape[1]
@@ -90,6 +104,7 @@ class LFDA(LabelledLearner):
         elif self.embedding_type == "orthonormalized":
             rows = np.linalg.qr(rows.T)[0].T
         self._set_metric(rows, X)
+        return self
 
     def _n_neighbours(self, n_features: int) -> int:
         most = max(n_features - 1, 1)
@@ -100,7 +115,7 @@ class LFDA(LabelledLearner):
             warnings.warn(
                 f"`k` is {self.k}, but at most the number of features minus one, {most}, is used.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return min(int(self.k), most)
 

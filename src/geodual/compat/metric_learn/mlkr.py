@@ -20,7 +20,7 @@ from geodual.metric.scatter import centred
 
 from .preprocessed import PreprocessedLearner
 
-_ROWS = 2**21  # entries of distances at a time
+_ENTRIES = 2**21  # distances at a time
 _STARTS = ("auto", "pca", "identity", "random")
 
 
@@ -130,7 +130,7 @@ class MLKR(PreprocessedLearner):
                 print(f"MLKR: objective {intermediate_result.fun:.9g} of {len(y)} samples")  # noqa: T201
 
         return minimize(
-            lambda flat: _loss(flat.reshape(start.shape), Z, y),
+            lambda flat: regression_errors(flat.reshape(start.shape), Z, y),
             start.ravel(),
             method="L-BFGS-B",
             jac=True,
@@ -168,12 +168,15 @@ def _standardised(y: Array) -> Array:
     return np.asarray(half / np.abs(half).max())
 
 
-def _loss(L: Array, Z: Array, y: Array) -> tuple[float, Array]:
-    """Return the squared errors of the kernel regression that leaves one out, and their gradient in L."""
+def regression_errors(L: Array, Z: Array, y: Array, entries: int = _ENTRIES) -> tuple[float, Array]:
+    """Return the squared errors of the kernel regression that leaves one out, and their gradient in L.
+
+    Distances are computed in blocks of rows with about as many `entries`.
+    """
     E = Z @ L.T
     squares, n = np.einsum("ij,ij->i", E, E), len(E)
     value, mass, product = 0.0, np.zeros(n), np.zeros_like(L)
-    step = max(_ROWS // n, 1)
+    step = max(entries // n, 1)
     for first in range(0, n, step):
         rows = np.arange(first, min(first + step, n))
         distance = np.maximum(squares[rows, None] + squares - 2.0 * E[rows] @ E.T, 0.0)

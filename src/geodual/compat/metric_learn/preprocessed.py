@@ -1,25 +1,21 @@
-"""What metric-learn's learners have in common and ours do not: a preprocessor for samples, other defaults."""
+"""What metric-learn's learners share and ours lack: a preprocessor for samples, other parameters."""
 
 from __future__ import annotations
 
-import inspect
-from abc import abstractmethod
-from typing import Any, Self
+from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.datasets import make_spd_matrix
 
 from geodual.arrays import Array, Indices
 from geodual.metric.base import MetricLearner, fitted_attributes, n_axes
-from geodual.metric.logdet.certificate import Convergence
-from geodual.metric.logdet.solution import iteration_printer
 from geodual.metric.pair_array import check_pair_array
 from geodual.metric.pairs.preprocessor import look_up
+from geodual.metric.parameter_checks import check_whole
 
-from .old_names import OldNamesMixin
 
-
-class PreprocessedLearner(OldNamesMixin, MetricLearner):
+class PreprocessedLearner(MetricLearner):
     """Base of the learners that take samples, or indices of samples if there is a preprocessor."""
 
     preprocessor: Any
@@ -63,60 +59,9 @@ class PreprocessedLearner(OldNamesMixin, MetricLearner):
         return super().pair_distance(pairs)
 
 
-class LabelledLearner(PreprocessedLearner):
-    """Base of the learners that learn from class labels."""
-
-    @abstractmethod
-    def _learn(self, X: Array, labels: Indices) -> None:
-        """Learn from samples that have been looked up and checked."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn a metric from labelled samples.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
-            Samples or indices of samples.
-        y : array of shape (n_samples,)
-            Class labels; −1 means unknown.
-
-        Returns
-        -------
-        self
-        """
-        self._learn(*self._validate(X, y))
-        return self
-
-
-def take_over(learner: Any, fitted: BaseEstimator) -> None:
-    """Copy the fitted attributes of the learner that did the work, and print its iterations if wanted."""
+def take_over(learner: BaseEstimator, fitted: BaseEstimator) -> None:
+    """Copy the fitted attributes of the learner that did the work."""
     vars(learner).update(fitted_attributes(fitted))
-    history = getattr(fitted, "history_", None)
-    if isinstance(history, Convergence):
-        for row in history:
-            iteration_printer(learner, learner.verbose)(row)
-
-
-def check_unsupported(learner: BaseEstimator, *names: str, instead: str) -> None:
-    """Raise if a parameter that has no counterpart here is not at its default.
-
-    Parameters
-    ----------
-    learner : estimator
-        The learner.
-    *names : str
-        The parameters.
-    instead : str
-        What the user can do.
-    """
-    defaults = inspect.signature(type(learner)).parameters
-    for name in names:
-        value, default = getattr(learner, name), defaults[name].default
-        if not (value is default or (isinstance(value, type(default)) and value == default)):
-            raise ValueError(
-                f"`{name}` has no counterpart in geodual's {type(learner).__name__}, so it must stay "
-                f"{default!r}, got {value!r}; {instead}."
-            )
 
 
 def random_or_given(prior: Any, n_features: int, random_state: Any) -> Any:
@@ -124,3 +69,11 @@ def random_or_given(prior: Any, n_features: int, random_state: Any) -> Any:
     if isinstance(prior, str) and prior == "random":
         return make_spd_matrix(n_features, random_state=random_state)
     return prior
+
+
+def n_per_kind(n_constraints: Any, labels: Indices) -> int:
+    """Return the number of similar and of dissimilar pairs: 20 times the squared number of classes."""
+    if n_constraints is None:
+        return 20 * len(np.unique(labels)) ** 2
+    check_whole("n_constraints", n_constraints, 1)
+    return int(n_constraints)

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from geodual.arrays import Array, Indices
 from geodual.metric.base import check_size
-from geodual.metric.parameter_checks import check_n_components
+from geodual.metric.parameter_checks import check_n_components, check_whole
 from geodual.metric.scatter import feature_scales, raised_spectrum, without_rounding
 
-from .constraints import drawn_chunks
-from .preprocessed import LabelledLearner, PreprocessedLearner
+from .preprocessed import PreprocessedLearner
 
 _SMALLEST = 1e-150  # smaller numbers vanish when they are squared
 
@@ -78,7 +78,7 @@ class RCA(PreprocessedLearner):
         return self
 
 
-class RCA_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
+class RCA_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
     """Relevant component analysis of random chunks of samples of a class; the same as metric-learn's.
 
     Parameters
@@ -121,11 +121,46 @@ class RCA_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def _learn(self, X: Array, labels: Indices) -> None:
+    def fit(self, X: Any, y: Any = None) -> RCA_Supervised:
+        """Learn a metric from labelled samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
+            Samples or indices of samples.
+        y : array of shape (n_samples,)
+            Class labels; −1 means unknown.
+
+        Returns
+        -------
+        self
+        """
+        X, labels = self._validate(X, y)
         check_n_components(self.n_components, X.shape[1])
         chunks = drawn_chunks(labels, self.n_chunks, self.chunk_size, self.random_state)
         used = chunks >= 0
         self._set_metric(_relevant_components(X[used], chunks[used], self.n_components), X)
+        return self
+
+
+def drawn_chunks(labels: Indices, n_chunks: int, chunk_size: int, random_state: Any) -> Indices:
+    """Return the number of the chunk of each sample, or −1; a chunk is a few random samples of a class."""
+    check_whole("n_chunks", n_chunks, 1)
+    check_whole("chunk_size", chunk_size, 2)
+    rng = check_random_state(random_state)
+    groups: list[Indices] = []
+    for label in np.unique(labels[labels >= 0]):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        groups += [members[k : k + chunk_size] for k in range(0, len(members) - chunk_size + 1, chunk_size)]
+    if len(groups) < n_chunks:
+        raise ValueError(
+            f"`n_chunks` must be at most {len(groups)} for chunks of {chunk_size} samples of a class, got "
+            f"{n_chunks}."
+        )
+    chunks = np.full(len(labels), -1)
+    for number, place in enumerate(rng.permutation(len(groups))[:n_chunks]):
+        chunks[groups[place]] = number
+    return chunks
 
 
 def _relevant_components(X: Array, chunks: Indices, n_components: int | None) -> Array:

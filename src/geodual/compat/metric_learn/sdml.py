@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from geodual.arrays import Array, Indices
 from geodual.metric.logdet.components import leading_components
 from geodual.metric.logdet.prior import prior_matrices
 from geodual.metric.pairs.pair_classifier import PairClassifier, check_calibration_params
+from geodual.metric.pairs.selection import sampled_pairs
 from geodual.metric.parameter_checks import check_not_negative
 from geodual.metric.scatter import distinct_rows
 
-from .constraints import drawn_pairs
-from .old_names import OldNamesMixin
-from .preprocessed import LabelledLearner, random_or_given
-from .sparse_program import SparseMetric, sparse_metric
+from .preprocessed import PreprocessedLearner, n_per_kind, random_or_given
 
 _TOL = 1e-6  # duality gap per feature
 _MAX_ITER = 5000
+_RELAXATION = 1.6  # of the steps; values from 1.5 to 1.8 are usual
+_BALANCE = 10.0  # largest ratio of the residuals before the step size changes
+_EVERY = 10  # iterations between two such changes
 
 
-class SDML(OldNamesMixin, PairClassifier):
+class SDML(PairClassifier):
     r"""Sparse metric learning from pairs; solves the same program as metric-learn's, with a certificate.
 
     .. math:: \min_W\; \mathrm{tr}(W W_0^{-1}) - \log\det W + \eta \sum_k y_k\, d_W^2(x_k, x_k')
@@ -112,7 +115,7 @@ class SDML(OldNamesMixin, PairClassifier):
         return self
 
 
-class SDML_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
+class SDML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
     """Sparse metric learning from class labels; stands for `SDML` of random pairs.
 
     Parameters
@@ -170,10 +173,25 @@ class SDML_Supervised(LabelledLearner):  # noqa: N801 - metric-learn's name
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def _learn(self, X: Array, labels: Indices) -> None:
+    def fit(self, X: Any, y: Any = None) -> SDML_Supervised:
+        """Learn a metric from labelled samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or (n_samples,) with a preprocessor
+            Samples or indices of samples.
+        y : array of shape (n_samples,)
+            Class labels; −1 means unknown.
+
+        Returns
+        -------
+        self
+        """
+        X, labels = self._validate(X, y)
         near, far = drawn_pairs(labels, self.n_constraints, self.random_state)
         similar = np.repeat([True, False], [len(near), len(far)])
         _learn(self, X[np.vstack([near, far])], similar)
+        return self
 
 
 def _learn(learner: SDML | SDML_Supervised, pairs: Array, similar: NDArray[np.bool_]) -> None:
@@ -205,3 +223,116 @@ def _report(learner: SDML | SDML_Supervised, found: SparseMetric) -> None:
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def drawn_pairs(labels: Indices, n_constraints: Any, random_state: Any) -> tuple[Indices, Indices]:
+    """Return random similar pairs and as many dissimilar ones, fewer if there are too few of a kind."""
+    wanted = n_per_kind(n_constraints, labels)
+    rng = check_random_state(random_state)
+    pairs = rng.permutation(sampled_pairs(labels, 2 * wanted, rng))
+    similar = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    if similar.all() or not similar.any():
+        raise ValueError("The labels make only one kind of pairs, similar or dissimilar; check `y`.")
+    # If one kind has too few pairs, more of the other kind were drawn.
+    n = min(int(similar.sum()), int((~similar).sum()), wanted)
+    return pairs[similar][:n], pairs[~similar][:n]
+
+
+@dataclass(frozen=True)
+class SparseMetric:
+    """A sparse metric with its certificate.
+
+    Attributes
+    ----------
+    W : array of shape (n, n)
+        The matrix of the metric.
+    primal, dual : float
+        Its objective, and a lower bound on the objective of any matrix.
+    n_iter : int
+        Number of iterations.
+    """
+
+    W: Array
+    primal: float
+    dual: float
+    n_iter: int
+
+    @property
+    def gap(self) -> float:
+        """The duality gap per feature, which does not depend on units."""
+        return (self.primal - self.dual) / len(self.W)
+
+
+def sparse_metric(S: Array, penalty: float, tol: float, max_iter: int) -> SparseMetric:
+    r"""Minimise tr(SW) − log det W + λ Σ |Wᵢⱼ| over positive definite W; the sum is over i ≠ j.
+
+    The alternating direction method of multipliers splits W from a sparse copy Z. Its multipliers U have
+    |Uᵢⱼ| ≤ λ and Uᵢᵢ = 0, so that n + log det(S + U) is a lower bound on the optimum. S may be indefinite.
+    Features are brought into units in which the diagonal of S is one.
+
+    Parameters
+    ----------
+    S : array of shape (n, n)
+        A symmetric matrix.
+    penalty : float
+        λ.
+    tol : float
+        Duality gap per feature to reach.
+    max_iter : int
+        Maximal number of iterations.
+
+    References
+    ----------
+    S. Boyd et al., "Distributed optimization and statistical learning via the alternating direction method of
+    multipliers", Foundations and Trends in Machine Learning 3(1), 2011, Section 6.5.
+    """
+    scales = np.sqrt(np.maximum(np.diag(S), 0.0))
+    if not scales.min() > 0.0:
+        raise _unbounded()
+    units = np.outer(scales, scales)
+    S, limits = S / units, penalty / units
+    np.fill_diagonal(limits, 0.0)
+    offset, n = 2.0 * float(np.log(scales).sum()), len(S)
+    W, primal, dual = np.eye(n), np.inf, -np.inf
+    Z, U, step = np.eye(n), np.zeros((n, n)), 1.0
+    for n_iter in range(1, max_iter + 1):
+        X = _log_det_step(S + U - step * Z, step)
+        before, mixed = Z, _RELAXATION * X + (1.0 - _RELAXATION) * Z + U / step
+        Z = np.sign(mixed) * np.maximum(np.abs(mixed) - limits / step, 0.0)
+        U = step * (mixed - Z)
+        value = float(np.sum(S * Z) + np.sum(limits * np.abs(Z))) - _log_det(Z)
+        if value < primal:
+            W, primal = Z, value
+        dual = max(dual, n + _log_det(S + U))
+        if primal - dual <= tol * n:
+            break
+        if n_iter % _EVERY == 0:
+            apart, moved = np.linalg.norm(X - Z), step * np.linalg.norm(Z - before)
+            step *= 2.0 if apart > _BALANCE * moved else 0.5 if moved > _BALANCE * apart else 1.0
+    if not np.isfinite(primal - dual):
+        raise _unbounded()
+    return SparseMetric(W / units, primal + offset, dual + offset, n_iter)
+
+
+def _log_det_step(Q: Array, step: float) -> Array:
+    """Return the minimiser X of ⟨Q, X⟩ − log det X + step/2 ‖X‖²."""
+    q, basis = np.linalg.eigh(Q)
+    root = np.sqrt(q**2 + 4.0 * step)
+    # Two forms of the same root, so that no digits cancel.
+    x = np.where(q > 0.0, 2.0 / (np.abs(q) + root), (np.abs(q) + root) / (2.0 * step))
+    return np.asarray((basis * x) @ basis.T)
+
+
+def _log_det(A: Array) -> float:
+    """Return log det A, or −∞ unless A is positive definite."""
+    try:
+        return 2.0 * float(np.log(np.diag(np.linalg.cholesky(A))).sum())
+    except np.linalg.LinAlgError:
+        return -np.inf
+
+
+def _unbounded() -> ValueError:
+    return ValueError(
+        "SDML has no optimum for these pairs, because dissimilar ones weigh too much; lower `balance_param`, "
+        "or raise `sparsity_param`."
+    )

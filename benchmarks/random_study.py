@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from joblib import Parallel, delayed
 
-from geodual.optimize import Result, minimize
+from geodual.optimize import minimize
+from testing.independent_check import Verdict, check_result
+from testing.random_problems import random_problem
 
-from ..independent_check import Verdict, check_answer
-from ..timing import format_table
-from .generator import RandomProblem, random_problem
+from .timing import format_table
 
 _SECONDS = 60.0  # limit per problem
 
@@ -73,15 +72,8 @@ def solve_seed(seed: int, method: str = "proximal-lagrangian", tol: float = 1e-8
     result = minimize(drawn.problem, drawn.start, method, tol, max_time=_SECONDS)
     seconds = time.perf_counter() - started
     said = (result.status, result.second_order, result.kkt.worst)
-    verdict = verdict_on(drawn, result) if result.success else None
+    verdict = check_result(drawn.problem, drawn.start, result) if result.success else None
     return Outcome(seed, drawn.kind, drawn.label, *said, verdict, seconds)
-
-
-def verdict_on(drawn: RandomProblem, result: Result) -> Verdict:
-    """Check a result by finite differences."""
-    answer = (result.x, result.multipliers, result.equality_multipliers)
-    with np.errstate(all="ignore"):  # neighbours may lie where a logarithm has no value
-        return check_answer(drawn.problem, drawn.start, *answer, result.tol)
 
 
 def random_table(

@@ -1,4 +1,4 @@
-"""The KKT residual by which all compared solvers are measured."""
+"""The absolute KKT residual, by which different solvers are compared."""
 
 from __future__ import annotations
 

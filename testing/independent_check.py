@@ -105,6 +105,13 @@ def check_answer(
     )
 
 
+def check_result(problem: Any, start: Any, result: Any) -> Verdict:
+    """Check a `Result` of a solve that started at `start`."""
+    answer = (result.x, result.multipliers, result.equality_multipliers)
+    with np.errstate(all="ignore"):  # neighbours may lie where a logarithm has no value
+        return check_answer(problem, start, *answer, result.tol)
+
+
 class LocalFunctions:
     """Cost and constraints around a point, as functions of coordinates a ∈ Rᵈ."""
 

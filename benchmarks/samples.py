@@ -1,4 +1,4 @@
-"""The samples of the benchmark: standardised classes, the same on every machine."""
+"""Samples on which metric learners are timed: standardised classes, the same on every machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import StandardScaler
+
+
+def synthetic_set() -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return two classes of 697 × 70 numbers, on which learners are compared with peers."""
+    X, y = make_classification(697, 70, n_informative=15, n_redundant=20, class_sep=0.7, random_state=0)
+    return StandardScaler().fit_transform(X), y
 
 
 def classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -20,13 +26,6 @@ def classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], NDArr
         random_state=0,
     )
     return StandardScaler().fit_transform(X), y
-
-
-def bounds_of(X: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the 5th and the 95th percentile of some squared distances: nearly the bounds of a fit."""
-    # One sample has nothing to do with the next, so these are random pairs.
-    low, high = np.percentile(((X[1:] - X[:-1]) ** 2).sum(axis=1), [5.0, 95.0]).tolist()
-    return low, high
 
 
 def four_classes(n_samples: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
