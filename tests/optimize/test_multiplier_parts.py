@@ -177,7 +177,7 @@ def test_a_feasible_start_is_remembered() -> None:
     for x, kept in ((0.5, True), (1.5, False)):
         constraints = ConstraintVector(problem, np.array([x]))
         start = constraints.evaluate(np.array([x]))
-        method = _ProximalLagrangian(constraints, Units(1.0, np.ones(1)), 1e-8, 40, lambda _: False, FAST)
+        method = _ProximalLagrangian(constraints, Units(1.0, np.ones(1)), 1e-8, 40, print, print, FAST)
         method._minimise = lambda state: 1 / 0
         with pytest.raises(ZeroDivisionError):
             next(method.iterate(start, np.zeros(1)))

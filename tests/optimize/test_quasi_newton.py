@@ -147,14 +147,14 @@ def test_a_wrong_gradient_and_a_tolerance_below_rounding_stall() -> None:
     np.testing.assert_allclose(A @ minimum.point, b, atol=1e-9)
 
 
-def test_the_budget_and_the_watch_end_it() -> None:
+def test_the_budget_and_stop_end_it() -> None:
     start = rosenbrock(np.array([-1.2, 1.0]))
     seen: list[Model] = []
     minimum = limited_memory(rosenbrock, start, tol=1e-10, max_iter=5, watch=seen.append)
     assert (minimum.status, minimum.n_iter, len(seen)) == ("max_iterations", 5, 6)
     values = [model.value for model in seen]
     assert values == sorted(values, reverse=True)
-    assert limited_memory(rosenbrock, start, tol=1e-10, watch=lambda model: True).n_iter == 0
+    assert limited_memory(rosenbrock, start, tol=1e-10, stop=lambda model: True).n_iter == 0
 
 
 def test_ten_thousand_variables_within_few_gradients() -> None:

@@ -50,18 +50,19 @@ class InnerWatch:
         """Count steps from 0 again, in another iteration."""
         self._iteration, self._inner = iteration, 0
 
-    def __call__(self, model: LocalModel) -> bool:
-        """Show a step, and tell whether to end the minimisation here."""
-        if self.stopped or time.perf_counter() > self._deadline:
-            return True
-        if self._callback is None and self._show is None:
-            return False
+    def __call__(self, model: LocalModel) -> None:
+        """Print a step and show it to the callback, unless the solve is over."""
+        if (self._callback is None and self._show is None) or self.is_over():
+            return
         iterate = self._observe(model)
         self._inner += 1
         if self._show is not None:
             self._show(str(iterate))
         self.stopped = self._callback is not None and bool(self._callback(iterate))
-        return self.stopped
+
+    def is_over(self, _: object = None) -> bool:
+        """Return whether the callback has asked to stop or the time is over: the `stop` of minimisations."""
+        return self.stopped or time.perf_counter() > self._deadline
 
     def _observe(self, model: LocalModel) -> InnerIterate:
         point = getattr(model, "point", None)

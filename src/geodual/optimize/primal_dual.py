@@ -23,7 +23,8 @@ def primal_dual(
     constraints: ConstraintVector,
     start: EvaluatedPoint,
     *,
-    watch: Callable[[LocalLagrangian], bool] | None = None,
+    watch: Callable[[LocalLagrangian], object] | None = None,
+    stop: Callable[[LocalLagrangian], bool] | None = None,
     multipliers: Array | None = None,
     alpha: float = 0.0,
     step: StepRule = "sqrt",
@@ -36,8 +37,8 @@ def primal_dual(
         The constraints of the problem.
     start : EvaluatedPoint
         x₀.
-    watch : callable, optional
-        Called with the function at every step of a proximal problem, which ends if it returns True.
+    watch, stop : callable, optional
+        Called with the function at every step of a proximal problem; it ends if `stop` returns True.
     multipliers : array of shape (m,), optional
         λ₀; 0 by default, as Theorem 1 assumes.
     alpha : float
@@ -57,8 +58,9 @@ def primal_dual(
         objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=point.x)
         start = objective.at(point)
         tol = _PROXIMAL_TOLERANCE * max(1.0, start.frame.norm(start.gradient))
-        limit = manifold.step_limit
-        minimum = newton_cg(objective, start, tol=tol, step_limit=limit, max_iter=500, watch=watch)
+        minimum = newton_cg(
+            objective, start, tol=tol, step_limit=manifold.step_limit, max_iter=500, watch=watch, stop=stop
+        )
         if minimum.status in ("runaway", "max_iterations"):
             return Stop("breakdown", _NO_MINIMISER.format(eta))
         return minimum.model.point, minimum.n_products

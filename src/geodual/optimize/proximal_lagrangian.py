@@ -50,7 +50,8 @@ def proximal_lagrangian(
     units: Units,
     tol: float,
     multipliers: Array,
-    watch: Callable[[LocalLagrangian], bool],
+    watch: Callable[[LocalLagrangian], object],
+    stop: Callable[[LocalLagrangian], bool],
     penalty: float | None = None,
     inner_iterations: int = 40,
 ) -> Iterator[Update | Stop]:
@@ -68,8 +69,8 @@ def proximal_lagrangian(
         The KKT residual to reach.
     multipliers : array of shape (m,)
         Multipliers to start from.
-    watch : callable
-        Called with the function at every inner step; the inner solve ends if it returns True.
+    watch, stop : callable
+        Called with the function at every inner step; the inner solve ends if `stop` returns True.
     penalty : float, optional
         The first ρ, for the scaled problem; see `choose_schedule` for the default.
     inner_iterations : int
@@ -81,7 +82,7 @@ def proximal_lagrangian(
     schedule = FAST if multipliers.any() else choose_schedule(constraints)
     if penalty is not None:
         schedule = replace(schedule, penalty=penalty)
-    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, watch, schedule)
+    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, watch, stop, schedule)
     updates = method.iterate(start, units.scaled(multipliers))
     return with_second_try(updates, constraints, start, units=units, tol=tol, multipliers=multipliers)
 
@@ -93,11 +94,13 @@ class _ProximalLagrangian:
         units: Units,
         tol: float,
         inner_iterations: int,
-        watch: Callable[[LocalLagrangian], bool],
+        watch: Callable[[LocalLagrangian], object],
+        stop: Callable[[LocalLagrangian], bool],
         schedule: Schedule,
     ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
-        self.inner_iterations, self.watch, self.schedule = inner_iterations, watch, schedule
+        self.inner_iterations, self.watch, self.stop = inner_iterations, watch, stop
+        self.schedule = schedule
         self.manifold = constraints.problem.manifold
         self.gradients_only = is_preferable(constraints)
         self.feasible: EvaluatedPoint | None = None  # the feasible point of lowest cost so far
@@ -203,6 +206,7 @@ class _ProximalLagrangian:
             fall_limit=fall_limit,
             may_escape=True,
             watch=self.watch,
+            stop=self.stop,
         )
 
     def _advance(self, state: State, minimum: _Minimum) -> tuple[Update, State]:

@@ -17,7 +17,7 @@ from geodual.manifolds import Frame
 from geodual.manifolds.frame import AmbientFrame, Coordinates, Point
 
 from .constraint_vector import ConstraintVector
-from .newton_cg import Minimum, Model, evaluate_trial, is_remote
+from .newton_cg import Minimum, Model, evaluate_trial, is_done, is_remote
 
 _MEMORY = 15  # pairs to remember: more learn faster, but each costs four passes over a vector per step
 _SUFFICIENT = 1e-4  # share of the decrease promised by the slope that a step must achieve (Armijo)
@@ -39,7 +39,8 @@ def limited_memory(
     step_limit: float = float("inf"),
     fall_limit: float = float("inf"),
     may_escape: bool = False,
-    watch: Callable[[Model], bool] | None = None,
+    stop: Callable[[Model], bool] | None = None,
+    watch: Callable[[Model], object] | None = None,
 ) -> Minimum[Model]:
     """Minimise a smooth function on a manifold by limited-memory quasi-Newton steps (L-BFGS).
 
@@ -62,9 +63,8 @@ def limited_memory(
         A value this far below the start counts as minus infinity.
     may_escape : bool
         Whether to stop at points so far from the start that numbers almost overflow.
-    watch : callable, optional
-        Called with the function at every iterate, including the start; the minimisation ends as converged if
-        it returns True.
+    stop, watch : callable, optional
+        As for `newton_cg`: one may end the minimisation at an iterate, the other observes.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def limited_memory(
     radius = step_limit if math.isfinite(step_limit) else model.frame.first_radius
     travelled = 0.0
     for iteration in range(max_iter):
-        if _is_done(model, tol, watch):
+        if is_done(model, model.frame.norm(model.gradient), tol, stop, watch):
             return Minimum(model, "converged", iteration, 0)
         direction = memory.direction(model, radius)
         step = _search(objective, model, direction, radius)
@@ -128,12 +128,8 @@ def limited_memory(
             return Minimum(model, "runaway", iteration + 1, 0)
         if idle.note(model, quiet):
             return Minimum(idle.best, "stalled", iteration + 1, 0)
-    status = "converged" if _is_done(model, tol, watch) else "max_iterations"
-    return Minimum(model, status, max_iter, 0)
-
-
-def _is_done(model: Model, tol: float, watch: Callable[[Model], bool] | None) -> bool:
-    return model.frame.norm(model.gradient) <= tol or (watch is not None and watch(model))
+    done = is_done(model, model.frame.norm(model.gradient), tol, stop, watch)
+    return Minimum(model, "converged" if done else "max_iterations", max_iter, 0)
 
 
 def is_preferable(constraints: ConstraintVector) -> bool:

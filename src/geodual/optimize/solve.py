@@ -148,7 +148,8 @@ def minimize(
         units = measure_units(constraints, start)
         first = check_multipliers(constraints, multipliers, equality_multipliers)
         inner = InnerWatch(constraints, units, deadline, inner_callback, show if verbose > 1 else None)
-        known = {"units": units, "tol": tol, "multipliers": first, "deadline": deadline, "watch": inner}
+        known = {"units": units, "tol": tol, "multipliers": first, "deadline": deadline}
+        known |= {"watch": inner, "stop": inner.is_over}
         updates = chosen.start(constraints, start, known, options)
         declaration = Declaration.examined(problem, x0)
         hint = _STALLS if options.get("alpha") else _RAISE
