@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -145,7 +146,8 @@ def iterate_primal_dual(
         point, products = outcome
         ascended = lam + eta * (point.constraints - alpha * lam)  # Eq. (4)
         lam_next = constraints.nonnegative(ascended)
-        yield Update(point, lam_next, step_size=eta, hessian_products=products, dual_used=lam)
+        update = Update(point, lam_next, step_size=eta, hessian_products=products, dual_used=lam)
+        yield replace(update, advice=_STALLS) if alpha else update
         lam, t = lam_next, t + 1
 
 
@@ -167,6 +169,7 @@ def _positive_step(eta: float) -> float:
     return eta
 
 
+_STALLS = "with `alpha` > 0 the iteration stalls at a violation of αλ*; use alpha=0, or the default method."
 _NO_MINIMISER = (
     "The proximal problem has no minimiser within reach; use steps below {:.2g}, or the default method."
 )

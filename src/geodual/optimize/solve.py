@@ -152,10 +152,7 @@ def minimize(
         known |= {"watch": inner, "stop": inner.is_over}
         updates = chosen.start(constraints, start, known, options)
         declaration = Declaration.examined(problem, x0)
-        hint = _STALLS if options.get("alpha") else _RAISE
-        watch = Watch(
-            constraints, units, tol, deadline, declaration, inner, callback, recorded, verbose, hint
-        )
+        watch = Watch(constraints, units, tol, deadline, declaration, inner, callback, recorded, verbose)
         budget = chosen.max_iter if max_iter is None else max_iter
         return watch.run(Update(start, first), updates, budget)
 
@@ -203,7 +200,3 @@ def _largest_product(x: Point) -> float:
         return max(map(_largest_product, x))
     n = round(np.sqrt(np.size(x)))
     return product_operations(n, n, n)
-
-
-_RAISE = "raise `max_iter`, or use the default method if this is another one."
-_STALLS = "with `alpha` > 0 the iteration stalls at a violation of αλ*; use alpha=0, or the default method."

@@ -34,6 +34,8 @@ class Update:
         The λ that the step to x used. If given, the result has a `dual_average`.
     second_order : str, optional
         Whether the second-order condition "holds" or "fails" at x, if the method has checked it already.
+    advice : str
+        What to do if the budget of iterations runs out here; by default, to raise it.
 
     See Also
     --------
@@ -68,6 +70,7 @@ class Update:
     kkt: KKT | None = None
     dual_used: Array | None = None
     second_order: SecondOrder | None = None
+    advice: str = "raise `max_iter`, or use the default method if this is another one."
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,6 @@ class Watch:
         Quantities to record: functions of x by name.
     verbose : int
         Whether to print.
-    hint : str
-        What to do if the budget runs out.
     """
 
     def __init__(
@@ -61,11 +59,10 @@ class Watch:
         callback: Callable[[Iterate], object] | None,
         record: Mapping[str, Callable[[Point], Any]],
         verbose: int,
-        hint: str,
     ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
         self.declaration, self.inner = declaration, inner
-        self.callback, self.record, self.verbose, self.hint = callback, record, verbose, hint
+        self.callback, self.record, self.verbose = callback, record, verbose
         self.started, self.deadline = time.perf_counter(), deadline
         self.rows: list[Iteration] = []
         self.best: tuple[float, Point] = (float("inf"), None)
@@ -100,7 +97,7 @@ class Watch:
             if time.perf_counter() > self.deadline:
                 return self._result(iterate, "max_time", _out_of_time(iterate))
             self.inner.begin(iteration + 1)
-        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self.hint))
+        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self._last.advice))
 
     def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
         """Pass updates on, but turn an error where functions have no value into a breakdown."""
@@ -254,9 +251,9 @@ def _out_of_time(iterate: Iterate) -> str:
     )
 
 
-def _out_of_budget(max_iter: int, iterate: Iterate, hint: str) -> str:
+def _out_of_budget(max_iter: int, iterate: Iterate, advice: str) -> str:
     residual = iterate.kkt.worst
-    return f"The budget of {max_iter} iterations ran out at a KKT residual of {residual:.2g}; {hint}"
+    return f"The budget of {max_iter} iterations ran out at a KKT residual of {residual:.2g}; {advice}"
 
 
 def show(line: str) -> None:
