@@ -117,8 +117,9 @@ class BarrierPreconditioner:
 def separable_entries(constraints: ConstraintVector, start: EvaluatedPoint) -> Indices:
     """Return the only entry of x that each constraint depends on, as a position in x; −1 if there are more.
 
-    Two random directional derivatives tell: a gradient with a single entry aᵢ has the slope aᵢ along the
-    vector of ones, and aᵢ vᵢ along v. Frames whose coordinates are not the entries of x have none.
+    Bounds know their entries. For other constraints two random directional derivatives tell: a gradient with
+    a single entry aᵢ has the slope aᵢ along the vector of ones, and aᵢ vᵢ along v. Frames whose coordinates
+    are not the entries of x have none.
 
     Parameters
     ----------
@@ -139,6 +140,9 @@ def separable_entries(constraints: ConstraintVector, start: EvaluatedPoint) -> I
     tangents = [frame.tangent(v.reshape(frame.shape)) for v in (np.ones(frame.dim), first, second)]
     if not np.array_equal(_flat(tangents[1]), first):
         return none
+    bounded = constraints.bounded_entries
+    if (bounded >= 0).all():
+        return bounded
     slope, *slopes = (constraints.derivative(start.x, u) for u in tangents)
     with np.errstate(all="ignore"):
         ratios = np.nan_to_num(slopes[0] / slope)
@@ -147,7 +151,7 @@ def separable_entries(constraints: ConstraintVector, start: EvaluatedPoint) -> I
     entries = order[np.searchsorted(between, ratios)]
     # A sum of several entries may come near one of them by chance, but not along both vectors.
     error = np.abs(slope * first[entries] - slopes[0]) + np.abs(slope * second[entries] - slopes[1])
-    return np.where((error <= 1e-12 * np.abs(slope)) & (slope != 0.0), entries, -1)
+    return np.where((error <= 1e-12 * np.abs(slope)) & (slope != 0.0), entries, bounded)
 
 
 def _mean_curvature(model: LocalBarrier) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from geodual.arrays import Array
+from geodual.arrays import Array, Indices
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import Point, Vector
 
@@ -118,6 +118,12 @@ class ConstraintVector:
         # Gradients of blocks without `directional`, at the last point they were asked for.
         self._rows_at: Point = None
         self._rows: dict[int, Sequence[Vector]] = {}
+
+    @property
+    def bounded_entries(self) -> Indices:
+        """The position in x of the entry that each constraint bounds; −1 for those that are no bounds."""
+        bounds, n = self.problem.bounds, self.n_inequalities
+        return bounds.positions(n, self.size - n) if bounds else np.full(self.size, -1)
 
     def evaluate(self, x: Point) -> EvaluatedPoint:
         """Return `x` with its frame, cost and constraints."""
