@@ -6,7 +6,7 @@ import pytest
 from benchmarks.problems import BenchmarkProblem, benchmark_problems, hard_problems
 from geodual.manifolds import Manifold
 from geodual.optimize import check_gradient, minimize
-from geodual.optimize.ambient import total
+from geodual.optimize.trees import total
 
 SOLVABLE = {case.name: case for case in benchmark_problems()}
 HARD = {case.name: case for case in hard_problems()}

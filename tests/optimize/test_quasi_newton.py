@@ -9,7 +9,8 @@ import pytest
 
 from geodual.manifolds import SPD, Euclidean, Frame, Grassmann, Manifold, Oblique, Product, Sphere, Stiefel
 from geodual.optimize import Constraint, ConstraintVector, Lagrangian, Problem, minimize
-from geodual.optimize.quasi_newton import is_preferable, limited_memory
+from geodual.optimize.proximal_lagrangian import prefers_quasi_newton
+from geodual.optimize.quasi_newton import limited_memory
 
 
 @dataclass
@@ -201,11 +202,11 @@ def halfspaces(d: int, m: int, *, with_directional: bool = False, with_hessian: 
 
 
 def test_the_default_method_uses_it_for_many_constraints_without_directional() -> None:
-    assert is_preferable(ConstraintVector(halfspaces(5, 500)[0], np.zeros(5)))
-    assert not is_preferable(ConstraintVector(halfspaces(5, 20)[0], np.zeros(5)))
+    assert prefers_quasi_newton(ConstraintVector(halfspaces(5, 500)[0], np.zeros(5)))
+    assert not prefers_quasi_newton(ConstraintVector(halfspaces(5, 20)[0], np.zeros(5)))
     for option in ("with_directional", "with_hessian"):
         problem = halfspaces(5, 500, **{option: True})[0]
-        assert not is_preferable(ConstraintVector(problem, np.zeros(5)))
+        assert not prefers_quasi_newton(ConstraintVector(problem, np.zeros(5)))
 
 
 def test_many_constraints_without_directional_take_few_jacobian_products() -> None:

@@ -16,7 +16,6 @@ import numpy as np
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import AmbientFrame, Coordinates, Point
 
-from .constraint_vector import ConstraintVector
 from .newton_cg import Minimum, Model, evaluate_trial, is_done, is_remote
 
 _MEMORY = 15  # pairs to remember: more learn faster, but each costs four passes over a vector per step
@@ -26,7 +25,6 @@ _LEAST_COSINE = 1e-8  # between a step and its change of gradient; below it, rou
 _TRIALS = 40
 _IDLE = 200  # steps in a row, all below rounding error, that need not reduce the gradient
 _LONG_WAY = 50.0  # length of the path after which to check whether it leads to infinity
-_MANY = 500  # constraints whose gradients take long to form
 
 
 @np.errstate(all="ignore")  # trial points may overflow; they are recognised and rejected
@@ -63,8 +61,11 @@ def limited_memory(
         A value this far below the start counts as minus infinity.
     may_escape : bool
         Whether to stop at points so far from the start that numbers almost overflow.
-    stop, watch : callable, optional
-        As for `newton_cg`: one may end the minimisation at an iterate, the other observes.
+    stop : callable, optional
+        Called with the function at an iterate; the minimisation ends as converged if it returns True.
+    watch : callable, optional
+        Called with the function at every iterate, including the start, unless `tol` holds there. It only
+        observes.
 
     Returns
     -------
@@ -130,21 +131,6 @@ def limited_memory(
             return Minimum(idle.best, "stalled", iteration + 1, 0)
     done = is_done(model, model.frame.norm(model.gradient), tol, stop, watch)
     return Minimum(model, "converged" if done else "max_iterations", max_iter, 0)
-
-
-def is_preferable(constraints: ConstraintVector) -> bool:
-    """Tell whether `limited_memory` suits the augmented Lagrangian of a problem better than `newton_cg`.
-
-    It does if a block of many constraints lacks `directional` and the cost lacks second derivatives. Every
-    point at which `newton_cg` asks for Hessian products then takes one gradient per constraint, and every
-    product takes one more gradient of the cost. Where only second derivatives are missing, differences of
-    gradients in `newton_cg` are as fast or faster.
-    """
-    problem = constraints.problem
-    if problem.hessian_product is not None:
-        return False
-    sizes = map(len, constraints.split(np.zeros(constraints.size)))
-    return any(b.directional is None and size >= _MANY for b, size in zip(problem.blocks, sizes, strict=True))
 
 
 @dataclass(frozen=True)
