@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from geodual.optimize import minimize
-from geodual.optimize.constraint_vector import ConstraintVector
+from geodual.optimize.problem import ConstraintVector
 from testing.families import PublishedProblem
 from testing.families.instances import Builder, family_instances
 from testing.optimality import Residual, kkt_residual

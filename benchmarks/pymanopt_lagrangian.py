@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from pymanopt.optimizers import TrustRegions
 
-from geodual.optimize.ambient import total
-from geodual.optimize.constraint_vector import ConstraintVector
+from geodual.optimize.problem import ConstraintVector
+from geodual.optimize.trees import total
 from testing.optimality import Residual, kkt_residual
 from testing.problems import BenchmarkProblem
 from testing.problems.case import Array, LastPoint

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from geodual.optimize.constraint_vector import ConstraintVector
+from geodual.optimize.problem import ConstraintVector
 
 from .problems import BenchmarkProblem
 from .problems.case import Array

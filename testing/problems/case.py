@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from geodual.manifolds import Manifold
 from geodual.optimize import Constraint, Problem
-from geodual.optimize.ambient import scaled
+from geodual.optimize.trees import scaled
 
 Array = NDArray[np.floating[Any]]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geodual.optimize import Constraint
-from geodual.optimize.ambient import scaled, total
+from geodual.optimize.trees import scaled, total
 
 from ..problems.case import Array
 from .embedding import Embedding

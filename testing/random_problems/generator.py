@@ -17,7 +17,7 @@ import numpy as np
 
 from geodual.manifolds import FixedRank, Manifold
 from geodual.optimize import Constraint, Problem
-from geodual.optimize.ambient import scaled
+from geodual.optimize.trees import scaled
 
 from ..problems.case import Array
 from . import terms

@@ -5,7 +5,7 @@ import pytest
 
 from geodual.manifolds import Manifold
 from geodual.optimize import check_gradient, minimize
-from geodual.optimize.ambient import total
+from geodual.optimize.trees import total
 from testing.problems import BenchmarkProblem, benchmark_problems, hard_problems
 
 SOLVABLE = {case.name: case for case in benchmark_problems()}

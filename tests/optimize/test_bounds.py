@@ -15,6 +15,12 @@ from geodual.optimize import ConstraintVector, Problem, check_gradient, minimize
 INF = np.inf
 
 
+class Lines(Sphere):
+    """Lines through the origin: x and −x are one point, which only the class itself can know."""
+
+    quotient = True
+
+
 def least_squares(n: int, seed: int, **bounds) -> tuple[Problem, np.ndarray, np.ndarray]:
     """min ½‖A x − b‖² within bounds."""
     rng = np.random.default_rng(seed)
@@ -265,8 +271,15 @@ def test_wrong_bounds_are_named(bounds: dict, message: str) -> None:
             "tuple of 2 parts, one per factor, got ndarray",
         ),
         (Product(Sphere(3), Euclidean(1, 2)), {"lower": 1, "upper": (2, 0)}, r"entry \(0, 0\) of part 1"),
-        (Grassmann(3, 2), {"lower": 0}, "the entries of its basis are arbitrary"),
-        (Power(Grassmann(3, 2), 2), {"lower": 0}, "the entries of its basis are arbitrary"),
+        (Grassmann(3, 2), {"lower": 0}, "Grassmann.* a quotient"),
+        (Power(Grassmann(3, 2), 2), {"lower": 0}, "Power.* a quotient"),
+        (
+            Product(Euclidean(2), Grassmann(3, 2)),
+            {"upper": (None, 1)},
+            "of Grassmann.* a quotient",
+        ),
+        (peers.Product([peers.Sphere(3), peers.PSDFixedRank(3, 2)]), {"lower": 0}, "psd.* a quotient"),
+        (Power(Lines(3), 2), {"lower": 0}, "Power.* a quotient"),
         (peers.ComplexCircle(2), {"lower": 0}, "needs real entries"),
     ],
 )
@@ -278,3 +291,17 @@ def test_points_without_such_entries_are_refused(manifold, bounds: dict, message
 def test_parts_that_are_not_bounded_may_be_anything() -> None:
     mixed = Problem(Product(Grassmann(3, 2), Euclidean(2)), lambda x: 0.0, lambda x: x, lower=(None, 0.0))
     assert len(mixed.blocks[0]((np.eye(3)[:, :2], np.ones(2)))) == 2
+
+
+def test_bounds_know_their_entries_and_other_constraints_have_none() -> None:
+    """The preconditioner of the interior-point method takes them from here."""
+    problem = Problem(
+        Euclidean(4),
+        lambda x: 0.0,
+        lambda x: 0.0 * x,
+        inequalities=lambda x: x.sum(),
+        jacobian_product=lambda x, w: w[0] * np.ones(4),
+        lower=[0.0, -INF, 0.0, 1.0],
+        upper=[INF, 2.0, 2.0, 1.0],
+    )
+    assert ConstraintVector(problem, np.zeros(4)).bounded_entries.tolist() == [-1, 0, 2, 1, 2, 3]

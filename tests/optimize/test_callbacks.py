@@ -99,9 +99,9 @@ def test_time_runs_out_within_an_iteration() -> None:
 
 
 def test_a_method_of_ones_own_passes_the_watch_on() -> None:
-    def newton(constraints, start, *, watch):
+    def newton(constraints, start, *, watch, stop):
         cost = Lagrangian(constraints, np.zeros(0))
-        minimum = newton_cg(cost, cost.at(start), tol=1e-9, step_limit=1.0, watch=watch)
+        minimum = newton_cg(cost, cost.at(start), tol=1e-9, step_limit=1.0, watch=watch, stop=stop)
         yield Update(minimum.model.point, np.zeros(0))
 
     A, seen = np.diag([1.0, 2.0, 5.0]), []
@@ -120,7 +120,7 @@ def test_the_watch_takes_models_that_do_not_know_the_cost() -> None:
             self.frame, self.value, self.gradient = frame, float(frame.point @ frame.point), 2.0 * frame.point
 
     def bare(constraints, start, *, watch):
-        assert not watch(Model(start.frame))
+        watch(Model(start.frame))
         yield Update(constraints.evaluate(np.zeros(2)), np.zeros(0))
 
     seen = []

@@ -54,11 +54,11 @@ def test_an_infinite_cost_fails_the_check_without_a_warning() -> None:
     assert not check_gradient(problem(cost=lambda x: np.inf), np.ones(2))
 
 
-def test_a_stationary_start_that_only_watch_may_accept_stalls() -> None:
+def test_a_stationary_start_that_only_stop_may_accept_stalls() -> None:
     class Flat:
         value, noise, gradient = 0.0, 0.0, np.zeros(2)
         frame = Euclidean(2).frame(np.zeros(2))
 
-    found = newton_cg(lambda x: Flat(), Flat(), tol=-1.0, watch=lambda model: False)
+    found = newton_cg(lambda x: Flat(), Flat(), tol=None, stop=lambda model: False)
     assert found.status == "stalled"
-    assert newton_cg(lambda x: Flat(), Flat(), tol=-1.0, watch=lambda model: True).status == "converged"
+    assert newton_cg(lambda x: Flat(), Flat(), tol=None, stop=lambda model: True).status == "converged"

@@ -8,8 +8,7 @@ import pytest
 
 from geodual.manifolds import SPD, Euclidean, Product, Sphere, Stiefel
 from geodual.optimize import Constraint, ConstraintVector, Problem, Result, minimize
-from geodual.optimize.barrier import Barrier
-from geodual.optimize.barrier_preconditioner import BarrierPreconditioner, separable_entries
+from geodual.optimize.barrier import Barrier, BarrierPreconditioner, separable_entries
 from geodual.optimize.interior_point import _InteriorPoint
 from geodual.optimize.kkt import Units, measure_units, refreshed_units
 from testing.problems import (

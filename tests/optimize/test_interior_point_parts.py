@@ -9,12 +9,10 @@ import pytest
 
 from geodual.manifolds import Euclidean, Sphere
 from geodual.optimize import KKT, Constraint, ConstraintVector, Problem, Stop, Update, minimize
-from geodual.optimize.barrier import Barrier
-from geodual.optimize.barrier_preconditioner import BarrierPreconditioner
-from geodual.optimize.barrier_step import take_step
-from geodual.optimize.interior_point import _ESCAPES, _RESTARTS, _InteriorPoint
+from geodual.optimize.barrier import Barrier, BarrierPreconditioner
+from geodual.optimize.interior_point import _ESCAPES, _RESTARTS, _InteriorPoint, take_step
 from geodual.optimize.kkt import Units
-from geodual.optimize.multiplier_progress import Progress
+from geodual.optimize.updates import Progress
 
 
 def update_of(residual: float) -> Update:

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 from geodual.manifolds import Euclidean
-from geodual.optimize import KKT, Constraint, ConstraintVector, Lagrangian, Problem, active_jacobian, minimize
+from geodual.optimize import KKT, Constraint, ConstraintVector, Lagrangian, Problem, active_set, minimize
 from geodual.optimize.active_set import _MANY, _MANY_BELOW, kkt_system, polish_limit
-from geodual.optimize.ambient import total
 from geodual.optimize.autodiff import _distance_gradient
 from geodual.optimize.kkt import Units
-from geodual.optimize.proximal_lagrangian import _ProximalLagrangian
-from geodual.optimize.schedule import FAST
+from geodual.optimize.proximal_lagrangian import FAST, _ProximalLagrangian
 from geodual.optimize.second_order import _least_eigenpair
-from geodual.optimize.trees import as_data
+from geodual.optimize.trees import as_data, total
 
 
 @pytest.mark.parametrize("hadamard", [False, True])
@@ -60,7 +58,7 @@ def test_a_polish_solves_the_kkt_equations_in_any_units(
     curvature: float, stored: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The gradients of the active constraints are stored, or only products with them are formed."""
-    monkeypatch.setattr(active_jacobian, "_STORED", 10 if stored else 9)
+    monkeypatch.setattr(active_set, "_STORED", 10 if stored else 9)
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((2, 5)), rng.standard_normal(5)
     rule = Constraint(lambda x: A @ x - 1.0, lambda x, w: w @ A, directional=lambda x, u: A @ u)
@@ -177,7 +175,7 @@ def test_a_feasible_start_is_remembered() -> None:
     for x, kept in ((0.5, True), (1.5, False)):
         constraints = ConstraintVector(problem, np.array([x]))
         start = constraints.evaluate(np.array([x]))
-        method = _ProximalLagrangian(constraints, Units(1.0, np.ones(1)), 1e-8, 40, lambda _: False, FAST)
+        method = _ProximalLagrangian(constraints, Units(1.0, np.ones(1)), 1e-8, 40, print, print, FAST)
         method._minimise = lambda state: 1 / 0
         with pytest.raises(ZeroDivisionError):
             next(method.iterate(start, np.zeros(1)))

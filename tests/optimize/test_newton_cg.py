@@ -85,6 +85,34 @@ def test_a_budget_is_kept() -> None:
     assert (minimum.status, minimum.n_iter) == ("max_iterations", 3)
 
 
+def test_watch_observes_stop_decides_and_prepare_comes_before_every_step() -> None:
+    calls: list[str] = []
+    seen: list[np.ndarray] = []
+
+    def watch(model: Model) -> bool:
+        calls.append("watch")
+        seen.append(model.frame.point)
+        return True  # which ends nothing
+
+    def stop(model: Model) -> bool:
+        calls.append("stop")
+        return model.value < 1.0
+
+    minimum = newton_cg(
+        rosenbrock,
+        rosenbrock(np.array([-1.2, 1.0])),
+        tol=None,
+        stop=stop,
+        prepare=lambda model: calls.append("prepare"),
+        watch=watch,
+    )
+    assert (minimum.status, minimum.model.value < 1.0) == ("converged", True)
+    assert calls == ["watch", "stop", "prepare"] * minimum.n_iter + ["watch", "stop"]
+    values = [rosenbrock(x).value for x in seen]
+    assert values == sorted(values, reverse=True)
+    assert values[-2] >= 1.0
+
+
 def test_no_progress_below_rounding_is_a_stall() -> None:
     def noisy(x):
         value = 1e16 + 0.5 * float(x @ x)

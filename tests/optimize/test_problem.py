@@ -12,7 +12,7 @@ from geodual.manifolds import SPD, Euclidean, Product
 from geodual.manifolds.adapter import PymanoptManifold
 from geodual.optimize import Constraint, Problem, check_gradient, minimize
 from geodual.optimize.autodiff import spd_half_squared_distance
-from geodual.optimize.constraint_vector import ConstraintVector
+from geodual.optimize.problem import ConstraintVector
 
 
 def test_a_missing_gradient_names_the_extra() -> None:

@@ -12,7 +12,7 @@ from benchmarks.pymanopt_charts import chart_of
 from benchmarks.pymanopt_lagrangian import PUBLISHED, solve_with_pymanopt
 from geodual.manifolds import Hyperbolic, Product, Sphere
 from geodual.optimize import check_gradient
-from geodual.optimize.ambient import pairing
+from geodual.optimize.trees import pairing
 from testing.families import (
     PublishedProblem,
     balanced_cut,

@@ -9,7 +9,8 @@ import pytest
 
 from geodual.manifolds import SPD, Euclidean, Frame, Grassmann, Manifold, Oblique, Product, Sphere, Stiefel
 from geodual.optimize import Constraint, ConstraintVector, Lagrangian, Problem, minimize
-from geodual.optimize.quasi_newton import is_preferable, limited_memory
+from geodual.optimize.proximal_lagrangian import prefers_quasi_newton
+from geodual.optimize.quasi_newton import limited_memory
 
 
 @dataclass
@@ -147,14 +148,14 @@ def test_a_wrong_gradient_and_a_tolerance_below_rounding_stall() -> None:
     np.testing.assert_allclose(A @ minimum.point, b, atol=1e-9)
 
 
-def test_the_budget_and_the_watch_end_it() -> None:
+def test_the_budget_and_stop_end_it() -> None:
     start = rosenbrock(np.array([-1.2, 1.0]))
     seen: list[Model] = []
     minimum = limited_memory(rosenbrock, start, tol=1e-10, max_iter=5, watch=seen.append)
     assert (minimum.status, minimum.n_iter, len(seen)) == ("max_iterations", 5, 6)
     values = [model.value for model in seen]
     assert values == sorted(values, reverse=True)
-    assert limited_memory(rosenbrock, start, tol=1e-10, watch=lambda model: True).n_iter == 0
+    assert limited_memory(rosenbrock, start, tol=1e-10, stop=lambda model: True).n_iter == 0
 
 
 def test_ten_thousand_variables_within_few_gradients() -> None:
@@ -201,11 +202,11 @@ def halfspaces(d: int, m: int, *, with_directional: bool = False, with_hessian: 
 
 
 def test_the_default_method_uses_it_for_many_constraints_without_directional() -> None:
-    assert is_preferable(ConstraintVector(halfspaces(5, 500)[0], np.zeros(5)))
-    assert not is_preferable(ConstraintVector(halfspaces(5, 20)[0], np.zeros(5)))
+    assert prefers_quasi_newton(ConstraintVector(halfspaces(5, 500)[0], np.zeros(5)))
+    assert not prefers_quasi_newton(ConstraintVector(halfspaces(5, 20)[0], np.zeros(5)))
     for option in ("with_directional", "with_hessian"):
         problem = halfspaces(5, 500, **{option: True})[0]
-        assert not is_preferable(ConstraintVector(problem, np.zeros(5)))
+        assert not prefers_quasi_newton(ConstraintVector(problem, np.zeros(5)))
 
 
 def test_many_constraints_without_directional_take_few_jacobian_products() -> None:

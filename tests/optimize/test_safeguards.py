@@ -18,14 +18,14 @@ from geodual.optimize import (
     check_gradient,
     limited_memory,
     minimize,
-    valleys,
 )
-from geodual.optimize import barrier_preconditioner as preconditioning
-from geodual.optimize.active_jacobian import _conjugate_gradients, _Stored
-from geodual.optimize.barrier_step import _CG_ACCURACY, _accuracy, step_beside
+from geodual.optimize import barrier as preconditioning
+from geodual.optimize.active_set import _conjugate_gradients, _Stored
 from geodual.optimize.bounds import _as_slice
 from geodual.optimize.checks import _STEPS, _slope
 from geodual.optimize.convexity import _direction, _Search
+from geodual.optimize.feasibility import are_squares
+from geodual.optimize.interior_point import _CG_ACCURACY, _accuracy
 from geodual.optimize.newton_cg import _next_radius
 from geodual.optimize.quasi_newton import _between
 from geodual.optimize.second_order import Curvature, _would_have_shown
@@ -97,8 +97,7 @@ def test_a_step_beside_a_saddle_tries_both_sides_and_ever_shorter_lengths() -> N
         asked.append(float(c[0]))
         return SimpleNamespace(value=-1.0 if c[0] == -0.25 else 1.0, point="there")
 
-    model = SimpleNamespace(frame=SimpleNamespace(unit=1.0), value=0.0, moved=moved)
-    assert step_beside(model, Curvature(-2.0, np.ones(1))) == "there"
+    assert Curvature(-2.0, np.ones(1)).lower_point(moved, 0.0, 1.0) == "there"
     assert asked == [1.0, -1.0, 0.5, -0.5, 0.25, -0.25]
 
 
@@ -108,7 +107,7 @@ def test_a_constraint_without_a_slope_counts_as_a_square() -> None:
         equality_jacobian_product=lambda x, w: 0.0 * x,
     )  # fmt: skip
     constraints = ConstraintVector(problem, np.ones(1))
-    assert valleys.are_squares(constraints, constraints.evaluate(np.ones(1)))
+    assert are_squares(constraints, constraints.evaluate(np.ones(1)))
 
 
 @pytest.mark.parametrize(("indices", "expected"), [([2, 3, 4], slice(2, 5)), ([2], slice(2, 3))])

@@ -8,17 +8,15 @@ from scipy.optimize import brentq
 
 from geodual.manifolds import Euclidean
 from geodual.optimize import Constraint, ConstraintVector, Problem, Stop, Update, corollary1_bound, minimize
-from geodual.optimize.active_jacobian import _conjugate_gradients, _shifted_factor
+from geodual.optimize.active_set import _conjugate_gradients, _shifted_factor
 from geodual.optimize.barrier import Barrier
-from geodual.optimize.barrier_step import _NEAR, _shorter
 from geodual.optimize.bounds import _is_symmetric
-from geodual.optimize.feasibility import _GREED, is_greedy
+from geodual.optimize.interior_point import _NEAR, _shorter
 from geodual.optimize.kkt import Units, _evened, measure_units
 from geodual.optimize.lagrangian import Lagrangian
-from geodual.optimize.multiplier_state import PROXIMAL_WEIGHT, State
 from geodual.optimize.newton_cg import truncated_cg
+from geodual.optimize.proximal_lagrangian import _GREED, FAST, PROXIMAL_WEIGHT, State, is_greedy
 from geodual.optimize.quasi_newton import _FLATTER, _SUFFICIENT, _search
-from geodual.optimize.schedule import FAST
 from geodual.optimize.second_order import _least_eigenpair
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geodual.manifolds import Euclidean
-from geodual.optimize.barrier_step import _search as barrier_search
+from geodual.optimize.interior_point import _search as barrier_search
 from geodual.optimize.newton_cg import _LEAST_FRACTION, _advance
 from geodual.optimize.quasi_newton import _IDLE, _Idleness, _search, limited_memory
 

@@ -5,10 +5,9 @@ import pytest
 
 from geodual.manifolds import Euclidean, NoLogarithmError, NotOnManifoldError, Sphere
 from geodual.optimize import Constraint, ConstraintVector, Problem, check_convexity, minimize
-from geodual.optimize.active_jacobian import active_jacobian
-from geodual.optimize.feasibility import elsewhere
+from geodual.optimize.active_set import active_jacobian
+from geodual.optimize.feasibility import are_squares, elsewhere
 from geodual.optimize.kkt import measure_units
-from geodual.optimize.valleys import are_squares
 
 ERRORS = [np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError]
 

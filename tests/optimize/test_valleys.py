@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from geodual.manifolds import FixedRank, Sphere
-from geodual.optimize import Constraint, ConstraintVector, Problem, minimize, valleys
+from geodual.optimize import Constraint, ConstraintVector, Problem, feasibility, minimize
 
 WELLS = 4
 
@@ -47,7 +47,7 @@ def test_the_lowest_well_is_found_from_another_one(degrees: float, monkeypatch: 
     result = minimize(problem, start, tol=1e-6)
     assert result.success
     assert result.cost == pytest.approx(-1.3, abs=1e-5)
-    monkeypatch.setattr(valleys, "_LOOKS", 0)
+    monkeypatch.setattr(feasibility, "_LOOKS", 0)
     alone = minimize(problem, start, tol=1e-6)
     assert alone.success
     assert alone.cost > -1.1  # one descent ends in the well where it started
@@ -57,18 +57,18 @@ def test_the_lowest_well_is_found_from_another_one(degrees: float, monkeypatch: 
 @pytest.mark.parametrize("degrees", [88.0, 90.5, 271.0])
 def test_squares_are_told_from_other_equalities(squared: bool, degrees: float) -> None:
     constraints = ConstraintVector(circle_of_wells(squared), at_angle(50.0))
-    assert valleys.are_squares(constraints, constraints.evaluate(at_angle(degrees))) is squared
+    assert feasibility.are_squares(constraints, constraints.evaluate(at_angle(degrees))) is squared
 
 
 def test_without_equalities_there_are_no_squares() -> None:
     problem = Problem(Sphere(2), lambda x: x[0], gradient=lambda x: np.array([1.0, 0.0]))
     constraints = ConstraintVector(problem, at_angle(10.0))
-    assert not valleys.are_squares(constraints, constraints.evaluate(at_angle(10.0)))
+    assert not feasibility.are_squares(constraints, constraints.evaluate(at_angle(10.0)))
 
 
 def test_an_equality_that_holds_exactly_is_no_square() -> None:
     constraints = ConstraintVector(circle_of_wells(squared=False), at_angle(50.0))
-    assert not valleys.are_squares(constraints, constraints.evaluate(np.array([1.0, 0.0])))
+    assert not feasibility.are_squares(constraints, constraints.evaluate(np.array([1.0, 0.0])))
 
 
 def test_a_manifold_without_a_longest_step_is_not_searched() -> None:

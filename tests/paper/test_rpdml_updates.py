@@ -10,8 +10,8 @@ from geodual.metric import RPDML
 from geodual.metric.logdet.paper_updates import SlackProgram
 from geodual.metric.pairs.pair_loss import SquaredHinge
 from geodual.metric.pairs.pair_set import PairTable
-from geodual.optimize.constraint_vector import ConstraintVector
 from geodual.optimize.primal_dual import iterate_primal_dual
+from geodual.optimize.problem import ConstraintVector
 
 C1, C2, U, L = 0.7, 0.05, 1.2, 3.4
 RNG = np.random.default_rng(0)

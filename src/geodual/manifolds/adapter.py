@@ -65,6 +65,7 @@ class PymanoptManifold(Manifold):
         self.is_product = hasattr(manifold, "manifolds")
         self.factors = [PymanoptFactor(factor) for factor in getattr(manifold, "manifolds", [manifold])]
         self.hadamard = all(factor.hadamard for factor in self.factors)
+        self.quotient = any(factor.quotient for factor in self.factors)
         self.has_log = self._implements("log")
         self._example = self.random_point(np.random.default_rng(0))  # pymanopt does not tell the shape
         self.dim = int(np.sum(self.each("dimension", self._example)))
@@ -72,7 +73,7 @@ class PymanoptManifold(Manifold):
         self.step_limit = float("inf") if self.hadamard else float(manifold.typical_dist)
 
     def __repr__(self) -> str:
-        return f"PymanoptManifold({abbreviated([str(factor.manifold) for factor in self.factors])})"
+        return f"PymanoptManifold({abbreviated([str(factor) for factor in self.factors])})"
 
     def frame(self, x: Point) -> PymanoptFrame:
         return PymanoptFrame(self, x)

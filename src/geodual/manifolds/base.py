@@ -71,6 +71,9 @@ class Manifold(ABC):
         Whether logarithm and distance are available.
     closed_form_log : bool
         Whether logarithm and distance are cheap enough for a solver to use in every step.
+    quotient : bool
+        Whether several arrays stand for one point, as the bases of a subspace do. Then the entries of an
+        array mean nothing by themselves, and `Problem` refuses bounds on them.
     step_limit : float
         Length of the longest first step that a solver should try.
 
@@ -102,6 +105,7 @@ class Manifold(ABC):
     hadamard: bool = False
     has_log: bool = True
     closed_form_log: bool = True
+    quotient: bool = False
     step_limit: float = float("inf")
 
     @abstractmethod

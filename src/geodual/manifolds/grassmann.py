@@ -71,6 +71,7 @@ class Grassmann(Manifold):
     """
 
     hadamard = False
+    quotient = True
 
     def __init__(self, n: int, p: int) -> None:
         self.n, self.p = check_size(n, "n", least=2), check_size(p, "p")

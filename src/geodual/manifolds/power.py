@@ -89,6 +89,7 @@ class Power(Manifold):
         self.has_log = manifold.has_log
         self.hadamard = manifold.hadamard
         self.closed_form_log = manifold.closed_form_log
+        self.quotient = manifold.quotient
         self.step_limit = math.sqrt(self.n) * manifold.step_limit
 
     def __repr__(self) -> str:

@@ -59,6 +59,7 @@ class Product(Manifold):
         self.has_log = all(factor.has_log for factor in self.factors)
         self.hadamard = all(factor.hadamard for factor in self.factors)
         self.closed_form_log = all(factor.closed_form_log for factor in self.factors)
+        self.quotient = any(factor.quotient for factor in self.factors)
         # Steps of all factors at once are as long as the root of the sum of their squares.
         limits = [factor.step_limit for factor in self.factors if np.isfinite(factor.step_limit)]
         self.step_limit = float(np.linalg.norm(limits)) if limits else float("inf")

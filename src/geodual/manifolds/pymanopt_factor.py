@@ -9,7 +9,7 @@ import numpy as np
 
 from .base import NotOnManifoldError, as_finite_array, is_single
 
-# pymanopt does not say which of its manifolds are Hadamard, so they are known by class name.
+# pymanopt does not say which of its manifolds are Hadamard or quotients, so they are known by class name.
 _HADAMARD = {
     "ComplexEuclidean",
     "Euclidean",
@@ -21,6 +21,7 @@ _HADAMARD = {
     "Symmetric",
     "SymmetricPositiveDefinite",
 }
+_QUOTIENTS = {"ComplexGrassmann", "Elliptope", "Grassmann", "PSDFixedRank", "PSDFixedRankComplex"}
 _MATRIX_GROUPS = {"SpecialOrthogonalGroup", "UnitaryGroup"}
 _REFUSED = {
     "FixedRankEmbedded": "it has no second derivatives, and its gradients are undefined at equal singular "
@@ -45,7 +46,10 @@ class PymanoptFactor:
         self.kind = type(manifold).__name__
         if self.kind in _REFUSED:
             raise ValueError(f"pymanopt's {self.kind} cannot be used: {_REFUSED[self.kind]}")
-        self.hadamard = self.kind in _HADAMARD
+        self.hadamard, self.quotient = self.kind in _HADAMARD, self.kind in _QUOTIENTS
+
+    def __str__(self) -> str:
+        return str(self.manifold)
 
     def __getattr__(self, name: str) -> Any:
         if name == "manifold":  # a copy that is being made does not have it yet

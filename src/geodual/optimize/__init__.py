@@ -1,18 +1,17 @@
 """Constrained optimisation on manifolds: problems, solvers and certificates of optimality."""
 
 from .checks import GradientCheck, check_gradient
-from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .constraint import Constraint
 from .convexity import ConvexityCheck, check_convexity
-from .history import History, Iteration
 from .kkt import KKT
 from .lagrangian import Lagrangian
 from .many import ManyResults, minimize_many
 from .newton_cg import newton_cg
-from .problem import Constraint, Problem
+from .primal_dual import corollary1_bound, theorem1_bound
+from .problem import ConstraintVector, EvaluatedPoint, Problem
 from .quasi_newton import limited_memory
-from .result import InnerIterate, Iterate, Result
+from .result import History, InnerIterate, Iterate, Iteration, Result
 from .solve import minimize
-from .theory import corollary1_bound, theorem1_bound
 from .updates import Stop, Update
 
 __all__ = [

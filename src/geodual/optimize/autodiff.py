@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .automatic import Engine, Function, called
-from .joined_constraint import JoinedConstraint
+from .automatic import Engine, Function, JoinedConstraint, called
 from .trees import as_doubles
 
 # Code of many small functions takes long to optimise, and then runs no faster.

@@ -197,6 +197,18 @@ class Bounds:
     def _blocks(self, low: Indices, high: Indices, levels: Array) -> tuple[Constraint, ...]:
         return (EntryConstraint(self._layout, low, high, levels).block(),) if levels.size else ()
 
+    def positions(self, n_inequalities: int, n_equalities: int) -> Indices:
+        """Return the entry of x that each constraint of the problem bounds; −1 for those that are no bounds.
+
+        Parameters
+        ----------
+        n_inequalities, n_equalities : int
+            Number of all constraints of the problem; those of the bounds are the last.
+        """
+        bounded = np.concatenate([self._low, self._high])
+        parts = ((n_inequalities, bounded), (n_equalities, self._fixed))
+        return np.concatenate([np.append(np.full(n - len(own), -1), own) for n, own in parts])
+
     def multipliers(self, inequalities: Array, equalities: Array) -> tuple[Vector, Vector]:
         """Return the multipliers of the lower and of the upper bounds, with the structure of a point.
 
@@ -251,7 +263,7 @@ def _of_array(given: Any, example: Array, manifold: Any, name: str, none: float)
         wrong = bound[np.isnan(bound) | (bound == -none)][0]
         raise ValueError(f"`{name}` must not hold {wrong}; use {none} for an entry without bound.")
     if np.isfinite(bound).any():
-        _check_entries(example, _bare(manifold), name)
+        _check_entries(example, manifold, name)
     return np.asarray(bound)
 
 
@@ -259,14 +271,8 @@ def _check_entries(example: Any, manifold: Any, name: str) -> None:
     """Refuse bounds where entries are complex, or do not belong to the point alone."""
     if np.iscomplexobj(example):
         raise ValueError(f"`{name}` needs real entries, but those of {manifold} are complex; leave it out.")
-    if type(manifold).__name__ == "Grassmann":
+    if manifold.quotient:
         raise ValueError(
-            f"`{name}` cannot bound a point of {manifold}, which is a subspace: the entries of its basis are "
-            "arbitrary. Use Stiefel if the columns matter."
+            f"`{name}` cannot bound a point of {manifold}, a quotient: many arrays, with different entries, "
+            "stand for one point. Use a manifold whose points are arrays, as Stiefel in place of Grassmann."
         )
-
-
-def _bare(manifold: Any) -> Any:
-    """Return the manifold that is adapted, or of which this is a power."""
-    inner = getattr(manifold, "wrapped", None) or getattr(manifold, "manifold", None)
-    return manifold if inner is None else _bare(inner)

@@ -15,18 +15,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodual.arrays import Array
+from geodual.manifolds.frame import Coordinates
 
-from .barrier import Barrier, LocalBarrier
-from .barrier_preconditioner import BarrierPreconditioner
-from .barrier_step import BarrierStep, step_beside, take_step
+from .barrier import Barrier, BarrierPreconditioner, LocalBarrier
+from .checks import check_positive
 from .constraint import UNDEFINED
-from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .feasibility import is_stationary_violation, remaining_violation, seek_feasible
 from .kkt import Units, measure_kkt, refreshed_units
-from .multiplier_progress import Progress, endless_fall, infeasible, no_progress, ran_away, unbounded, worst
+from .newton_cg import truncated_cg
+from .problem import ConstraintVector, EvaluatedPoint
 from .second_order import least_curvature
-from .start_checks import check_positive
-from .updates import Stop, Update
+from .updates import (
+    RAN_AWAY,
+    UNBOUNDED,
+    Progress,
+    Stop,
+    Update,
+    endless_fall,
+    infeasible,
+    no_progress,
+    worst,
+)
 
 _FIRST_MU = (0.1, 0.3)  # the first μ, and at most this divided by the number of inequalities
 _SOLVED = 10.0  # a barrier problem is solved if its residual is at most this multiple of μ
@@ -37,6 +46,11 @@ _PATIENCE = 40  # iterations without progress before giving up
 _RESTARTS = 3  # from a feasible point
 _ESCAPES = 5  # restarts after the iterates ran away
 _EXTRA_STEPS = 5  # after the certificate, for a more exact cost
+_TRIALS = 40
+_SUFFICIENT = 1e-4  # share of the decrease promised by the slope that a step must achieve (Armijo)
+_NEAR = 0.99  # share of the way to the boundary that a step may go; more as μ falls
+_RANGE = 1e4  # factor by which a multiplier may differ from its estimate
+_CG_ACCURACY = (1e-10, 0.1)  # least and greatest relative residual of conjugate gradients
 
 _End = tuple[Update | Stop, ...]
 
@@ -244,7 +258,9 @@ class _InteriorPoint:
         if not curvature.is_negative:
             return (replace(update, second_order="holds"),)
         # If the last saddle point was not left for a lower cost, this one will not be either.
-        beside = step_beside(state.model, curvature) if update.point.cost < self.saddle_cost else None
+        model, beside = state.model, None
+        if update.point.cost < self.saddle_cost:
+            beside = curvature.lower_point(model.moved, model.value, model.frame.unit)
         if beside is None:
             return (replace(update, second_order="fails"),)
         self.saddle_cost, self.progress = beside.cost, Progress()
@@ -268,9 +284,9 @@ class _InteriorPoint:
 
     def _after_escape(self, state: _State) -> _State | _End:
         if state.model.violation <= math.sqrt(self.tol):
-            return (unbounded(),)
+            return (UNBOUNDED,)
         if self.escapes >= _ESCAPES:
-            return (ran_away(),)
+            return (RAN_AWAY,)
         self.escapes += 1
         return self._started(self.start, np.zeros(self.constraints.size), 0.01**self.escapes)
 
@@ -297,3 +313,142 @@ class _InteriorPoint:
     def _given_up(self, state: _State, *, blocked: bool) -> _End:
         best = self.progress.best or state.update
         return best, no_progress(worst(best), blocked=blocked)
+
+
+@dataclass(frozen=True)
+class BarrierStep:
+    """The end of a step.
+
+    Attributes
+    ----------
+    model : LocalBarrier
+        The barrier function at the new point, with the new multipliers.
+    radius : float
+        Trust-region radius of the next step.
+    decrease : float
+        By how much the barrier function fell.
+    n_products : int
+        Number of Hessian products.
+    """
+
+    model: LocalBarrier
+    radius: float
+    decrease: float
+    n_products: int
+
+
+def take_step(model: LocalBarrier, radius: float, target: float) -> BarrierStep | str:
+    """Take a primal-dual Newton step that reduces the barrier function.
+
+    Parameters
+    ----------
+    model : LocalBarrier
+        The barrier function at the current point.
+    radius : float
+        Trust-region radius.
+    target : float
+        The residual that is good enough.
+
+    Returns
+    -------
+    BarrierStep or str
+        The step, or why there is none: "stalled" if no trial point is better, "blocked" if cost or
+        constraints are not defined there.
+    """
+    if not model.frame.norm(model.gradient) > 0.0:  # the step is 0, but the multipliers need not be right yet
+        return BarrierStep(model.function.at(model.point, model.estimates), radius, 0.0, 0)
+    newton = truncated_cg(model, radius, _accuracy(model, target))
+    slopes = model.slopes(newton.direction)
+    found = _search(model, newton.direction, newton.slope, slopes)
+    if isinstance(found, str):
+        return found
+    trial, fraction = found
+    moved = model.function.at(trial.point, _next_multipliers(model, trial, slopes))
+    if not math.isfinite(moved.residual):  # a gradient is not
+        return "blocked"
+    decrease = model.value - trial.value
+    if fraction < 1.0:
+        radius = max(2.0 * fraction * model.frame.norm(newton.direction), 0.5 * radius)
+    elif not decrease > 0.1 * newton.decrease:
+        radius *= 0.5
+    elif newton.at_boundary and decrease > 0.5 * newton.decrease:
+        radius *= 4.0 if decrease > 0.9 * newton.decrease else 2.0
+    return BarrierStep(moved, radius, decrease, newton.n_products)
+
+
+def _accuracy(model: LocalBarrier, target: float) -> float:
+    """Return the relative residual to which the Newton system is worth solving."""
+    # After a full step the residual of the system is the gradient of the Lagrangian. It need not be much
+    # smaller than the target, nor much smaller than it is now.
+    present, norm = model.frame.norm(model.lagrangian.gradient), model.frame.norm(model.gradient)
+    wanted = max(0.3 * target, min(0.1, math.sqrt(present)) * present)
+    return float(np.clip(wanted / norm, *_CG_ACCURACY))
+
+
+def _search(
+    model: LocalBarrier, direction: Coordinates, slope: float, slopes: Array
+) -> tuple[LocalBarrier, float] | str:
+    """Follow the direction, or a parabola if that fails, so far that Φ falls enough; return the fraction."""
+    fraction, obstacle = _fraction_to_boundary(model, slopes), "stalled"
+    bend = 0.0 * direction
+    for attempt in range(_TRIALS):
+        trial = model.moved(fraction * direction + fraction**2 * bend)
+        if trial is None:
+            obstacle, fraction = "blocked", 0.25 * fraction
+            continue
+        if trial.value - model.value <= _SUFFICIENT * fraction * slope + model.noise:
+            return trial, fraction
+        if attempt == 0 and slopes.size:
+            curved = _bend(model, trial, fraction, slopes)
+            if fraction * model.frame.norm(curved) < model.frame.norm(direction):
+                bend = curved
+                continue
+        fraction = _shorter(model, trial, fraction, slope, slopes)
+    return obstacle
+
+
+def _fraction_to_boundary(model: LocalBarrier, slopes: Array) -> float:
+    """Return the fraction of the step at which a strict inequality would almost be 0."""
+    k = model.inequalities
+    fastest = float((slopes[k] / model.slacks[k]).max(initial=0.0)) if model.function.strict else 0.0
+    near = max(_NEAR, 1.0 - model.function.mu)
+    return near / fastest if fastest > near else 1.0
+
+
+def _bend(model: LocalBarrier, trial: LocalBarrier, fraction: float, slopes: Array) -> Coordinates:
+    """Return the b for which stiff constraints are almost straight along t d + t² b.
+
+    Without it, steps along a curved boundary are very short. A constraint that bends by q t² along d needs
+    J b = −q. The b that disturbs Φ least is −(H + Jᵀ D J)⁻¹ Jᵀ D q.
+    """
+    q = (trial.violations - model.violations - fraction * slopes) / fraction**2
+    return -1.0 * model.precondition(model.pull(model.stiffness * q))
+
+
+def _shorter(model: LocalBarrier, trial: LocalBarrier, fraction: float, slope: float, slopes: Array) -> float:
+    """Return a smaller fraction after a trial that was not good enough."""
+    change = trial.value - model.value
+    if math.isfinite(change):
+        # The minimum of the parabola through both values and the slope.
+        best = -0.5 * slope * fraction**2 / (change - fraction * slope)
+        return float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
+    # Where the parabola through both values and the slope of an inequality is almost 0.
+    h, dh = model.violations[model.inequalities], slopes[model.inequalities]
+    q = (trial.violations[model.inequalities] - h - fraction * dh) / fraction**2
+    roots = -2.0 * _NEAR * h / (dh + np.sqrt(np.maximum(dh**2 - 4.0 * _NEAR * q * h, 0.0)))
+    nearest = float(roots[roots > 0.0].min(initial=math.inf))
+    return float(np.clip(nearest, 0.1 * fraction, 0.9 * fraction))
+
+
+def _next_multipliers(model: LocalBarrier, trial: LocalBarrier, slopes: Array) -> Array:
+    """Return the multipliers π + D J d of the Newton step; those of inequalities stay positive."""
+    k = model.inequalities
+    multipliers = model.estimates + model.stiffness * slopes
+    old = model.multipliers[k]
+    falls = old - multipliers[k]
+    to_zero = float((old[falls > 0.0] / falls[falls > 0.0]).min(initial=math.inf))
+    fraction = min(1.0, max(_NEAR, 1.0 - model.function.mu) * to_zero)
+    # Multipliers that are far from their estimates would make the next Newton step useless.
+    estimates = trial.estimates[k]
+    multipliers[k] = np.clip(old - fraction * falls, estimates / _RANGE, estimates * _RANGE)
+    return multipliers

@@ -13,8 +13,8 @@ from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates
 
 from .constraint import UNDEFINED
-from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .lagrangian import Lagrangian
+from .problem import ConstraintVector, EvaluatedPoint
 
 _PROBES = 6  # random directions from which the size of every constraint gradient is estimated
 _ALIKE = 10.0  # sizes within this factor of the median of their block count as equal

@@ -11,8 +11,8 @@ from geodual.arrays import Array
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates, Point, Vector
 
-from .ambient import scaled, total
-from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .problem import ConstraintVector, EvaluatedPoint
+from .trees import scaled, total
 
 _EPS = float(np.finfo(float).eps)
 _DIFFERENCE_STEP = float(np.sqrt(_EPS))  # balances truncation and rounding of a forward difference

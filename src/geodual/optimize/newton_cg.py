@@ -93,14 +93,16 @@ def newton_cg(
     objective: Callable[[Point], Model],
     start: Model,
     *,
-    tol: float,
+    tol: float | None,
     max_iter: int = 200,
     step_limit: float = float("inf"),
     least_radius: float = 0.0,
     fall_limit: float = float("inf"),
     may_escape: bool = False,
     forcing: float = 0.1,
-    watch: Callable[[Model], bool] | None = None,
+    stop: Callable[[Model], bool] | None = None,
+    prepare: Callable[[Model], object] | None = None,
+    watch: Callable[[Model], object] | None = None,
 ) -> Minimum[Model]:
     """Minimise a smooth function on a manifold by trust-region Newton steps with conjugate gradients.
 
@@ -114,8 +116,8 @@ def newton_cg(
         inverse of the Hessian, or `c` itself), in the coordinates of the frame. A `Lagrangian` is one.
     start : object
         The function at the start, ``objective(x0)``.
-    tol : float
-        Bound on the norm of the gradient.
+    tol : float or None
+        Bound on the norm of the gradient; None leaves the end to `stop`.
     max_iter : int
         Largest number of Newton iterations.
     step_limit : float
@@ -128,9 +130,14 @@ def newton_cg(
         Whether to stop at points so far from the start that numbers almost overflow.
     forcing : float
         Largest relative residual at which conjugate gradients stop; it shrinks with the gradient.
+    stop : callable, optional
+        Called with the function at an iterate; the minimisation ends as converged if it returns True.
+    prepare : callable, optional
+        Called with the function at an iterate before a step from there is computed, which it may help: it may
+        change the function's preconditioner and coordinates, but not its value.
     watch : callable, optional
-        Called with the function at every iterate, including the start; the minimisation ends as converged if
-        it returns True.
+        Called with the function at every iterate, including the start, unless `tol` holds there. It only
+        observes.
 
     Returns
     -------
@@ -171,13 +178,16 @@ def newton_cg(
     norm = first_norm = model.frame.norm(model.gradient)
     travelled, n_products = 0.0, 0
     for iteration in range(max_iter):
-        done = norm <= tol or (watch is not None and watch(model))
-        if done or norm == 0.0:  # with a negative `tol` only `watch` decides, but here no step leads on
-            return Minimum(model, "converged" if done else "stalled", iteration, n_products)
+        if is_done(model, norm, tol, stop, watch):
+            return Minimum(model, "converged", iteration, n_products)
+        if norm == 0.0:  # no step leads on, though `stop` may expect one
+            return Minimum(model, "stalled", iteration, n_products)
+        if prepare is not None:
+            prepare(model)
         # Solve each Newton system only as well as its step deserves: better as the gradient falls, but no
         # better than `tol` needs.
         accuracy = min(forcing, math.sqrt(norm / first_norm) if norm < first_norm else forcing)
-        step = truncated_cg(model, radius, max(accuracy, 0.1 * tol / norm))
+        step = truncated_cg(model, radius, max(accuracy, 0.1 * (tol or 0.0) / norm))
         n_products += step.n_products
         trial, fraction, obstacle = _advance(objective, model, step, norm)
         if trial is None:
@@ -192,8 +202,23 @@ def newton_cg(
         far = may_escape and travelled > _LONG_WAY and is_remote(start.frame, model.frame.point)
         if fallen or far:
             return Minimum(model, "runaway", iteration + 1, n_products)
-    done = norm <= tol or (watch is not None and watch(model))
-    return Minimum(model, "converged" if done else "max_iterations", max_iter, n_products)
+    status = "converged" if is_done(model, norm, tol, stop, watch) else "max_iterations"
+    return Minimum(model, status, max_iter, n_products)
+
+
+def is_done(
+    model: Model,
+    norm: float,
+    tol: float | None,
+    stop: Callable[[Model], bool] | None,
+    watch: Callable[[Model], object] | None,
+) -> bool:
+    """Return whether the minimisation ends at an iterate; show the iterate if `tol` does not hold there."""
+    if tol is not None and norm <= tol:
+        return True
+    if watch is not None:
+        watch(model)
+    return stop is not None and stop(model)
 
 
 def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:

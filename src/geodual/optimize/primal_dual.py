@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
 
 from geodual.arrays import Array
 
-from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import newton_cg
+from .problem import ConstraintVector, EvaluatedPoint
 from .updates import Stop, Update
 
 StepRule = str | float | Callable[[int], float]
@@ -23,7 +24,8 @@ def primal_dual(
     constraints: ConstraintVector,
     start: EvaluatedPoint,
     *,
-    watch: Callable[[LocalLagrangian], bool] | None = None,
+    watch: Callable[[LocalLagrangian], object] | None = None,
+    stop: Callable[[LocalLagrangian], bool] | None = None,
     multipliers: Array | None = None,
     alpha: float = 0.0,
     step: StepRule = "sqrt",
@@ -36,8 +38,8 @@ def primal_dual(
         The constraints of the problem.
     start : EvaluatedPoint
         x₀.
-    watch : callable, optional
-        Called with the function at every step of a proximal problem, which ends if it returns True.
+    watch, stop : callable, optional
+        Called with the function at every step of a proximal problem; it ends if `stop` returns True.
     multipliers : array of shape (m,), optional
         λ₀; 0 by default, as Theorem 1 assumes.
     alpha : float
@@ -57,8 +59,9 @@ def primal_dual(
         objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=point.x)
         start = objective.at(point)
         tol = _PROXIMAL_TOLERANCE * max(1.0, start.frame.norm(start.gradient))
-        limit = manifold.step_limit
-        minimum = newton_cg(objective, start, tol=tol, step_limit=limit, max_iter=500, watch=watch)
+        minimum = newton_cg(
+            objective, start, tol=tol, step_limit=manifold.step_limit, max_iter=500, watch=watch, stop=stop
+        )
         if minimum.status in ("runaway", "max_iterations"):
             return Stop("breakdown", _NO_MINIMISER.format(eta))
         return minimum.model.point, minimum.n_products
@@ -143,7 +146,8 @@ def iterate_primal_dual(
         point, products = outcome
         ascended = lam + eta * (point.constraints - alpha * lam)  # Eq. (4)
         lam_next = constraints.nonnegative(ascended)
-        yield Update(point, lam_next, step_size=eta, hessian_products=products, dual_used=lam)
+        update = Update(point, lam_next, step_size=eta, hessian_products=products, dual_used=lam)
+        yield replace(update, advice=_STALLS) if alpha else update
         lam, t = lam_next, t + 1
 
 
@@ -165,6 +169,117 @@ def _positive_step(eta: float) -> float:
     return eta
 
 
+_STALLS = "with `alpha` > 0 the iteration stalls at a violation of αλ*; use alpha=0, or the default method."
 _NO_MINIMISER = (
     "The proximal problem has no minimiser within reach; use steps below {:.2g}, or the default method."
 )
+
+
+def theorem1_bound(
+    step_sizes: Sequence[float] | Array, distance: float, n_constraints: int, constraint_bound: float
+) -> Array:
+    r"""Return the bound of Theorem 1, eq. (5), on the cost after every number of iterations of Algorithm 1.
+
+    .. math:: \frac{1}{\sum_{t<T} \eta_t}
+              \Bigl(\tfrac12 d^2(x_*, x_0) + 2 m G^2 \sum_{t<T} \eta_t^2\Bigr)
+
+    It bounds :math:`\min_{t<T} f(x_{t+1}) - f(x_*)` for x* feasible, f and h geodesically convex, and
+    αηₜ ≤ 1. It does not bound the violation of the constraints (see `docs/errata.md`).
+
+    Parameters
+    ----------
+    step_sizes : sequence of T floats
+        Step sizes η₀, …, η_{T−1}.
+    distance : float
+        Distance d(x*, x₀) from the start to the solution.
+    n_constraints : int
+        Number m of constraints.
+    constraint_bound : float
+        Bound G on the absolute value of every hₖ over the iterates.
+
+    Returns
+    -------
+    array of shape (T,)
+        The bound after 1, …, T iterations.
+
+    See Also
+    --------
+    corollary1_bound : The bound for ηₜ = 1/√(t+1).
+
+    References
+    ----------
+    S. Wang, B. Zhu, L. Ma, Y. Qi, "A Riemannian primal-dual algorithm based on proximal operator and its
+    application in metric learning".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.optimize import theorem1_bound
+    >>> steps = 1.0 / np.sqrt(np.arange(1.0, 10_001.0))
+    >>> bound = theorem1_bound(steps, distance=2.0, n_constraints=1, constraint_bound=0.5)
+    >>> np.round(bound[[0, 99, 9999]], 3).tolist()
+    [2.5, 0.247, 0.035]
+    """
+    eta = np.asarray(step_sizes, dtype=float)
+    if eta.ndim != 1 or not (eta > 0.0).all():
+        raise ValueError("`step_sizes` must be a sequence of positive numbers; give one per iteration.")
+    _check_constants(distance=distance, n_constraints=n_constraints, constraint_bound=constraint_bound)
+    drift = 2.0 * n_constraints * constraint_bound**2 * np.cumsum(eta**2)
+    return np.asarray((0.5 * distance**2 + drift) / np.cumsum(eta))  # Eq. (5)
+
+
+def corollary1_bound(
+    n_iter: int | Array, diameter: float, n_constraints: int, constraint_bound: float
+) -> Array:
+    r"""Return the bound of Corollary 1 (Appendix B) on the cost after T iterations with ηₜ = 1/√(t+1).
+
+    .. math:: \frac{\tfrac12 R^2 + 2 m G^2 (1 + \log T)}{2 (\sqrt T - 1)}
+
+    Parameters
+    ----------
+    n_iter : int or array of int
+        Number T ≥ 2 of iterations; at T = 1 the printed bound is infinite.
+    diameter : float
+        Bound R on d(x*, x₀).
+    n_constraints : int
+        Number m of constraints.
+    constraint_bound : float
+        Bound G on the absolute value of every hₖ over the iterates.
+
+    Returns
+    -------
+    array of the shape of `n_iter`
+        The bound.
+
+    See Also
+    --------
+    theorem1_bound : The bound for any step sizes.
+
+    References
+    ----------
+    S. Wang, B. Zhu, L. Ma, Y. Qi, "A Riemannian primal-dual algorithm based on proximal operator and its
+    application in metric learning".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.optimize import corollary1_bound
+    >>> bound = corollary1_bound(np.array([100, 10_000]), diameter=2.0, n_constraints=1, constraint_bound=0.5)
+    >>> np.round(bound, 3).tolist()
+    [0.267, 0.036]
+    """
+    T = np.asarray(n_iter, dtype=float)
+    if not (T >= 2).all():
+        raise ValueError(
+            "`n_iter` must be at least 2: at T = 1 the bound is infinite; use theorem1_bound there."
+        )
+    _check_constants(diameter=diameter, n_constraints=n_constraints, constraint_bound=constraint_bound)
+    # Eq. (5) with Σ ηₜ ≥ 2 (√T − 1) and Σ ηₜ² ≤ 1 + log T.
+    drift = 2.0 * n_constraints * constraint_bound**2 * (1.0 + np.log(T))
+    return np.asarray((0.5 * diameter**2 + drift) / (2.0 * (np.sqrt(T) - 1.0)))
+
+
+def _check_constants(**constants: float) -> None:
+    for name, value in constants.items():
+        if not value >= 0.0:
+            raise ValueError(f"`{name}` must not be negative, got {value}.")

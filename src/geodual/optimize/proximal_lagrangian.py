@@ -3,13 +3,23 @@
 Each iteration minimises the augmented Lagrangian plus a small proximal term by Newton-CG, inexactly at
 first, and then updates the multipliers. The problem is scaled by its sizes at the start, so that the
 constants below mean the same for every problem (Rockafellar 1976; see `minimize`).
+
+Safeguards, in the order in which an iteration may need them:
+
+- escape: the inner solve ran away or gave up feasibility for cost; the penalty grows (`_after_escape`);
+- polish: near a solution, Newton's method on the active constraints (`active_set`);
+- saddle: at a KKT point that is no minimum, go on beside it (`second_order`);
+- valley: look for a lower one where multipliers cannot lead to it (`feasibility`);
+- restoration: where the violation does not fall, seek a feasible point (`feasibility`);
+- second method: where all of this fails, the interior-point method (`with_second_try`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -18,20 +28,29 @@ from geodual.manifolds.base import check_size
 
 from . import feasibility
 from .active_set import Polished, polish, polish_limit
-from .constraint_vector import ConstraintVector, EvaluatedPoint
+from .checks import check_positive
+from .feasibility import LOOK_BELOW, are_squares, lowest_valley
+from .interior_point import interior_point
 from .kkt import Units, measure_feasibility, measure_kkt, refreshed_units
 from .lagrangian import Lagrangian, LocalLagrangian
-from .multiplier_progress import Progress, endless_fall, infeasible, no_progress, ran_away, unbounded, worst
-from .multiplier_state import PROXIMAL_WEIGHT, State
 from .newton_cg import Minimum, newton_cg
-from .quasi_newton import is_preferable, limited_memory
-from .schedule import FAST, Schedule, choose_schedule
+from .problem import ConstraintVector, EvaluatedPoint
+from .quasi_newton import limited_memory
 from .second_order import judge
-from .second_try import with_second_try
-from .start_checks import check_positive
-from .updates import Stop, Update
-from .valleys import LOOK_BELOW, are_squares, lowest_valley
+from .updates import (
+    RAN_AWAY,
+    UNBOUNDED,
+    Progress,
+    Stop,
+    Update,
+    endless_fall,
+    infeasible,
+    no_progress,
+    worst,
+)
 
+PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, divided by 10 in each iteration
+_CAREFUL_ABOVE = 1e-4  # violation above which the choice between valleys may still be open
 _PENALTY_LIMIT = 1e16  # beyond it rounding errors of the violation swamp the cost
 _PATIENCE = 15  # iterations without progress before giving up
 _SMALL_STEPS = 25  # quasi-Newton steps that count as one Newton iteration
@@ -39,8 +58,147 @@ _UNFINISHED = 20  # inner solves in a row that may run out of iterations
 _SADDLES = 10  # saddle points that a solve may leave
 _RETURNS = 4  # times to go back to a feasible point, each with more penalty
 _POLISH_AGAIN = 0.1  # after a failed polish, try again once the residual has fallen to this share
+_GREED = 10.0  # growth of the (scaled) violation in an inner solve at which it is rejected
+_MANY = 500  # constraints whose gradients take long to form
+_SECOND_STEPS = 150  # of the second try at most
+_SECOND_PATIENCE = 30  # iterations of the first try after which the second may come in between
 
 _Minimum = Minimum[LocalLagrangian]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The settings of the outer iteration, for a problem scaled to unit size.
+
+    Attributes
+    ----------
+    penalty : float
+        The first ρ. Larger ones make inner problems harder, smaller ones updates of multipliers slower.
+    growth : float
+        Factor by which the penalty grows after an iteration that reduced the violation too little.
+    fall : float
+        Share of the last violation that the next one may have at most.
+    inner_tol : float
+        Bound on the gradient of the first inner problem.
+    looks : bool
+        Whether to look for lower valleys where multipliers cannot lead to them; see `lowest_valley`.
+    """
+
+    penalty: float
+    growth: float
+    fall: float
+    inner_tol: float
+    looks: bool = False
+
+    def at(self, violation: float) -> Schedule:
+        """Return the schedule to follow from a violation on: near feasibility the fast one."""
+        return self if violation > _CAREFUL_ABOVE else FAST
+
+
+FAST = Schedule(penalty=3.0, growth=10.0, fall=0.25, inner_tol=0.03)  # early multipliers deserve no better
+CAREFUL = Schedule(penalty=0.3, growth=3.3, fall=0.8, inner_tol=1e-3, looks=True)
+
+
+def choose_schedule(constraints: ConstraintVector) -> Schedule:
+    """Choose the careful schedule where it decides which of many minima is found.
+
+    Only constants are convex on a whole compact manifold, and equalities leave a thin set of feasible points
+    there. A small penalty that grows slowly then leads to lower minima, for about twice the work. With
+    inequalities alone the minima are mostly the same.
+    """
+    manifold = constraints.problem.manifold
+    if constraints.n_inequalities == constraints.size or manifold.hadamard:
+        return FAST
+    # Without a longest step the manifold is not compact, and there is no telling how far to look.
+    return replace(CAREFUL, looks=math.isfinite(manifold.step_limit))
+
+
+@dataclass(frozen=True)
+class State:
+    """A point, the multipliers y of the scaled problem, and the settings of the next iteration.
+
+    Attributes
+    ----------
+    point : EvaluatedPoint
+        Where the next inner problem starts.
+    y : array of shape (m,)
+        Multipliers of the scaled problem.
+    penalty : float
+        ρ.
+    proximal_weight : float
+        Weight of the proximal term; 0 at first, because the start is an arbitrary centre.
+    inner_tol : float
+        Bound on the gradient of the next inner problem.
+    violation : float
+        Violation of the last iterate.
+    unfinished : int
+        Number of inner solves in a row that ran out of iterations.
+    misses : int
+        Number of iterations in a row in which the violation fell too little.
+    escapes, restorations, saddles : int
+        Number of inner solves that ran away, of restarts after a violation that did not fall, and of saddle
+        points left.
+    polish_below : float
+        KKT residual below which to try a polish.
+    """
+
+    point: EvaluatedPoint
+    y: Array
+    penalty: float = FAST.penalty
+    proximal_weight: float = 0.0
+    inner_tol: float = FAST.inner_tol
+    violation: float = math.inf
+    unfinished: int = 0
+    misses: int = 0
+    escapes: int = 0
+    restorations: int = 0
+    saddles: int = 0
+    polish_below: float = math.inf
+
+    def restored(self, point: EvaluatedPoint) -> State:
+        """Start again from a point with less violation, without multipliers."""
+        return replace(
+            self,
+            point=point,
+            y=np.zeros_like(self.y),
+            violation=math.inf,
+            misses=0,
+            restorations=self.restorations + 1,
+        )
+
+    def returned(self, feasible: EvaluatedPoint) -> State:
+        """Go back to a feasible point, with so much penalty that the way down from it stays near feasibility.
+
+        With multipliers of 0 the augmented Lagrangian is the cost there, and no later iterate can exceed it.
+        """
+        return replace(
+            self.restored(feasible),
+            penalty=FAST.penalty * 100.0 ** (self.restorations + 1),
+            proximal_weight=0.0,
+            inner_tol=FAST.inner_tol,
+        )
+
+    def beside_saddle(self, point: EvaluatedPoint, y: Array) -> State:
+        """Go on from a point beside a saddle point, with the multipliers found there."""
+        return replace(
+            self,
+            point=point,
+            y=y,
+            proximal_weight=0.0,
+            inner_tol=FAST.inner_tol if y.size else self.inner_tol,
+            violation=math.inf,
+            polish_below=math.inf,
+            saddles=self.saddles + 1,
+        )
+
+    def after_escape(self, *, may_weigh: bool) -> State:
+        """Raise the penalty, which was too weak to hold the iterates, and the proximal weight if allowed."""
+        return replace(
+            self,
+            penalty=100.0 * self.penalty,
+            proximal_weight=10.0 * max(self.proximal_weight, PROXIMAL_WEIGHT) if may_weigh else 0.0,
+            escapes=self.escapes + 1,
+        )
 
 
 def proximal_lagrangian(
@@ -50,7 +208,8 @@ def proximal_lagrangian(
     units: Units,
     tol: float,
     multipliers: Array,
-    watch: Callable[[LocalLagrangian], bool],
+    watch: Callable[[LocalLagrangian], object],
+    stop: Callable[[LocalLagrangian], bool],
     penalty: float | None = None,
     inner_iterations: int = 40,
 ) -> Iterator[Update | Stop]:
@@ -68,8 +227,8 @@ def proximal_lagrangian(
         The KKT residual to reach.
     multipliers : array of shape (m,)
         Multipliers to start from.
-    watch : callable
-        Called with the function at every inner step; the inner solve ends if it returns True.
+    watch, stop : callable
+        Called with the function at every inner step; the inner solve ends if `stop` returns True.
     penalty : float, optional
         The first ρ, for the scaled problem; see `choose_schedule` for the default.
     inner_iterations : int
@@ -81,7 +240,7 @@ def proximal_lagrangian(
     schedule = FAST if multipliers.any() else choose_schedule(constraints)
     if penalty is not None:
         schedule = replace(schedule, penalty=penalty)
-    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, watch, schedule)
+    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, watch, stop, schedule)
     updates = method.iterate(start, units.scaled(multipliers))
     return with_second_try(updates, constraints, start, units=units, tol=tol, multipliers=multipliers)
 
@@ -93,13 +252,15 @@ class _ProximalLagrangian:
         units: Units,
         tol: float,
         inner_iterations: int,
-        watch: Callable[[LocalLagrangian], bool],
+        watch: Callable[[LocalLagrangian], object],
+        stop: Callable[[LocalLagrangian], bool],
         schedule: Schedule,
     ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
-        self.inner_iterations, self.watch, self.schedule = inner_iterations, watch, schedule
+        self.inner_iterations, self.watch, self.stop = inner_iterations, watch, stop
+        self.schedule = schedule
         self.manifold = constraints.problem.manifold
-        self.gradients_only = is_preferable(constraints)
+        self.gradients_only = prefers_quasi_newton(constraints)
         self.feasible: EvaluatedPoint | None = None  # the feasible point of lowest cost so far
 
     @property
@@ -116,7 +277,7 @@ class _ProximalLagrangian:
         progress = Progress()
         while True:
             minimum = self._minimise(state)
-            if minimum.status == "runaway" or feasibility.is_greedy(minimum.model, state.point):
+            if minimum.status == "runaway" or is_greedy(minimum.model, state.point):
                 outcome = self._after_escape(state, minimum)
                 if isinstance(outcome, Stop):
                     last = self._update(minimum.model.point, state.y, state.penalty, minimum.n_products)
@@ -203,6 +364,7 @@ class _ProximalLagrangian:
             fall_limit=fall_limit,
             may_escape=True,
             watch=self.watch,
+            stop=self.stop,
         )
 
     def _advance(self, state: State, minimum: _Minimum) -> tuple[Update, State]:
@@ -294,7 +456,82 @@ class _ProximalLagrangian:
         satisfied = feasibility.remaining_violation(back) <= math.sqrt(self.tol)
         fall, kept = (state.point.cost - point.cost for point in (escaped, feasible.point))
         if satisfied and kept > 0.5 * fall > 0.0 and feasible.point.cost < self.start.cost:
-            return unbounded()
+            return UNBOUNDED
         if state.escapes >= 5:
-            return ran_away()
+            return RAN_AWAY
         return state.after_escape(may_weigh=self.manifold.closed_form_log)
+
+
+def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
+    """Tell whether an inner solve gave up feasibility for cost: it went so far out that no way leads back.
+
+    That happens where the cost falls faster than the penalty grows, so not on a compact manifold.
+    """
+    constraints = model.function.constraints
+    if not constraints.problem.manifold.hadamard:
+        return False
+    there, here = (
+        np.where(constraints.is_equality, np.abs(violations), violations).max(initial=0.0)
+        for violations in (model.violations, model.function.weights * start.constraints)
+    )
+    return bool(there > _GREED * max(1.0, here))
+
+
+def prefers_quasi_newton(constraints: ConstraintVector) -> bool:
+    """Tell whether `limited_memory` suits the augmented Lagrangian of a problem better than `newton_cg`.
+
+    It does if a block of many constraints lacks `directional` and the cost lacks second derivatives. Every
+    point at which `newton_cg` asks for Hessian products then takes one gradient per constraint, and every
+    product takes one more gradient of the cost. Where only second derivatives are missing, differences of
+    gradients in `newton_cg` are as fast or faster.
+    """
+    problem = constraints.problem
+    if problem.hessian_product is not None:
+        return False
+    sizes = map(len, constraints.split(np.zeros(constraints.size)))
+    return any(b.directional is None and size >= _MANY for b, size in zip(problem.blocks, sizes, strict=True))
+
+
+def with_second_try(
+    updates: Iterator[Update | Stop],
+    constraints: ConstraintVector,
+    start: EvaluatedPoint,
+    *,
+    units: Units,
+    tol: float,
+    multipliers: Array,
+) -> Iterator[Update | Stop]:
+    """Pass updates on; if they end in a breakdown or as infeasible, try the interior-point method.
+
+    If it does not reach the tolerance either, the best update and the stop of the first try come last. On
+    Hadamard manifolds the second try comes in between if the first takes long.
+    """
+    has_inequalities = constraints.n_inequalities > 0
+    # On Hadamard manifolds both mostly find the same minimum, so try early. Elsewhere only as a last resort.
+    patience = _SECOND_PATIENCE if has_inequalities and constraints.problem.manifold.hadamard else -1
+    progress = Progress()
+    last: Update | None = None
+
+    def second_try() -> Iterator[Update]:
+        tries = interior_point(constraints, start, units=units, tol=tol, multipliers=multipliers)
+        for update in islice(tries, _SECOND_STEPS):
+            # Before a stop an update may come without a residual.
+            if isinstance(update, Stop) or update.kkt is None or not math.isfinite(worst(update)):
+                return
+            progress.note(update, unfinished=False)
+            yield update
+
+    for count, update in enumerate(updates, start=1):
+        if isinstance(update, Update):
+            last = update  # a method yields its best update before it gives up
+            yield update
+            if count == patience:
+                yield from second_try()
+            continue
+        if last is not None and update.status in ("breakdown", "infeasible") and has_inequalities:
+            progress.note(last, unfinished=False)
+            if count <= patience or patience < 0:
+                yield from second_try()
+            # The point of least violation belongs to "infeasible"; otherwise the best point is of most use.
+            yield last if update.status == "infeasible" else progress.best or last
+        yield update

@@ -16,8 +16,7 @@ import numpy as np
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import AmbientFrame, Coordinates, Point
 
-from .constraint_vector import ConstraintVector
-from .newton_cg import Minimum, Model, evaluate_trial, is_remote
+from .newton_cg import Minimum, Model, evaluate_trial, is_done, is_remote
 
 _MEMORY = 15  # pairs to remember: more learn faster, but each costs four passes over a vector per step
 _SUFFICIENT = 1e-4  # share of the decrease promised by the slope that a step must achieve (Armijo)
@@ -26,7 +25,6 @@ _LEAST_COSINE = 1e-8  # between a step and its change of gradient; below it, rou
 _TRIALS = 40
 _IDLE = 200  # steps in a row, all below rounding error, that need not reduce the gradient
 _LONG_WAY = 50.0  # length of the path after which to check whether it leads to infinity
-_MANY = 500  # constraints whose gradients take long to form
 
 
 @np.errstate(all="ignore")  # trial points may overflow; they are recognised and rejected
@@ -39,7 +37,8 @@ def limited_memory(
     step_limit: float = float("inf"),
     fall_limit: float = float("inf"),
     may_escape: bool = False,
-    watch: Callable[[Model], bool] | None = None,
+    stop: Callable[[Model], bool] | None = None,
+    watch: Callable[[Model], object] | None = None,
 ) -> Minimum[Model]:
     """Minimise a smooth function on a manifold by limited-memory quasi-Newton steps (L-BFGS).
 
@@ -62,9 +61,11 @@ def limited_memory(
         A value this far below the start counts as minus infinity.
     may_escape : bool
         Whether to stop at points so far from the start that numbers almost overflow.
+    stop : callable, optional
+        Called with the function at an iterate; the minimisation ends as converged if it returns True.
     watch : callable, optional
-        Called with the function at every iterate, including the start; the minimisation ends as converged if
-        it returns True.
+        Called with the function at every iterate, including the start, unless `tol` holds there. It only
+        observes.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def limited_memory(
     radius = step_limit if math.isfinite(step_limit) else model.frame.first_radius
     travelled = 0.0
     for iteration in range(max_iter):
-        if _is_done(model, tol, watch):
+        if is_done(model, model.frame.norm(model.gradient), tol, stop, watch):
             return Minimum(model, "converged", iteration, 0)
         direction = memory.direction(model, radius)
         step = _search(objective, model, direction, radius)
@@ -128,27 +129,8 @@ def limited_memory(
             return Minimum(model, "runaway", iteration + 1, 0)
         if idle.note(model, quiet):
             return Minimum(idle.best, "stalled", iteration + 1, 0)
-    status = "converged" if _is_done(model, tol, watch) else "max_iterations"
-    return Minimum(model, status, max_iter, 0)
-
-
-def _is_done(model: Model, tol: float, watch: Callable[[Model], bool] | None) -> bool:
-    return model.frame.norm(model.gradient) <= tol or (watch is not None and watch(model))
-
-
-def is_preferable(constraints: ConstraintVector) -> bool:
-    """Tell whether `limited_memory` suits the augmented Lagrangian of a problem better than `newton_cg`.
-
-    It does if a block of many constraints lacks `directional` and the cost lacks second derivatives. Every
-    point at which `newton_cg` asks for Hessian products then takes one gradient per constraint, and every
-    product takes one more gradient of the cost. Where only second derivatives are missing, differences of
-    gradients in `newton_cg` are as fast or faster.
-    """
-    problem = constraints.problem
-    if problem.hessian_product is not None:
-        return False
-    sizes = map(len, constraints.split(np.zeros(constraints.size)))
-    return any(b.directional is None and size >= _MANY for b, size in zip(problem.blocks, sizes, strict=True))
+    done = is_done(model, model.frame.norm(model.gradient), tol, stop, watch)
+    return Minimum(model, "converged" if done else "max_iterations", max_iter, 0)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +19,11 @@ from geodual.manifolds.frame import Coordinates
 
 from .active_set import kkt_system
 from .constraint import UNDEFINED
-from .constraint_vector import ConstraintVector, EvaluatedPoint
 from .kkt import Units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import evaluate_trial
+from .problem import ConstraintVector, EvaluatedPoint
 from .result import SecondOrder
-from .schedule import FAST
 
 _NEGATIVE = -1e-5  # curvature of the scaled Lagrangian below which it counts as negative
 _ACTIVE = 1e-6  # scaled value of an inequality from which it counts as active
@@ -33,6 +33,7 @@ _EVERY = 4  # Lanczos steps between two estimates
 _UNLUCKY = 10.0  # so many times smaller than usual may the share of an eigenvector in a random start be
 _NOTHING = 1e-8  # relative length of a new direction from which it is rounding noise
 _HALVINGS = 20  # of the step beside a saddle point
+_PENALTY = 3.0  # of the scaled problem: the one with which the default method begins
 _STIFF = 100.0  # penalty that keeps the step near the constraints
 
 
@@ -56,6 +57,29 @@ class Curvature:
     def is_negative(self) -> bool:
         """Whether the second-order necessary condition fails."""
         return self.least < _NEGATIVE
+
+    def lower_point(
+        self, moved: Callable[[Coordinates], Any], value: float, unit: float
+    ) -> EvaluatedPoint | None:
+        """Return a point along the direction at which a function is lower; None if there is none.
+
+        Parameters
+        ----------
+        moved : callable
+            ``moved(c)`` returns the function after a step, with `value` and `point`; None where it has none.
+        value : float
+            What to fall below.
+        unit : float
+            Length of the longest step.
+        """
+        for length in unit * 0.5 ** np.arange(_HALVINGS):
+            for sign in (1.0, -1.0):
+                trial = moved(sign * length * self.direction)
+                # A quarter of the fall that the curvature promises is enough.
+                if trial is not None and trial.value < value + 0.125 * length**2 * self.least:
+                    point: EvaluatedPoint = trial.point
+                    return point
+        return None
 
 
 def least_curvature(
@@ -96,7 +120,7 @@ def _least_curvature_along(
     if active.sum() > _MANY:
         # Along the constraints a penalty vanishes. So if nothing is negative with it, nothing is along them,
         # and their gradients, which take long to form and to factor, are not needed.
-        stiff = replace(model.function, penalty=FAST.penalty).at(model.point)
+        stiff = replace(model.function, penalty=_PENALTY).at(model.point)
         with_penalty = _least_curvature_anywhere(stiff, start)
         if not with_penalty.is_negative:
             return with_penalty
@@ -135,21 +159,14 @@ def judge(
         return "holds", None
     scales = 1.0 / units.cost, 1.0 / units.constraints
     objective = Lagrangian(constraints, units.scaled(multipliers), *scales, penalty=_STIFF)
-    lower = _step_down(objective, point, curvature)
+    model = objective.at(point)
+
+    def moved(c: Coordinates) -> LocalLagrangian | None:
+        trial = evaluate_trial(objective, point.frame.move(c))
+        return None if isinstance(trial, str) else trial
+
+    lower = curvature.lower_point(moved, model.value - model.noise, point.frame.unit)
     return ("unknown", None) if lower is None else ("fails", lower)
-
-
-def _step_down(objective: Lagrangian, point: EvaluatedPoint, curvature: Curvature) -> EvaluatedPoint | None:
-    """Return a point along negative curvature at which the objective is lower; None if there is none."""
-    model, frame = objective.at(point), point.frame
-    for length in frame.unit * 0.5 ** np.arange(_HALVINGS):
-        for sign in (1.0, -1.0):
-            trial = evaluate_trial(objective, frame.move(sign * length * curvature.direction))
-            # A quarter of the fall that the curvature promises is enough.
-            enough = model.value - model.noise + 0.125 * length**2 * curvature.least
-            if not isinstance(trial, str) and trial.value < enough:
-                return trial.point
-    return None
 
 
 def _least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:

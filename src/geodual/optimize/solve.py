@@ -1,27 +1,97 @@
-"""`minimize`: check the input, run a method, and return the result."""
+"""`minimize` and the methods that it knows by name: check the input, run a method, return the result."""
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from geodual.arrays import Array
 from geodual.manifolds.frame import Point
 from geodual.threads import blas_threads_for, product_operations
 
-from .declaration import Declaration
-from .inner_watch import InnerWatch
+from .checks import check_start
+from .convexity import Declaration
+from .interior_point import interior_point
 from .kkt import measure_units
-from .methods import Method, MethodChoice, choose_method
-from .problem import Problem
-from .result import InnerIterate, Iterate, Result
-from .start_checks import check_multipliers, check_record, check_start
-from .updates import Update
-from .watch import Watch, show
+from .primal_dual import primal_dual, primal_dual_linearized
+from .problem import ConstraintVector, EvaluatedPoint, Problem
+from .proximal_lagrangian import proximal_lagrangian
+from .result import COLUMNS, InnerIterate, Iterate, Result
+from .updates import Stop, Update
+from .watch import InnerWatch, Watch, show
+
+Method = Callable[..., Iterator[Update | Stop]]
+"""``method(constraints, start, **options)`` yields one `Update` per step; see `docs/add_a_method.md`."""
+
+_OWN_MAX_ITER = 1000  # for a user's method, whose steps may be cheap and small
+
+
+@dataclass(frozen=True)
+class MethodChoice:
+    """A method with its name and its default budget of iterations."""
+
+    name: str
+    run: Method
+    max_iter: int
+
+    @cached_property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters that the method accepts, by name."""
+        return inspect.signature(self.run).parameters
+
+    def start(
+        self,
+        constraints: ConstraintVector,
+        start: EvaluatedPoint,
+        known: dict[str, Any],
+        options: dict[str, Any],
+    ) -> Iterator[Update | Stop]:
+        """Start the method with its options and those `known` values that its signature names."""
+        # A method that needs no tolerance or units does not have to accept them.
+        wanted = {name: value for name, value in known.items() if name in self.parameters}
+        self._check_options(options, known)
+        return iter(self.run(constraints, start, **wanted, **options))
+
+    def _check_options(self, options: dict[str, Any], known: dict[str, Any]) -> None:
+        parameters = list(self.parameters.values())[2:]  # after constraints and start
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            return
+        allowed = [parameter.name for parameter in parameters if parameter.name not in known]
+        for name in options:
+            if name not in allowed:
+                listed = ", ".join(f"`{each}`" for each in allowed)
+                remedy = f"its options are {listed}." if allowed else "it has none; leave it out."
+                raise TypeError(f"`{name}` is not an option of the method {self.name!r}; {remedy}")
+
+
+METHODS = {
+    choice.name: choice
+    for choice in (
+        MethodChoice("proximal-lagrangian", proximal_lagrangian, 400),
+        MethodChoice("interior-point", interior_point, 2000),
+        MethodChoice("primal-dual", primal_dual, 1000),
+        MethodChoice("primal-dual-linearized", primal_dual_linearized, 10_000),
+    )
+}
+
+
+def choose_method(method: str | Method) -> MethodChoice:
+    """Return the method with the given name, or the given function as a method."""
+    if callable(method):
+        return MethodChoice(getattr(method, "__name__", type(method).__name__), method, _OWN_MAX_ITER)
+    if not (isinstance(method, str) and method in METHODS):
+        raise ValueError(
+            f"`method` must be one of {', '.join(map(repr, METHODS))}, or a function, got {method!r}."
+        )
+    return METHODS[method]
 
 
 def minimize(
@@ -133,7 +203,7 @@ def minimize(
         raise TypeError(f"`problem` must be a `Problem`, got {type(problem).__name__}; build one first.")
     chosen = choose_method(method)
     _check_limits(tol, max_iter, max_time)
-    recorded = check_record(record)
+    recorded = _check_record(record)
     for name, function in (("callback", callback), ("inner_callback", inner_callback)):
         if not (function is None or callable(function)):
             raise ValueError(f"`{name}` must be a function, got {function!r}; leave it out for none.")
@@ -146,15 +216,13 @@ def minimize(
     with np.errstate(all="ignore"), blas_threads_for(_largest_product(x0)):
         constraints, start = check_start(problem, x0)
         units = measure_units(constraints, start)
-        first = check_multipliers(constraints, multipliers, equality_multipliers)
+        first = _check_multipliers(constraints, multipliers, equality_multipliers)
         inner = InnerWatch(constraints, units, deadline, inner_callback, show if verbose > 1 else None)
-        known = {"units": units, "tol": tol, "multipliers": first, "deadline": deadline, "watch": inner}
+        known = {"units": units, "tol": tol, "multipliers": first, "deadline": deadline}
+        known |= {"watch": inner, "stop": inner.is_over}
         updates = chosen.start(constraints, start, known, options)
         declaration = Declaration.examined(problem, x0)
-        hint = _STALLS if options.get("alpha") else _RAISE
-        watch = Watch(
-            constraints, units, tol, deadline, declaration, inner, callback, recorded, verbose, hint
-        )
+        watch = Watch(constraints, units, tol, deadline, declaration, inner, callback, recorded, verbose)
         budget = chosen.max_iter if max_iter is None else max_iter
         return watch.run(Update(start, first), updates, budget)
 
@@ -183,6 +251,45 @@ def _check_has_steps(method: MethodChoice) -> None:
         )
 
 
+def _check_multipliers(constraints: ConstraintVector, multipliers: Any, equality_multipliers: Any) -> Array:
+    """Return the multipliers to start from as one vector, inequalities first; 0 for those not given."""
+    n = constraints.n_inequalities
+    parts = []
+    for name, given, size in (
+        ("multipliers", multipliers, n),
+        ("equality_multipliers", equality_multipliers, constraints.size - n),
+    ):
+        try:
+            part = np.zeros(size) if given is None else np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"`{name}` must be {size} numbers, one per constraint, got {given!r}.") from None
+        if part.shape != (size,) or not np.isfinite(part).all():
+            raise ValueError(
+                f"`{name}` must be {size} finite numbers, one per constraint, got shape {part.shape}; leave "
+                "it out to start from 0."
+            )
+        parts.append(part)
+    if (parts[0] < 0.0).any():
+        raise ValueError(
+            f"`multipliers` of inequalities must not be negative, got {parts[0].min():g}; use 0 or more."
+        )
+    return np.concatenate(parts)
+
+
+def _check_record(record: Any) -> Mapping[str, Callable[[Point], Any]]:
+    """Return the quantities to record, or raise an error that says what is wrong with them."""
+    if record is None:
+        return {}
+    if not isinstance(record, Mapping) or not all(map(callable, record.values())):
+        raise TypeError(
+            '`record` must be a dictionary of functions of x, as in {"trace": np.trace}; check its values.'
+        )
+    taken = [name for name in record if name in COLUMNS or not isinstance(name, str)]
+    if taken:
+        raise ValueError(f"`record` cannot use {taken[0]!r} as a name; choose a text other than {COLUMNS}.")
+    return dict(record)
+
+
 def _copied(x: Point) -> Point:
     # Points of pymanopt may be sequences of their own kind, which only pymanopt can build.
     if isinstance(x, (tuple, list)):
@@ -202,7 +309,3 @@ def _largest_product(x: Point) -> float:
         return max(map(_largest_product, x))
     n = round(np.sqrt(np.size(x)))
     return product_operations(n, n, n)
-
-
-_RAISE = "raise `max_iter`, or use the default method if this is another one."
-_STALLS = "with `alpha` > 0 the iteration stalls at a violation of αλ*; use alpha=0, or the default method."

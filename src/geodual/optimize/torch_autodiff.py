@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .automatic import Engine, Function, called
-from .joined_constraint import JoinedConstraint
+from .automatic import Engine, Function, JoinedConstraint, called
 from .trees import as_doubles, leaves, mapped
 
 _missing: ImportError | None = None

@@ -1,4 +1,7 @@
-"""What a method tells the loop that runs it: one update per step, or a reason to stop."""
+"""What a method tells the loop that runs it: one update per step, or a reason to stop.
+
+The reasons that several methods share are here too, and how a method sees whether it makes progress.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from dataclasses import dataclass
 
 from geodual.arrays import Array
 
-from .constraint_vector import EvaluatedPoint
 from .kkt import KKT
+from .problem import EvaluatedPoint
 from .result import SecondOrder, Status
+
+_ENDLESS_FALL = (1e12, 10.0)  # so many units, plus so many times the first value
+_LARGE = 1e-2  # a residual that rounding errors do not explain
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class Update:
         The λ that the step to x used. If given, the result has a `dual_average`.
     second_order : str, optional
         Whether the second-order condition "holds" or "fails" at x, if the method has checked it already.
+    advice : str
+        What to do if the budget of iterations runs out here; by default, to raise it.
 
     See Also
     --------
@@ -68,6 +76,7 @@ class Update:
     kkt: KKT | None = None
     dual_used: Array | None = None
     second_order: SecondOrder | None = None
+    advice: str = "raise `max_iter`, or use the default method if this is another one."
 
 
 @dataclass(frozen=True)
@@ -101,3 +110,77 @@ class Stop:
 
     status: Status
     message: str
+
+
+def worst(update: Update) -> float:
+    """Return the KKT residual of an update that was measured."""
+    assert update.kkt is not None
+    return update.kkt.worst
+
+
+def endless_fall(first: float) -> float:
+    """Return how far below its first value a scaled cost must fall to count as falling without bound."""
+    return _ENDLESS_FALL[0] + _ENDLESS_FALL[1] * abs(first)
+
+
+class Progress:
+    """The best update so far, and the number of updates since then that were no progress."""
+
+    def __init__(self) -> None:
+        self.best: Update | None = None
+        self.since_best = 0
+        self._to_beat = math.inf
+
+    def note(self, update: Update, unfinished: bool) -> None:
+        """Note an update; an inner solve that goes on is progress."""
+        if self.best is None or worst(update) < worst(self.best):
+            self.best = update
+        if worst(update) < 0.9 * self._to_beat:
+            self._to_beat, self.since_best = worst(update), 0
+        elif not unfinished:
+            self.since_best += 1
+
+
+def no_progress(residual: float, *, blocked: bool) -> Stop:
+    """Return the stop after many iterations without progress."""
+    if blocked:
+        why = (
+            f"Stuck at the edge of where cost or constraints are defined: the best KKT residual is "
+            f"{residual:.2g}. Start further inside, or extend the functions beyond the edge."
+        )
+    elif residual > _LARGE:
+        why = (
+            f"No further progress: the best KKT residual is {residual:.2g}, which is large. A derivative may "
+            "be wrong: check all with `check_gradient`. Otherwise try another start."
+        )
+    else:
+        why = (
+            f"No further progress: the best KKT residual is {residual:.2g}. Rounding errors may not allow a "
+            "smaller one, or the gradients of the active constraints may be dependent. Try a larger `tol` or "
+            "another start."
+        )
+    return Stop("breakdown", why)
+
+
+def infeasible(violation: float) -> Stop:
+    """Return the stop where no small step reduces the violation."""
+    return Stop(
+        "infeasible",
+        f"No feasible point is near: no small step reduces the violation, which is {violation:.2g} (scaled). "
+        "Relax the constraints or, if the problem is not convex, try another start.",
+    )
+
+
+UNBOUNDED = Stop(
+    "unbounded",
+    "The cost falls without bound along feasible points. Add the missing constraint, or check the sign "
+    "of the cost.",
+)
+"""The stop where the cost falls for ever."""
+
+RAN_AWAY = Stop(
+    "breakdown",
+    "The iterates ran away several times, although the penalty was raised each time. Start closer to the "
+    "feasible set, or bound the cost from below.",
+)
+"""The stop after several inner solves that ran away."""

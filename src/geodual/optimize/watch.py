@@ -1,4 +1,7 @@
-"""The loop around every method: it measures, records, prints, calls back, and decides when to stop."""
+"""The loop around every method: it measures, records, prints, calls back, and decides when to stop.
+
+`Watch` does so after every iteration, and `InnerWatch` at the steps within one.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,81 @@ from geodual.arrays import Array
 from geodual.manifolds.frame import Point
 
 from .constraint import UNDEFINED
-from .constraint_vector import ConstraintVector, EvaluatedPoint
-from .declaration import Declaration
-from .history import History, Iteration
-from .inner_watch import InnerWatch
-from .kkt import KKT, Units, measure_kkt, refreshed_units
-from .result import Feasible, Iterate, Result, SecondOrder, Status
+from .convexity import Declaration
+from .kkt import KKT, Units, measure_feasibility, measure_kkt, refreshed_units
+from .newton_cg import LocalModel
+from .problem import ConstraintVector, EvaluatedPoint
+from .result import Feasible, History, InnerIterate, Iterate, Iteration, Result, SecondOrder, Status
 from .second_order import judge
 from .updates import Stop, Update
+
+
+class InnerWatch:
+    """The `watch` of inner minimisations: methods pass it on to `newton_cg`, which calls it at every step.
+
+    Parameters
+    ----------
+    constraints : ConstraintVector
+        The constraints of the problem.
+    units : Units
+        Sizes of cost and constraints.
+    deadline : float
+        Time of `time.perf_counter` at which to stop.
+    callback : callable, optional
+        Called with an `InnerIterate`; the solve stops if it returns True.
+    show : callable, optional
+        Called with the line to print.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether the callback has asked to stop.
+    """
+
+    def __init__(
+        self,
+        constraints: ConstraintVector,
+        units: Units,
+        deadline: float,
+        callback: Callable[[InnerIterate], object] | None = None,
+        show: Callable[[str], None] | None = None,
+    ) -> None:
+        self._constraints, self._units, self._deadline = constraints, units, deadline
+        self._callback, self._show = callback, show
+        self.stopped = False
+        self.begin(1)
+
+    def begin(self, iteration: int) -> None:
+        """Count steps from 0 again, in another iteration."""
+        self._iteration, self._inner = iteration, 0
+
+    def __call__(self, model: LocalModel) -> None:
+        """Print a step and show it to the callback, unless the solve is over."""
+        if (self._callback is None and self._show is None) or self.is_over():
+            return
+        iterate = self._observe(model)
+        self._inner += 1
+        if self._show is not None:
+            self._show(str(iterate))
+        self.stopped = self._callback is not None and bool(self._callback(iterate))
+
+    def is_over(self, _: object = None) -> bool:
+        """Return whether the callback has asked to stop or the time is over: the `stop` of minimisations."""
+        return self.stopped or time.perf_counter() > self._deadline
+
+    def _observe(self, model: LocalModel) -> InnerIterate:
+        point = getattr(model, "point", None)
+        if not isinstance(point, EvaluatedPoint):  # objectives other than a `Lagrangian` need not know it
+            point = self._constraints.evaluate(model.frame.point)
+        return InnerIterate(
+            self._iteration,
+            self._inner,
+            point.x,
+            point.cost,
+            measure_feasibility(self._constraints, point, self._units),
+            model.value,
+            model.frame.norm(model.gradient),
+        )
 
 
 class Watch:
@@ -46,8 +116,6 @@ class Watch:
         Quantities to record: functions of x by name.
     verbose : int
         Whether to print.
-    hint : str
-        What to do if the budget runs out.
     """
 
     def __init__(
@@ -61,11 +129,10 @@ class Watch:
         callback: Callable[[Iterate], object] | None,
         record: Mapping[str, Callable[[Point], Any]],
         verbose: int,
-        hint: str,
     ) -> None:
         self.constraints, self.units, self.tol = constraints, units, tol
         self.declaration, self.inner = declaration, inner
-        self.callback, self.record, self.verbose, self.hint = callback, record, verbose, hint
+        self.callback, self.record, self.verbose = callback, record, verbose
         self.started, self.deadline = time.perf_counter(), deadline
         self.rows: list[Iteration] = []
         self.best: tuple[float, Point] = (float("inf"), None)
@@ -100,7 +167,7 @@ class Watch:
             if time.perf_counter() > self.deadline:
                 return self._result(iterate, "max_time", _out_of_time(iterate))
             self.inner.begin(iteration + 1)
-        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self.hint))
+        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self._last.advice))
 
     def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
         """Pass updates on, but turn an error where functions have no value into a breakdown."""
@@ -254,9 +321,9 @@ def _out_of_time(iterate: Iterate) -> str:
     )
 
 
-def _out_of_budget(max_iter: int, iterate: Iterate, hint: str) -> str:
+def _out_of_budget(max_iter: int, iterate: Iterate, advice: str) -> str:
     residual = iterate.kkt.worst
-    return f"The budget of {max_iter} iterations ran out at a KKT residual of {residual:.2g}; {hint}"
+    return f"The budget of {max_iter} iterations ran out at a KKT residual of {residual:.2g}; {advice}"
 
 
 def show(line: str) -> None:

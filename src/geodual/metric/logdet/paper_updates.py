@@ -11,8 +11,8 @@ from geodual.manifolds import SPD, Euclidean, NotOnManifoldError, Product
 from geodual.manifolds.product import ProductFrame
 from geodual.manifolds.spd import symmetrised
 from geodual.optimize import Constraint, Problem
-from geodual.optimize.constraint_vector import ConstraintVector, EvaluatedPoint
 from geodual.optimize.primal_dual import PrimalStep, StepRule, iterate_primal_dual
+from geodual.optimize.problem import ConstraintVector, EvaluatedPoint
 from geodual.optimize.updates import Stop
 
 from ..pairs.pair_loss import SquaredHinge

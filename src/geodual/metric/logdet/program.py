@@ -98,7 +98,13 @@ class LogDetProgram:
         # Near the optimum of a part of the pairs, the full loss is there from the beginning.
         weight = model.balancing_weight() if self._thin is None else 1.0
         while True:
-            minimum = self._newton(model, weight, left, partial(self._watch, certificate))
+            minimum = self._newton(
+                model,
+                weight,
+                left,
+                stop=partial(self._ends_stage, certificate),
+                watch=partial(self._record, certificate),
+            )
             model, left = minimum.model, left - minimum.n_iter
             if weight == 1.0 or certificate.proved:
                 return certificate.metric(minimum.status)
@@ -122,20 +128,28 @@ class LogDetProgram:
         model = self(W)
         if not math.isfinite(model.primal):
             raise ValueError(NOT_FINITE)
-        minimum = self._newton(model, model.light_weight(), max_iter, _near_or_turn)
+        minimum = self._newton(model, model.light_weight(), max_iter, stop=_is_near)
         return minimum.model.W, minimum.n_iter
 
     def _newton(
-        self, model: LocalProgram, weight: float, max_iter: int, watch: Callable[[LocalProgram], bool]
+        self,
+        model: LocalProgram,
+        weight: float,
+        max_iter: int,
+        *,
+        stop: Callable[[LocalProgram], bool],
+        watch: Callable[[LocalProgram], object] | None = None,
     ) -> Minimum[LocalProgram]:
         return newton_cg(
             partial(self, weight=weight),
             model.weighted(weight),
-            tol=-1.0,  # the gap decides, not the gradient
+            tol=None,  # the gap decides, not the gradient
             max_iter=max_iter,
             step_limit=SPD(len(model.W)).step_limit,
             least_radius=_LEAST_RADIUS,
             forcing=0.5,  # a Hessian product costs as much as an evaluation here
+            stop=stop,
+            prepare=LocalProgram.turn,
             watch=watch,
         )
 
@@ -151,16 +165,16 @@ class LogDetProgram:
         self._thin = None  # its optimum is far from that of all, so it does not stand for all
         return self(W)
 
-    def _watch(self, certificate: Certificate, model: LocalProgram) -> bool:
-        """Record an iterate, and return whether the stage ends: sooner in all stages but the last."""
+    def _record(self, certificate: Certificate, model: LocalProgram) -> None:
+        """Record an iterate, and see whether the thinned pairs still serve."""
         certificate.record(model, self.passes)
         if not _serves([row.gap for row in certificate.rows]):
             self._thin = None
+
+    def _ends_stage(self, certificate: Certificate, model: LocalProgram) -> bool:
+        """Return whether the stage ends: sooner in all stages but the last."""
         near = model.value - certificate.dual <= _LOOSE * len(model.W)
-        if certificate.proved or (model.weight < 1.0 and near):
-            return True
-        model.turn()  # a Newton step follows
-        return False
+        return certificate.proved or (model.weight < 1.0 and near)
 
 
 def _serves(gaps: list[float]) -> bool:
@@ -168,12 +182,9 @@ def _serves(gaps: list[float]) -> bool:
     return len(gaps) < 3 or gaps[-1] <= _LEAST_PROGRESS * gaps[-3]
 
 
-def _near_or_turn(model: LocalProgram) -> bool:
-    """Return whether a light solve ends; otherwise prepare the next Newton step."""
-    if model.value - model.dual <= _LIGHT * model.value:
-        return True
-    model.turn()
-    return False
+def _is_near(model: LocalProgram) -> bool:
+    """Return whether a light solve ends."""
+    return model.value - model.dual <= _LIGHT * model.value
 
 
 class LocalProgram:
