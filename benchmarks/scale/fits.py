@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from geodual.metric import RPDML
-from geodual.metric.logdet.program import LogDetProgram
-from geodual.metric.pairs.all_pairs import AllPairs
-from geodual.metric.pairs.pair_loss import SquaredHinge
+from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.losses import SquaredHinge
+from geodual.metric.program.logdet_program import LogDetProgram
+from geodual.metric.terms.term import PairTerm
 
 from ..samples import classes, four_classes
 from ..timing import fitted_exponent
@@ -165,7 +166,7 @@ def sample_rows(
     order = np.argsort(y, kind="stable")
     pairs = AllPairs(y[order])
     loss = SquaredHinge.weighted(*full.bounds_, C / pairs.total_weight, 0.0)
-    program = LogDetProgram(X[order], pairs, loss, np.eye(n_features))
+    program = LogDetProgram(X[order], PairTerm(pairs, loss), np.eye(n_features))
     rows = []
     for m in sizes:
         started = time.process_time()

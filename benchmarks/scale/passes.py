@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from geodual.metric.pairs.all_pairs import AllPairs, form_block
-from geodual.metric.pairs.pair_loss import SquaredHinge
-from geodual.metric.pairs.tiles import class_tiles
+from geodual.metric.geometry.all_pairs import AllPairs, form_block
+from geodual.metric.geometry.tiles import class_tiles
+from geodual.metric.losses import SquaredHinge
 
 from ..samples import classes
 from ..timing import best_seconds

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from geodual.metric import GMML, ITML, RPDML
-from geodual.metric.pairs import sample_blocks
+from geodual.metric.geometry import sample_blocks
 
 from ..case import Case, Rng, pick
 from ..hostile import ILLNESSES, labels, number, weights

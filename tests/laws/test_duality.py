@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodual.manifolds import SPD
-from geodual.metric.logdet.program import LogDetProgram
-from geodual.metric.pairs.all_pairs import AllPairs
-from geodual.metric.pairs.pair_list import PairList
-from geodual.metric.pairs.pair_loss import OneSidedBurg, SquaredHinge
+from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.pair_list import PairList
+from geodual.metric.losses import OneSidedBurg, SquaredHinge
+from geodual.metric.program.logdet_program import LogDetProgram
+from geodual.metric.terms.term import PairTerm
 
 
 def random_program(seed: int, kind: str, strength: float) -> LogDetProgram:
@@ -28,7 +29,7 @@ def random_program(seed: int, kind: str, strength: float) -> LogDetProgram:
     pairs = AllPairs(labels)
     if seed % 2:
         pairs = PairList(np.column_stack([i, j]), labels[i] == labels[j], rng.uniform(0.1, 2.0, len(i)))
-    return LogDetProgram(X, pairs, loss, SPD(n_features).random_point(rng))
+    return LogDetProgram(X, PairTerm(pairs, loss), SPD(n_features).random_point(rng))
 
 
 @pytest.mark.parametrize("kind", ["hinge", "burg"])

@@ -11,13 +11,13 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.manifolds import SPD
 from geodual.metric import ITML, RPDML, TripletRPDML
-from geodual.metric.logdet.certificate import Certificate
-from geodual.metric.logdet.lower_bound import lower_bound
-from geodual.metric.logdet.program import LogDetProgram
-from geodual.metric.pairs.all_pairs import AllPairs
-from geodual.metric.pairs.local_pairs import LocalPairs
-from geodual.metric.pairs.pair_list import PairList
-from geodual.metric.pairs.pair_loss import OneSidedBurg, PairLoss
+from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.pair_list import PairList
+from geodual.metric.losses import OneSidedBurg, PairLoss
+from geodual.metric.program.certificate import Certificate
+from geodual.metric.program.logdet_program import LogDetProgram, lower_bound
+from geodual.metric.selection.local_pairs import LocalPairs
+from geodual.metric.terms.term import PairTerm
 from tests.metric.test_pairs import Logistic
 
 
@@ -71,7 +71,7 @@ class PullAndLog(PairLoss):
 
 def test_a_negative_loss_is_refused() -> None:
     X = np.array([[0.0, 0.0], [0.1, 0.0], [30.0, 9.0], [20.0, 5.0]])
-    program = LogDetProgram(X, AllPairs(np.array([0, 0, 1, 2])), PullAndLog(), np.eye(2))
+    program = LogDetProgram(X, PairTerm(AllPairs(np.array([0, 0, 1, 2])), PullAndLog()), np.eye(2))
     with pytest.raises(ValueError, match="must not be negative"):
         program.solve(np.eye(2), tol=1e-6, max_iter=10)
 
@@ -88,8 +88,11 @@ def test_a_loss_that_is_positive_at_distance_zero_is_certified(iris) -> None:
         (X, AllPairs(y, weight.astype(float)), copies, AllPairs(labels)),
     ):
         found, expected = (
-            LogDetProgram(data, chosen, Logistic(), np.eye(4)).solve(np.eye(4), tol=1e-10, max_iter=100)
-            for data, chosen in ((samples, pairs), (twin_samples, twin))
+            LogDetProgram(data, term, np.eye(4)).solve(np.eye(4), tol=1e-10, max_iter=100)
+            for data, term in (
+                (samples, PairTerm(pairs, Logistic())),
+                (twin_samples, PairTerm(twin, Logistic())),
+            )
         )
         assert found.gap <= 1e-10
         assert found.primal == pytest.approx(expected.primal, rel=1e-9)

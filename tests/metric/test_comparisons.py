@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.manifolds import SPD
 from geodual.metric import QuadrupletRPDML, TripletRPDML
-from geodual.metric.logdet.program import LogDetProgram
-from geodual.metric.pairs.comparisons import Comparisons
-from geodual.metric.pairs.pair_loss import SquaredHinge
+from geodual.metric.losses import SquaredHinge
+from geodual.metric.program.logdet_program import LogDetProgram
+from geodual.metric.terms.comparison_term import ComparisonTerm
 
 both = pytest.mark.parametrize(("learner", "size"), [(TripletRPDML(), 3), (QuadrupletRPDML(), 4)])
 
@@ -128,9 +128,10 @@ def test_sums_are_those_of_a_loop() -> None:
     Z, weight = rng.standard_normal((12, 3)), rng.uniform(size=1500)
     indices = rng.integers(12, size=(1500, 4))
     S = SPD(3).random_point(rng)
-    comparisons, margin, scale = Comparisons(indices, weight), 0.7, 1.3
-    found = comparisons.evaluate(Z, SquaredHinge(-margin, -margin, scale, scale))
-    bend = comparisons.curvature_product(Z, S, SquaredHinge(0, 0, 1, 1), found.curvatures)
+    margin, scale = 0.7, 1.3
+    comparisons = ComparisonTerm(indices, weight, SquaredHinge(-margin, -margin, scale, scale))
+    found = comparisons.evaluate(Z)
+    bend = comparisons.curvature_product(Z, S, found)
     value, conjugate, slopes, curved, moment = 0.0, 0.0, np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3))
     for (a, b, c, d), w in zip(indices, weight, strict=True):
         v, u = Z[a] - Z[b], Z[c] - Z[d]
@@ -145,20 +146,15 @@ def test_sums_are_those_of_a_loop() -> None:
     assert found.conjugate == pytest.approx(conjugate)
     np.testing.assert_allclose(found.slope_sum, slopes, atol=1e-9)
     np.testing.assert_allclose(bend, curved, atol=1e-9)
-    moment_found = comparisons.curvature_moment(Z, SquaredHinge(0, 0, 1, 1), found)
+    moment_found = comparisons.curvature_moment(Z, found)
     np.testing.assert_allclose(moment_found, moment / np.sqrt(2), rtol=1e-9)
-    table = comparisons.index_list(3000)
-    np.testing.assert_array_equal(table.i, np.concatenate([indices[:, 0], indices[:, 2]]))
-    assert table.similar[:1500].all()
-    assert not table.similar[1500:].any()
-    with pytest.raises(ValueError, match="too many to list"):
-        comparisons.index_list(2999)
 
 
 def test_the_noise_bounds_the_error_of_distances_that_cancel() -> None:
     """t = (10¹⁶ + 1) − (10¹⁶ + 2) is −1, but −2 after rounding: then the loss seems to be 0."""
     Z = np.array([[0.0, 0.0], [1e8, 1.0], [1e8, np.sqrt(2.0)]])
-    found = Comparisons(np.array([[0, 1, 0, 2]]), np.ones(1)).evaluate(Z, SquaredHinge(-1.5, -1.5, 1.0, 1.0))
+    loss = SquaredHinge(-1.5, -1.5, 1.0, 1.0)
+    found = ComparisonTerm(np.array([[0, 1, 0, 2]]), np.ones(1), loss).evaluate(Z)
     assert found.value == 0.0
     assert found.noise >= 0.5 * (-1.0 + 1.5) ** 2
 
@@ -170,12 +166,9 @@ def test_every_bound_of_the_history_is_below_every_objective(seed: int) -> None:
     learner = QuadrupletRPDML(C=1e4, tol=1e-12, margin=0.1).fit(tuples)
     best = learner.objective_
     assert all(row.dual <= best * (1 + 1e-9) for row in learner.history_)
-    program = LogDetProgram(
-        tuples.reshape(-1, 3),
-        Comparisons(np.arange(800).reshape(-1, 4), np.ones(200)),
-        SquaredHinge(-0.1, -0.1, 0.1**2 * 200 / 1e4, 1.0),
-        np.eye(3),
-    )
+    loss = SquaredHinge(-0.1, -0.1, 0.1**2 * 200 / 1e4, 1.0)
+    term = ComparisonTerm(np.arange(800).reshape(-1, 4), np.ones(200), loss)
+    program = LogDetProgram(tuples.reshape(-1, 3), term, np.eye(3))
     rng = np.random.default_rng(seed)
     for point in [SPD(3).random_point(rng) for _ in range(20)]:
         assert program(point).dual <= best * (1 + 1e-9) <= program(point).primal * (1 + 1e-9)

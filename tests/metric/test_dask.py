@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from geodual.metric import GMML, ITML, RPDML, NeighborRPDML
-from geodual.metric.pairs import sample_blocks
-from geodual.metric.pairs.all_pairs import AllPairs
-from geodual.metric.pairs.cluster_pairs import ClusterPairs
-from geodual.metric.pairs.pair_loss import OneSidedBurg, SquaredHinge
-from geodual.metric.pairs.sample_blocks import SampleBlocks
-from geodual.metric.pairs.thinned_pairs import thinned_rows
-from geodual.metric.pairs.tiles import class_tiles
-from geodual.metric.scatter import pair_scatters, standing_for
+from geodual.metric.base.scatter import pair_scatters, standing_for
+from geodual.metric.geometry import sample_blocks
+from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.cluster_pairs import ClusterPairs
+from geodual.metric.geometry.pair_set import thinned_rows
+from geodual.metric.geometry.sample_blocks import SampleBlocks
+from geodual.metric.geometry.tiles import class_tiles
+from geodual.metric.losses import OneSidedBurg, SquaredHinge
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def test_labels_and_weights_may_be_dask_arrays_of_any_type():
 
 
 def test_thinned_pairs_lead_to_the_same_metric(monkeypatch):
-    monkeypatch.setattr("geodual.metric.pairs.thinned_pairs._FEW", 1000)
+    monkeypatch.setattr("geodual.metric.geometry.pair_set._FEW", 1000)
     monkeypatch.setattr(sample_blocks, "_LEAST_ROWS", 150)
     X, y = make_samples(400, 2)
     assert thinned_rows(np.sort(y), 2) is not None
@@ -126,7 +126,7 @@ def test_thinned_pairs_lead_to_the_same_metric(monkeypatch):
 def test_sums_are_those_of_all_pairs(loss, kept, kind, monkeypatch):
     if not kept:
         for name in ("_KEPT_PLAIN", "_KEPT_BITS", "_KEPT_FLOATS"):
-            monkeypatch.setattr(f"geodual.metric.pairs.kept_curvature.{name}", 0)
+            monkeypatch.setattr(f"geodual.metric.geometry.tiles.{name}", 0)
     X, y = make_samples()
     order, weight = np.argsort(y, kind="stable"), weights(kind)
     here = AllPairs(y[order], None if weight is None else weight[order])
@@ -248,14 +248,6 @@ def test_samples_of_weight_zero_are_not_among_those_without_label(learner):
     for samples in (X, da.from_array(X, chunks=50)):
         with pytest.warns(UserWarning, match="15 of 135 samples have the label −1"):
             learner.fit(samples, y, sample_weight=weight)
-
-
-def test_fit_from_another_metric_starts_there():
-    X, y = make_samples()
-    W = RPDML(pairs="all", tol=1e-10).fit(X, y).W_
-    found = RPDML(pairs="all").fit_from(W, da.from_array(X, chunks=50), y)
-    assert found.history_[0].gap <= 1e-6
-    np.testing.assert_allclose(found.W_, W, rtol=1e-6)
 
 
 def test_partial_fit_takes_dask_arrays():

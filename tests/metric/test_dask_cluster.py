@@ -15,8 +15,8 @@ from distributed import Client, LocalCluster, get_task_stream
 from geodual import cluster
 from geodual.cluster import gathered, local_cluster, on_worker, summed
 from geodual.metric import RPDML
-from geodual.metric.pairs import sample_blocks
-from geodual.metric.pairs.cluster_pairs import ClusterPairs
+from geodual.metric.geometry import sample_blocks
+from geodual.metric.geometry.cluster_pairs import ClusterPairs
 
 LEARNER = RPDML(pairs="all", bounds=(1.0, 30.0), tol=1e-4)
 

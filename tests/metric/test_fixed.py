@@ -6,8 +6,8 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 
-from geodual.metric.fixed import EuclideanMetric, MahalanobisMetric
-from geodual.metric.scatter import inverse_root, oriented
+from geodual.metric.base.scatter import inverse_root, oriented
+from geodual.metric.estimators.fixed import EuclideanMetric, MahalanobisMetric
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from geodual.manifolds import SPD
+from geodual.metric.base.scatter import pair_scatters
+from geodual.metric.estimators.gmml import GMML
 from geodual.metric.geometric_mean import mean_factor
-from geodual.metric.gmml import GMML
-from geodual.metric.scatter import pair_scatters
 
 
 def explicit_scatters(X, y, weight=None):

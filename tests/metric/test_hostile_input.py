@@ -18,7 +18,7 @@ from geodual.metric import (
     RPDMLRegressor,
     TripletRPDML,
 )
-from geodual.metric.logdet.components import factor, leading_components
+from geodual.metric.base.maps import factor, leading_components
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((12, 3)), np.arange(12) % 2

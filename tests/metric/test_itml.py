@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import ITML
-from geodual.metric.pairs.pair_loss import OneSidedBurg
+from geodual.metric.losses import OneSidedBurg
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import GMML, ITML, LMNN, RPDML, LocalPairs, PairRPDML
-from geodual.metric.labels import encoded_labels
+from geodual.metric.base.checks import encoded_labels
 
 SUPERVISED = [GMML(), LMNN(), RPDML(), ITML()]
 over_supervised = pytest.mark.parametrize("learner", SUPERVISED, ids=lambda learner: type(learner).__name__)

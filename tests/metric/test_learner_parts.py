@@ -13,21 +13,19 @@ from sklearn.exceptions import ConvergenceWarning
 from geodual.cluster import gathered
 from geodual.errors import DataError
 from geodual.metric import RPDML, LocalPairs, NeighborRPDML, RPDMLRegressor, TripletRPDML
-from geodual.metric.logdet.certificate import Certificate
-from geodual.metric.logdet.coordinates import StraightFrame
-from geodual.metric.logdet.lower_bound import lower_bound
-from geodual.metric.logdet.program import LogDetProgram
-from geodual.metric.low_rank import LowRankPlusDiagonal
-from geodual.metric.pairs.all_pairs import AllPairs
-from geodual.metric.pairs.links import JointPairs
-from geodual.metric.pairs.pair_list import PairList
-from geodual.metric.pairs.pair_loss import PairLoss, SquaredHinge
-from geodual.metric.pairs.sample_blocks import SampleBlocks
-from geodual.metric.pairs.threshold import best_threshold
+from geodual.metric.base.maps import LowRankPlusDiagonal
+from geodual.metric.base.pair_classifier import best_threshold
+from geodual.metric.base.scatter import varying
+from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.pair_list import PairList
+from geodual.metric.geometry.sample_blocks import SampleBlocks
+from geodual.metric.losses import SquaredHinge
+from geodual.metric.program.certificate import Certificate
+from geodual.metric.program.logdet_program import LogDetProgram, StraightFrame, lower_bound
 from geodual.metric.registry import NamedMetric
 from geodual.metric.saved_checks import _is_low_rank_semidefinite, _is_semidefinite
-from geodual.metric.saved_values import _describe
-from geodual.metric.scatter import varying
+from geodual.metric.saving import _describe
+from geodual.metric.terms.term import PairTerm
 
 
 def samples() -> tuple[np.ndarray, np.ndarray]:
@@ -44,10 +42,6 @@ def test_a_program_without_a_value_at_the_start_has_no_certificate(primal: float
 
 def test_labels_are_required() -> None:
     assert RPDML().__sklearn_tags__().target_tags.required is True
-
-
-def test_a_learner_from_neighbourhoods_has_a_loss_of_pairs_in_name_only() -> None:
-    assert isinstance(NeighborRPDML()._pair_loss(1.0, 2.0, 3.0), PairLoss)
 
 
 def test_a_fit_that_needs_no_step_has_taken_one_iteration() -> None:
@@ -112,27 +106,6 @@ def test_a_sample_has_a_neighbour_of_each_kind_at_least(name: str) -> None:
         LocalPairs(**{name: 0})
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_two_sets_of_pairs_are_added_up(weighted: bool) -> None:
-    rng = np.random.default_rng(0)
-    Z, S = rng.standard_normal((11, 3)), np.diag([1.0, -2.0, 0.5])
-    labels, links = np.array([0, 0, 0, 1, 1, 1, 1]), np.array([[0, 1], [2, 3]])
-    weight = rng.uniform(1.0, 2.0, 2) if weighted else np.ones(2)
-    first, second = AllPairs(labels), PairList(links, np.array([True, False]), weight)
-    both, loss = JointPairs(first, 7, second), SquaredHinge(1.0, 4.0, 0.5, 2.0)
-    i, j = np.triu_indices(7, 1)
-    pairs = np.vstack([np.column_stack([i, j]), links + 7])
-    similar = np.append(labels[i] == labels[j], [True, False])
-    listed = PairList(pairs, similar, np.append(np.ones(len(i)), weight))
-    one, other = both.evaluate(Z, loss), listed.evaluate(Z, loss)
-    assert (one.value, one.conjugate) == pytest.approx((other.value, other.conjugate))
-    np.testing.assert_allclose(one.slope_sum, other.slope_sum, atol=1e-12)
-    products = [p.curvature_product(Z, S, loss, e.curvatures) for p, e in ((both, one), (listed, other))]
-    np.testing.assert_allclose(*products, atol=1e-12)
-    moments = [p.curvature_moment(Z, loss, e) for p, e in ((both, one), (listed, other))]
-    np.testing.assert_allclose(*moments, atol=1e-12)
-
-
 def test_a_feature_that_hardly_varies_has_no_inverse_covariance() -> None:
     X, y = np.random.default_rng(0).standard_normal((6, 20)), np.arange(6) % 2
     X[:, 7] *= 1e-160
@@ -171,23 +144,22 @@ def test_a_part_of_the_pairs_whose_optimum_is_far_is_not_used(monkeypatch: pytes
     def solved(part: PairList | None) -> tuple[LogDetProgram, float]:
         pairs = AllPairs(labels)
         monkeypatch.setattr(pairs, "thinned", lambda n_features: part)
-        program = LogDetProgram(X, pairs, loss, np.eye(3))
+        program = LogDetProgram(X, PairTerm(pairs, loss), np.eye(3))
         return program, program.solve(np.eye(3), 1e-8, 200).primal
 
     _, expected = solved(None)
     unlike = PairList(np.array([[0, 39]]), np.array([True]), np.array([1e4]))
     other, found = solved(unlike)
     assert found == pytest.approx(expected, rel=1e-7)
-    assert other.hessian_pairs is other.pairs
+    assert other.hessian_term is other.term
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
 def test_the_loss_of_a_light_fit_is_at_most_the_number_of_features(n_features: int) -> None:
     X, labels = samples()
     order = np.argsort(labels, kind="stable")
-    program = LogDetProgram(
-        X[order, :n_features], AllPairs(labels[order]), SquaredHinge(0.1, 9.0, 0.01, 0.01), np.eye(n_features)
-    )
+    term = PairTerm(AllPairs(labels[order]), SquaredHinge(0.1, 9.0, 0.01, 0.01))
+    program = LogDetProgram(X[order, :n_features], term, np.eye(n_features))
     model = program(np.eye(n_features))
     loss = model.primal  # at the prior the divergence is 0
     assert loss > n_features
@@ -232,11 +204,6 @@ def test_a_saved_sum_is_judged_in_units_of_its_diagonal(as_sparse: Any, shift: f
     """4 I + c e₁e₁ᵀ has the eigenvalue 4 + c."""
     d, U = np.full(3, 4.0), as_sparse(np.eye(3)[:, :1])
     assert _is_low_rank_semidefinite(d, U, np.array([[shift]]), U) is valid
-
-
-def test_the_updates_of_the_paper_work_in_all_features() -> None:
-    assert RPDML()._may_reduce is True
-    assert RPDML(solver="paper")._may_reduce is False
 
 
 @pytest.mark.parametrize("missing", ["fit", "transform"])

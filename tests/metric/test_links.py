@@ -5,11 +5,12 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from geodual.metric import ITML, RPDML, LocalPairs, PairRPDML
-from geodual.metric.pairs import kept_curvature as kept_module
-from geodual.metric.pairs.all_pairs import AllPairs
-from geodual.metric.pairs.links import Links
-from geodual.metric.pairs.pair_list import PairList
-from geodual.metric.pairs.pair_loss import OneSidedBurg
+from geodual.metric.geometry import tiles as kept_module
+from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.pair_list import PairList
+from geodual.metric.geometry.pair_set import JointPairs
+from geodual.metric.losses import OneSidedBurg
+from geodual.metric.selection.samples import Links
 
 BOUNDS = {"bounds": (1.0, 9.0), "tol": 1e-12}
 
@@ -75,7 +76,8 @@ def test_sums_are_those_of_both_sets(budget, monkeypatch: pytest.MonkeyPatch) ->
     rng = np.random.default_rng(1)
     labels, Z = np.repeat([0, 1], [5, 6]), rng.standard_normal((11, 3))
     links = Links(np.array([[0, 7], [2, 3]]), np.array([True, False]), np.array([2.0, 1.0]))
-    joint = links.beside(AllPairs(labels), 11)
+    own = PairList(np.arange(4).reshape(-1, 2), links.similar, links.weight)
+    joint = JointPairs(AllPairs(labels), 11, own)
     i, j = np.triu_indices(11, 1)
     plain = PairList(
         np.vstack([np.column_stack([i, j]), links.indices]),

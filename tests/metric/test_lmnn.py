@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from geodual.manifolds import Euclidean
-from geodual.metric.lmnn import LMNN
+from geodual.metric.estimators.lmnn import LMNN
 from geodual.metric.margin.large_margin import LargeMargin, target_neighbours
 from geodual.optimize import Problem, check_gradient
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from geodual.metric import RPDML, LocalPairs
-from geodual.metric.logdet import learner as learner_module
-from geodual.metric.pairs import approximate_neighbours as approximate_module
-from geodual.metric.pairs.neighbours import distinct_pairs
+from geodual.metric.estimators import logdet_learner as learner_module
+from geodual.metric.selection import local_pairs as approximate_module
+from geodual.metric.selection.local_pairs import distinct_pairs
 
 RNG = np.random.default_rng(0)
 Z = RNG.standard_normal((120, 3))

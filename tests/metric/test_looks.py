@@ -10,7 +10,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import GMML, RPDML, EuclideanMetric, PairRPDML, TripletRPDML
-from geodual.metric.plots import nearest, principal_plane
+from geodual.metric.base.plots import nearest, principal_plane
 
 
 @pytest.fixture(autouse=True)

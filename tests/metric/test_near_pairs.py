@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from geodual.metric.margin.near_pairs import NearPairs
+from geodual.metric.margin.large_margin import NearPairs
 
 
 def expected_pairs(Y, labels, squared_reach):

@@ -8,9 +8,8 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import LocalPairs, NeighborRPDML
-from geodual.metric.logdet.within_prior import within_space
-from geodual.metric.pairs.neighbourhoods import Neighbourhoods, neighbour_widths
-from geodual.metric.pairs.pair_loss import NoPairLoss
+from geodual.metric.program.space import within_space
+from geodual.metric.terms.neighbour_term import NeighbourTerm, neighbour_widths
 
 COUNTS = (2, 3)
 
@@ -49,11 +48,11 @@ def slow_loss(W, Z, labels, weight, width, C) -> float:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_loss_and_its_derivatives(weighted: bool) -> None:
     Z, labels, weight, width = small_problem(weighted)
-    near = Neighbourhoods.find(Z, labels, COUNTS, width, weight, 7.0)
+    near = NeighbourTerm.find(Z, labels, COUNTS, width, weight, 7.0)
     rng = np.random.default_rng(0)
     root = np.linalg.qr(rng.standard_normal((3, 3)))[0] * [0.5, 1.0, 1.5]
-    W, none = root @ root.T, NoPairLoss()
-    found = near.evaluate(Z @ root, none)
+    W = root @ root.T
+    found = near.evaluate(Z @ root)
 
     def loss(V):
         return slow_loss(V, Z, labels, weight, width, 7.0)
@@ -63,23 +62,57 @@ def test_the_loss_and_its_derivatives(weighted: bool) -> None:
     S, t = S + S.T, 1e-4
     there, here, back = (loss(W + step * root @ S @ root.T) for step in (t, 0.0, -t))
     assert np.vdot(found.slope_sum, S) == pytest.approx((there - back) / (2 * t), rel=1e-6)
-    bend = near.curvature_product(Z @ root, S, none, found.curvatures)
+    bend = near.curvature_product(Z @ root, S, found)
     assert np.vdot(bend, S) == pytest.approx((there - 2 * here + back) / t**2, rel=1e-4)
     # Fenchel's equality: the value and the conjugate at the slope add up to the slope times the distances.
     assert found.value + found.conjugate == pytest.approx(np.trace(found.slope_sum), rel=1e-12)
 
 
+def kept_loss(learner, W, X) -> tuple[float, np.ndarray]:
+    """Return the term at W from what the fit kept, and its slope for each pair, as the docstring says."""
+    (i, j), q, tau, w = learner.neighbours_.T, learner.targets_, learner.widths_, learner.counts_
+    V = X[i] - X[j]
+    e = np.log(w[j]) - np.einsum("kf,fg,kg->k", V, W, V) / tau
+    total, value, slope = w[np.unique(i)].sum(), 0.0, np.empty(len(i))
+    for sample in np.unique(i):
+        own = i == sample
+        p = np.exp(e[own]) / np.exp(e[own]).sum()
+        value += w[sample] * (np.log(np.exp(e[own]).sum()) - q[own] @ e[own])
+        slope[own] = learner.C / total * w[sample] / tau[own] * (q[own] - p)
+    return learner.C / total * value, slope
+
+
+@pytest.mark.parametrize("prior", ["identity", "within"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_certificate_can_be_checked_from_outside(weighted: bool, prior: str) -> None:
+    Z, labels, weight, _ = small_problem(weighted)
+    Z, labels = np.vstack([Z, Z[:2]]), np.append(labels, labels[:2])  # with copies
+    weight = None if weight is None else np.append(weight, [0.0, 2.0])
+    learner = NeighborRPDML(C=20.0, prior=prior, pairs=LocalPairs(*COUNTS), tol=1e-9)
+    learner.fit(Z, labels, sample_weight=weight)
+    W, W0 = learner.W_, learner.prior_
+    value, slope = kept_loss(learner, W, Z)
+    ratio = W @ np.linalg.inv(W0)
+    objective = 0.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - 3.0) + value
+    assert objective == pytest.approx(learner.objective_, rel=1e-10)
+    V = Z[learner.neighbours_[:, 0]] - Z[learner.neighbours_[:, 1]]
+    P = np.linalg.inv(W0) + 2.0 * (V.T * slope) @ V
+    # φ* at the slope, by Fenchel's equality.
+    conjugate = slope @ np.einsum("kf,fg,kg->k", V, W, V) - value
+    dual = 0.5 * np.linalg.slogdet(W0 @ P)[1] - conjugate
+    assert dual <= objective
+    assert (objective - dual) / objective <= 1.1e-9
+
+
 def test_the_optimum_is_that_of_another_solver() -> None:
-    Z, labels, _, width = small_problem(weighted=False)
+    Z, labels, _, _ = small_problem(weighted=False)
     Z -= Z.mean(axis=0)
-    learner = NeighborRPDML(C=20.0, prior="identity", pairs=LocalPairs(*COUNTS), tol=1e-12)
-    learner.fit_from(np.eye(3), Z, labels)
-    width = neighbour_widths(Z, COUNTS[0])
+    learner = NeighborRPDML(C=20.0, prior="identity", pairs=LocalPairs(*COUNTS), tol=1e-12).fit(Z, labels)
 
     def objective(entries):
         L = entries.reshape(3, 3)
         divergence = np.sum(L**2) - 2.0 * np.linalg.slogdet(L)[1] - 3.0
-        return 0.5 * divergence + slow_loss(L @ L.T, Z, labels, None, width, 20.0)
+        return 0.5 * divergence + kept_loss(learner, L @ L.T, Z)[0]
 
     rival = minimize(objective, np.eye(3).ravel(), method="BFGS", options={"gtol": 1e-7})
     assert learner.objective_ == pytest.approx(rival.fun, rel=1e-6)
@@ -190,12 +223,6 @@ def test_samples_alone_in_their_class_are_neighbours_only(wine) -> None:
 def test_bad_parameters_are_named(wine, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         NeighborRPDML(**options).fit(*wine)
-
-
-@pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
-def test_links_are_refused_instead_of_ignored(wine, kind: str) -> None:
-    with pytest.raises(ValueError, match="`must_link` and `cannot_link` have no effect on NeighborRPDML"):
-        NeighborRPDML().fit(*wine, **{kind: [[0, 100]]})
 
 
 def test_unknown_labels_change_nothing(wine) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from geodual.metric.pairs import neighbours as neighbours_module
-from geodual.metric.pairs.neighbours import neighbour_pairs
+from geodual.metric.selection import local_pairs as neighbours_module
+from geodual.metric.selection.local_pairs import neighbour_pairs
 
 
 def slow_pairs(Z, labels, n_similar, n_dissimilar):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from geodual.metric.pairs.pair_graph import PairGraph
+from geodual.metric.geometry.pair_list import PairGraph
 
 N, F, M = 1300, 80, 5000  # more than 100,000 entries: second derivatives are in single precision
 

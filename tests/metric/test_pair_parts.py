@@ -8,15 +8,14 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist, pdist
 
 from geodual.metric import LMNN
-from geodual.metric.logdet import bounds as bounds_module
-from geodual.metric.logdet import space
-from geodual.metric.logdet.bounds import sample_bounds
+from geodual.metric.base.pair_classifier import check_calibration_params
+from geodual.metric.geometry import tiles
+from geodual.metric.geometry.pair_list import PairGraph, PairList
 from geodual.metric.margin.large_margin import LargeMargin, target_neighbours
-from geodual.metric.pairs import tiles
-from geodual.metric.pairs.neighbourhoods import neighbour_widths
-from geodual.metric.pairs.pair_classifier import check_calibration_params
-from geodual.metric.pairs.pair_graph import PairGraph
-from geodual.metric.pairs.pair_list import PairList
+from geodual.metric.program import space
+from geodual.metric.selection import bounds as bounds_module
+from geodual.metric.selection.bounds import sample_bounds
+from geodual.metric.terms.neighbour_term import neighbour_widths
 
 
 def smoothed_hinge(slack: np.ndarray, width: float) -> np.ndarray:

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import RPDML, PairRPDML
-from geodual.metric.pairs.threshold import best_threshold
+from geodual.metric.base.pair_classifier import best_threshold
 
 
 @pytest.fixture(scope="module")

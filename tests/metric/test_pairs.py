@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from geodual.metric.pairs import all_pairs as pairs_module
-from geodual.metric.pairs import kept_curvature as kept_module
-from geodual.metric.pairs import pair_differences as differences_module
-from geodual.metric.pairs import pair_graph as pair_graph_module
-from geodual.metric.pairs import pair_list as pair_list_module
-from geodual.metric.pairs import tiles as tiles_module
-from geodual.metric.pairs.all_pairs import AllPairs
-from geodual.metric.pairs.pair_differences import PairDifferences
-from geodual.metric.pairs.pair_list import PairList
-from geodual.metric.pairs.pair_loss import OneSidedBurg, PairLoss, SquaredHinge
+from geodual.metric.geometry import all_pairs as pairs_module
+from geodual.metric.geometry import distances as differences_module
+from geodual.metric.geometry import pair_list as pair_graph_module
+from geodual.metric.geometry import pair_list as pair_list_module
+from geodual.metric.geometry import tiles as kept_module
+from geodual.metric.geometry import tiles as tiles_module
+from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.distances import PairDifferences
+from geodual.metric.geometry.pair_list import PairList
+from geodual.metric.losses import OneSidedBurg, PairLoss, SquaredHinge
 
 
 class Logistic(PairLoss):

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from geodual.metric.logdet.bounds import valid_bounds
-from geodual.metric.margin.near_pairs import NearPairs
-from geodual.metric.pairs import all_pairs, neighbours, thinned_pairs
-from geodual.metric.pairs.all_pairs import AllPairs, form_block
-from geodual.metric.pairs.neighbours import neighbour_pairs
-from geodual.metric.pairs.pair_differences import PairDifferences
-from geodual.metric.pairs.thinned_pairs import thinned_rows
+from geodual.metric.geometry import all_pairs
+from geodual.metric.geometry import pair_set as thinned_pairs
+from geodual.metric.geometry.all_pairs import AllPairs, form_block
+from geodual.metric.geometry.distances import PairDifferences
+from geodual.metric.geometry.pair_set import thinned_rows
+from geodual.metric.margin.large_margin import NearPairs
+from geodual.metric.selection import local_pairs as neighbours
+from geodual.metric.selection.bounds import valid_bounds
+from geodual.metric.selection.local_pairs import neighbour_pairs
 
 
 def near_by_definition(Y: np.ndarray, labels: np.ndarray, reach: np.ndarray) -> set[tuple[int, int]]:
@@ -109,7 +111,7 @@ def test_differences_in_chunks_are_those_of_all_at_once(monkeypatch: pytest.Monk
     Z = rng.standard_normal((30, 3))
     i, j = rng.integers(30, size=(2, 5000))
     whole = PairDifferences(i, j)
-    monkeypatch.setattr("geodual.metric.pairs.pair_differences._KEPT", 0)
+    monkeypatch.setattr("geodual.metric.geometry.distances._KEPT", 0)
     parts = PairDifferences(i, j)
     expected = ((Z[i] - Z[j]) ** 2).sum(axis=1)
     np.testing.assert_allclose(whole.distances(Z), expected)

@@ -6,10 +6,11 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 from geodual.manifolds import SPD
-from geodual.metric.logdet.program import LogDetProgram
-from geodual.metric.pairs.all_pairs import AllPairs
-from geodual.metric.pairs.pair_list import PairList
-from geodual.metric.pairs.pair_loss import OneSidedBurg, SquaredHinge
+from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.pair_list import PairList
+from geodual.metric.losses import OneSidedBurg, SquaredHinge
+from geodual.metric.program.logdet_program import LogDetProgram
+from geodual.metric.terms.term import PairTerm
 
 
 @pytest.fixture(params=["all", "list"])
@@ -22,7 +23,7 @@ def model(request):
         if request.param == "all"
         else PairList(np.column_stack([i, j]), labels[i] == labels[j])
     )
-    program = LogDetProgram(X, pairs, OneSidedBurg(1.0, 5.0, 0.7), SPD(3).random_point(rng))
+    program = LogDetProgram(X, PairTerm(pairs, OneSidedBurg(1.0, 5.0, 0.7)), SPD(3).random_point(rng))
     return program(SPD(3).random_point(rng), weight=0.4)
 
 
@@ -58,7 +59,7 @@ def test_the_preconditioner_inverts_the_hessian_for_normal_differences() -> None
     X, far = np.vstack([V, np.zeros((1, 3))]), len(V)
     indices = np.column_stack([np.arange(far), np.full(far, far)])
     pairs = PairList(indices, np.ones(far, dtype=bool))
-    model = LogDetProgram(X, pairs, SquaredHinge(1e-9, 1.0, 1e4, 1e4), np.eye(3))(np.eye(3))
+    model = LogDetProgram(X, PairTerm(pairs, SquaredHinge(1e-9, 1.0, 1e4, 1e4)), np.eye(3))(np.eye(3))
     model.turn()
     S = rng.standard_normal((3, 3))
     S = S + S.T
@@ -72,12 +73,12 @@ def test_a_light_solve_is_near_the_optimum_for_a_light_loss() -> None:
     i, j = np.triu_indices(len(X), 1)
     pairs, similar, eye = np.column_stack([i, j]), y[i] == y[j], np.eye(X.shape[1])
     loss = SquaredHinge.weighted(5.0, 40.0, C1=1.0, C2=0.0)
-    program = LogDetProgram(X, PairList(pairs, similar), loss, eye)
+    program = LogDetProgram(X, PairTerm(PairList(pairs, similar), loss), eye)
     W, n_iter = program.solve_lightly(eye, max_iter=50)
     at_prior = program(eye).primal  # the divergence is zero there
     assert at_prior > 10.0 * len(eye)
     light = PairList(pairs, similar, np.full(len(pairs), len(eye) / at_prior))
-    light_program = LogDetProgram(X, light, loss, eye)
+    light_program = LogDetProgram(X, PairTerm(light, loss), eye)
     assert light_program(eye).primal == pytest.approx(len(eye))
     best = light_program.solve(eye, 1e-10, 100)
     assert best.converged
@@ -88,7 +89,6 @@ def test_a_light_solve_is_near_the_optimum_for_a_light_loss() -> None:
 def test_a_loss_that_is_light_already_is_taken_as_it_is() -> None:
     X = np.array([[0.0, 0.0], [1.0, 0.5], [3.0, 1.0], [2.0, 4.0]])
     pairs, similar = np.array([[0, 1], [2, 3], [0, 2]]), np.array([True, True, False])
-    program = LogDetProgram(
-        X, PairList(pairs, similar), SquaredHinge.weighted(1.0, 4.0, C1=1e-3, C2=0.0), np.eye(2)
-    )
+    loss = SquaredHinge.weighted(1.0, 4.0, C1=1e-3, C2=0.0)
+    program = LogDetProgram(X, PairTerm(PairList(pairs, similar), loss), np.eye(2))
     assert program(np.eye(2)).light_weight() == 1.0

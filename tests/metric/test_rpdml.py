@@ -7,8 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import ITML, RPDML
-from geodual.metric.pairs.local_pairs import LocalPairs
-from geodual.metric.pairs.selection import sampled_pairs
+from geodual.metric.selection.chosen_pairs import sampled_pairs
+from geodual.metric.selection.local_pairs import LocalPairs
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor, NearestNeighbors
 
 from geodual.metric import RPDMLRegressor
-from geodual.metric.pairs.graded_pairs import GradedPairs, SquaredError
-from geodual.metric.pairs.target_pairs import counted_ranks, nearest_pairs, random_pairs
+from geodual.metric.selection.targets import counted_ranks, nearest_pairs, random_pairs
+from geodual.metric.terms.graded_term import GradedTerm
 
 ALL = 10**6  # more random pairs than there are: all of them
 
@@ -239,7 +239,7 @@ def test_sums_over_graded_pairs_are_those_of_a_loop(n_features: int, far: float)
     Z = rng.normal(size=(40, n_features)) + far * (np.arange(40) < 20)[:, None]
     indices = np.vstack([random_pairs(20, 90, np.random.RandomState(k)) + 20 * k for k in (0, 1)])
     bounds, weight = rng.uniform(0.0, 9.0, 180), rng.uniform(0.1, 2.0, 180)
-    pairs, loss, rho = GradedPairs(indices, bounds, weight), SquaredError(3.0), 3.0
+    pairs, rho = GradedTerm(indices, bounds, weight, 3.0), 3.0
     S = rng.normal(size=(n_features, n_features))
     S = S + S.T
     value = conjugate = 0.0
@@ -252,20 +252,15 @@ def test_sums_over_graded_pairs_are_those_of_a_loop(n_features: int, far: float)
         slope_sum += a * np.outer(v, v)
         product += w / rho * (v @ S @ v) * np.outer(v, v)
         moment += w / rho * np.outer(v, v)
-    found = pairs.evaluate(Z, loss)
+    found = pairs.evaluate(Z)
     close = {"rtol": 1e-9, "atol": 1e-9 * np.abs(slope_sum).max()}
     assert found.value == pytest.approx(value)
     assert found.conjugate == pytest.approx(conjugate)
     assert found.curvature_total == pytest.approx(weight.sum() / rho)
     np.testing.assert_allclose(found.slope_sum, slope_sum, **close)
-    np.testing.assert_allclose(pairs.curvature_product(Z, S, loss, found.curvatures), product, **close)
+    np.testing.assert_allclose(pairs.curvature_product(Z, S, found), product, **close)
     if not far:
-        np.testing.assert_allclose(pairs.curvature_moment(Z, loss, found), moment, rtol=1e-9, atol=1e-9)
-    table = pairs.index_list(180)
-    np.testing.assert_array_equal(np.column_stack([table.i, table.j]), indices)
-    np.testing.assert_array_equal(table.similar, bounds <= bounds @ weight / weight.sum())
-    with pytest.raises(ValueError, match="180 pairs are too many to list"):
-        pairs.index_list(179)
+        np.testing.assert_allclose(pairs.curvature_moment(Z, found), moment, rtol=1e-9, atol=1e-9)
 
 
 def test_clusters_far_apart_still_get_a_certificate() -> None:

@@ -34,7 +34,7 @@ from geodual.metric import (
     load_metric,
     save_metric,
 )
-from geodual.metric.low_rank import LowRankPlusDiagonal
+from geodual.metric.base.maps import LowRankPlusDiagonal
 
 IRIS = load_iris(as_frame=True)
 X, y = IRIS.data.iloc[::3], IRIS.target.to_numpy()[::3]

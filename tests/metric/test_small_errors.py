@@ -5,11 +5,11 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from geodual.metric import RPDML, TripletRPDML
-from geodual.metric.logdet.bounds import check_bounds, valid_bounds
+from geodual.metric.base.scatter import distinct_rows
+from geodual.metric.geometry import tiles
 from geodual.metric.margin.large_margin import LargeMargin
-from geodual.metric.pairs import tiles
 from geodual.metric.saved_checks import _is_low_rank_semidefinite, _is_semidefinite
-from geodual.metric.scatter import distinct_rows
+from geodual.metric.selection.bounds import check_bounds, valid_bounds
 
 
 def test_zeros_of_both_signs_are_equal() -> None:
@@ -44,11 +44,6 @@ def test_a_saved_matrix_may_be_unsymmetric_and_singular_by_rounding_alone() -> N
     assert _is_semidefinite(1e-200 * np.array([[1.0, 1.0], [1.0, 1.0]]), 2)
     assert not _is_semidefinite(np.array([[1.0, 1e-3], [0.0, 1.0]]), 2)
     assert not _is_semidefinite(1e-200 * np.array([[1.0, 2.0], [2.0, 1.0]]), 2)
-
-
-def test_the_paper_updates_have_more_iterations_unless_told_otherwise() -> None:
-    assert RPDML(solver="paper")._budget > RPDML()._budget
-    assert RPDML(solver="paper", max_iter=7)._budget == RPDML(max_iter=7)._budget == 7
 
 
 def test_a_learner_that_has_not_learnt_says_so() -> None:

@@ -10,10 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from geodual.manifolds import SPD
 from geodual.metric import ITML, RPDML, LocalPairs, PairRPDML, TripletRPDML
-from geodual.metric.logdet import program as program_module
-from geodual.metric.logdet import space as space_module
-from geodual.metric.logdet.prior import prior_matrices
-from geodual.metric.logdet.space import FeatureSpace, SampleSpan, choose_space
+from geodual.metric.program import logdet_program as program_module
+from geodual.metric.program import space as space_module
+from geodual.metric.program.space import FeatureSpace, SampleSpan, choose_space, prior_matrices
 
 N, F = 12, 20
 
@@ -115,17 +114,6 @@ def test_leading_components_are_those_of_the_matrix(data, n_components: int) -> 
     assert L.shape == (n_components, F)
     np.testing.assert_allclose(np.linalg.svd(L)[1] ** 2, spectrum[:n_components], rtol=1e-9)
     np.testing.assert_allclose(L @ learner.W_ @ L.T, (L @ L.T) @ (L @ L.T), atol=1e-9 * spectrum[0] ** 2)
-
-
-def test_a_fit_may_start_from_any_metric(data) -> None:
-    X, y = data
-    for prior in PRIORS.values():
-        space = choose_space(prior, X)
-        A = SPD(len(space.prior)).random_point(np.random.default_rng(4))
-        np.testing.assert_allclose(space.lower(space.lift(A)), A, atol=1e-6)
-    cold = RPDML(pairs="all", tol=1e-12).fit(X, y)
-    warm = RPDML(pairs="all", tol=1e-12).fit_from(RPDML(C=10.0).fit(X, y).W_, X, y)
-    np.testing.assert_allclose(warm.W_, cold.W_, atol=1e-6)
 
 
 def test_copies_and_many_samples_decide_by_distinct_samples(data) -> None:

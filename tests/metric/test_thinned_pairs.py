@@ -6,12 +6,12 @@ from sklearn.datasets import make_classification
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import RPDML
-from geodual.metric.logdet import program as program_module
-from geodual.metric.pairs import thinned_pairs as thinned_module
-from geodual.metric.pairs import tiles as tiles_module
-from geodual.metric.pairs.all_pairs import AllPairs
-from geodual.metric.pairs.pair_loss import SquaredHinge
-from geodual.metric.pairs.thinned_pairs import ThinnedPairs, thinned_rows
+from geodual.metric.geometry import pair_set as thinned_module
+from geodual.metric.geometry import tiles as tiles_module
+from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.pair_set import ThinnedPairs, thinned_rows
+from geodual.metric.losses import SquaredHinge
+from geodual.metric.program import logdet_program as program_module
 
 LOSS = SquaredHinge(1.5, 4.0, 0.7, 1.3)
 

@@ -6,11 +6,11 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import GMML, ITML, RPDML, LocalPairs, PairRPDML
-from geodual.metric.logdet import bounds as bounds_module
-from geodual.metric.logdet.counted_distances import counted_percentiles
-from geodual.metric.logdet.samples import Samples
-from geodual.metric.pairs.threshold import best_threshold
-from geodual.metric.pairs.weights import copy_weight
+from geodual.metric.base.checks import copy_weight
+from geodual.metric.base.pair_classifier import best_threshold
+from geodual.metric.selection import bounds as bounds_module
+from geodual.metric.selection.bounds import counted_percentiles
+from geodual.metric.selection.samples import Samples
 
 PAIRS = np.array([[0, 60], [1, 2], [100, 101], [60, 61], [3, 90]])
 

@@ -28,8 +28,8 @@ from geodual.metric import (
     RPDMLRegressor,
     TripletRPDML,
 )
-from geodual.metric.logdet.program import LocalProgram
 from geodual.metric.margin.large_margin import LargeMargin
+from geodual.metric.program.logdet_program import LocalProgram
 
 
 def labelled(load: Callable[..., Any]) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from geodual.metric.lmnn import LMNN
+from geodual.metric.estimators.lmnn import LMNN
 from geodual.metric.margin.large_margin import target_neighbours
 
 

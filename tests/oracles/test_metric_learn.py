@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from geodual.metric.lmnn import LMNN
+from geodual.metric.estimators.lmnn import LMNN
 from geodual.metric.margin.large_margin import LargeMargin
 from testing.metric_learn_shim import working_metric_learn
 

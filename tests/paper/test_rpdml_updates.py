@@ -7,9 +7,9 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.manifolds import SPD, NotOnManifoldError
 from geodual.metric import RPDML
-from geodual.metric.logdet.paper_updates import SlackProgram
-from geodual.metric.pairs.pair_loss import SquaredHinge
-from geodual.metric.pairs.pair_set import PairTable
+from geodual.metric.geometry.pair_set import PairTable
+from geodual.metric.losses import SquaredHinge
+from geodual.metric.program.paper_updates import SlackProgram
 from geodual.optimize.primal_dual import iterate_primal_dual
 from geodual.optimize.problem import ConstraintVector
 

@@ -11,12 +11,10 @@ from scipy.linalg import solve_triangular
 
 from geodual.arrays import Array
 
-from .logdet.components import leading_components
-from .logdet.prior import prior_matrices
-from .logdet.space import FeatureSpace, choose_space, stays_sparse
-from .low_rank import TOO_EXTREME, LowRankPlusDiagonal
-from .parameter_checks import check_not_negative, check_share
-from .scatter import centred, feature_scales, raised_floor, raised_spectrum
+from .base.checks import check_not_negative, check_share
+from .base.maps import TOO_EXTREME, LowRankPlusDiagonal, leading_components
+from .base.scatter import centred, feature_scales, raised_floor, raised_spectrum
+from .program.space import FeatureSpace, choose_space, prior_matrices, stays_sparse
 
 _NARROWEST = 1e-15  # scatter of a feature, as part of the largest, whose digits are not lost
 

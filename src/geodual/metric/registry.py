@@ -213,18 +213,20 @@ def _takes(target: Callable[..., Any], parameter: str) -> bool:
 
 
 for _metric in (
-    NamedMetric("euclidean", "geodual.metric.fixed:EuclideanMetric", "Euclidean", in_paper=True),
-    NamedMetric("mahalanobis", "geodual.metric.fixed:MahalanobisMetric", "Mahalanobis", in_paper=True),
+    NamedMetric("euclidean", "geodual.metric.estimators.fixed:EuclideanMetric", "Euclidean", in_paper=True),
+    NamedMetric(
+        "mahalanobis", "geodual.metric.estimators.fixed:MahalanobisMetric", "Mahalanobis", in_paper=True
+    ),
     NamedMetric(
         "lmnn",
-        "geodual.metric.lmnn:LMNN",
+        "geodual.metric.estimators.lmnn:LMNN",
         "LMNN",
         grid=tuple({"regularization": value} for value in (0.5, 0.1, 0.9)),
         in_paper=True,
     ),
     NamedMetric(
         "itml",
-        "geodual.metric.itml:ITML",
+        "geodual.metric.estimators.itml:ITML",
         "ITML",
         parameters={"gamma": 1e-3, "pairs": "all", "tol": _TOL},
         grid=tuple({"gamma": value} for value in (1e-3, 1e-4, 1e-2)),
@@ -232,7 +234,7 @@ for _metric in (
     ),
     NamedMetric(
         "gmml",
-        "geodual.metric.gmml:GMML",
+        "geodual.metric.estimators.gmml:GMML",
         "GMML",
         parameters={"reg": 0.1},
         grid=tuple({"t": value} for value in (0.5, 0.25, 0.75)),
@@ -240,7 +242,7 @@ for _metric in (
     ),
     NamedMetric(
         "rpdml",
-        "geodual.metric.rpdml:RPDML",
+        "geodual.metric.estimators.rpdml:RPDML",
         "RPDML",
         parameters={"pairs": "all", "tol": _TOL},
         grid=(
@@ -249,6 +251,8 @@ for _metric in (
         ),
         in_paper=True,
     ),
-    NamedMetric("neighbor_rpdml", "geodual.metric.neighbor_rpdml:NeighborRPDML", "RPDML for neighbours"),
+    NamedMetric(
+        "neighbor_rpdml", "geodual.metric.estimators.neighbor_rpdml:NeighborRPDML", "RPDML for neighbours"
+    ),
 ):
     _METRICS[_metric.name] = _metric

@@ -10,12 +10,12 @@ from scipy.sparse import issparse
 
 from geodual.arrays import Array
 
-from .logdet.certificate import Convergence
-from .logdet.incremental import IncrementalMixin, StepCertificate
-from .low_rank import LowRankPlusDiagonal, mapped
-from .pairs.local_pairs import LocalPairs
-from .pairs.pair_classifier import PairClassifier
-from .rpdml_regressor import RPDMLRegressor
+from .base.maps import LowRankPlusDiagonal, mapped
+from .base.pair_classifier import PairClassifier
+from .estimators.rpdml_regressor import RPDMLRegressor
+from .program.certificate import Convergence
+from .program.incremental import StepCertificate
+from .selection.local_pairs import LocalPairs
 
 _ROUNDING = 1e-7  # how far below zero an eigenvalue may be, relative to the largest
 
@@ -28,17 +28,11 @@ _ALWAYS = {"components_", "feature_importances_", "n_features_in_"}
 # What is needed besides by the methods of a class.
 _NEEDED: dict[type, set[str]] = {
     PairClassifier: {"threshold_", "classes_"},
-    IncrementalMixin: {
-        "W_",
-        "history_",
-        "objective_",
-        "dual_objective_",
-        "duality_gap_",
-        "n_iter_",
-        "n_pairs_",
-    },
     RPDMLRegressor: {"_search_", "_targets_", "_counts_", "W_", "history_"},
 }
+
+
+_CERTIFIED = {"W_", "history_", "objective_", "dual_objective_", "duality_gap_", "n_iter_", "n_pairs_"}
 
 
 def check_learner(learner: Any, fitted: Mapping[str, Any]) -> None:
@@ -57,6 +51,8 @@ def check_learner(learner: Any, fitted: Mapping[str, Any]) -> None:
         If an attribute is missing, unknown, or not what it must be.
     """
     needed = _ALWAYS.union(*(names for kind, names in _NEEDED.items() if isinstance(learner, kind)))
+    if hasattr(learner, "partial_fit"):
+        needed |= _CERTIFIED
     missing, unknown = needed - set(fitted), set(fitted) - set(_CHECKS)
     if missing or unknown:
         raise ValueError(f"`{min(missing or unknown)}` is {'missing' if missing else 'unknown'}")
@@ -119,6 +115,11 @@ def _is_finite_array(value: Any, n_axes: int) -> bool:
 
 def _is_array(n_axes: int) -> Callable[[Any, int], bool]:
     return lambda value, _: _is_finite_array(value, n_axes)
+
+
+def _are_index_pairs(value: Any, _: int) -> bool:
+    is_table = isinstance(value, np.ndarray) and value.dtype.kind == "i" and value.ndim == 2
+    return is_table and value.shape[1] == 2 and bool((value >= 0).all())
 
 
 def _is_per_feature(value: Any, n_features: int) -> bool:
@@ -230,6 +231,11 @@ _CHECKS: dict[str, Callable[[Any, int], bool]] = {
     "n_iter_": _is_count,
     "n_pairs_": _is_count,
     "history_": _is_history,
+    "prior_": _is_semidefinite,
+    "neighbours_": _are_index_pairs,
+    "targets_": _is_array(1),
+    "widths_": _is_array(1),
+    "counts_": _is_array(1),
     "_search_": _is_array(2),
     "_targets_": _is_array(1),
     "_counts_": _is_array(1),

@@ -10,8 +10,8 @@ from scipy.linalg import eigh
 from sklearn.metrics import pairwise_distances
 
 from geodual.arrays import Array, Indices
-from geodual.metric.parameter_checks import check_n_components, check_whole
-from geodual.metric.scatter import centred, feature_scales, oriented, raised_spectrum
+from geodual.metric.base.checks import check_n_components, check_whole
+from geodual.metric.base.scatter import centred, feature_scales, oriented, raised_spectrum
 
 from .preprocessed import PreprocessedLearner
 

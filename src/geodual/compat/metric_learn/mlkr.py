@@ -13,10 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from geodual.arrays import Array
-from geodual.metric.base import check_size
-from geodual.metric.pair_array import real_array
-from geodual.metric.parameter_checks import check_n_components, check_positive, check_whole
-from geodual.metric.scatter import centred
+from geodual.metric.base.checks import check_n_components, check_positive, check_whole, real_array
+from geodual.metric.base.metric_learner import check_size
+from geodual.metric.base.scatter import centred
 
 from .preprocessed import PreprocessedLearner
 

@@ -9,10 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import make_spd_matrix
 
 from geodual.arrays import Array, Indices
-from geodual.metric.base import MetricLearner, fitted_attributes, n_axes
-from geodual.metric.pair_array import check_pair_array
-from geodual.metric.pairs.preprocessor import look_up
-from geodual.metric.parameter_checks import check_whole
+from geodual.metric.base.checks import check_whole
+from geodual.metric.base.metric_learner import MetricLearner, fitted_attributes, n_axes
+from geodual.metric.base.tuples import check_pair_array, look_up
 
 
 class PreprocessedLearner(MetricLearner):

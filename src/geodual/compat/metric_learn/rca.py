@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from geodual.arrays import Array, Indices
-from geodual.metric.base import check_size
-from geodual.metric.parameter_checks import check_n_components, check_whole
-from geodual.metric.scatter import feature_scales, raised_spectrum, without_rounding
+from geodual.metric.base.checks import check_n_components, check_whole
+from geodual.metric.base.metric_learner import check_size
+from geodual.metric.base.scatter import feature_scales, raised_spectrum, without_rounding
 
 from .preprocessed import PreprocessedLearner
 

@@ -12,12 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from geodual.arrays import Array, Indices
-from geodual.metric.logdet.components import leading_components
-from geodual.metric.logdet.prior import prior_matrices
-from geodual.metric.pairs.pair_classifier import PairClassifier, check_calibration_params
-from geodual.metric.pairs.selection import sampled_pairs
-from geodual.metric.parameter_checks import check_not_negative
-from geodual.metric.scatter import distinct_rows
+from geodual.metric.base.checks import check_not_negative
+from geodual.metric.base.maps import leading_components
+from geodual.metric.base.pair_classifier import PairClassifier, check_calibration_params
+from geodual.metric.base.scatter import distinct_rows
+from geodual.metric.program.space import prior_matrices
+from geodual.metric.selection.chosen_pairs import sampled_pairs
 
 from .preprocessed import PreprocessedLearner, n_per_kind, random_or_given
 
@@ -91,7 +91,7 @@ class SDML(PairClassifier):
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(self, pairs: Any, y: Any, calibration_params: Any = None) -> SDML:
+    def fit(self, pairs: Any, y: Any, calibration_params: Any = None) -> SDML:  # type: ignore[override]
         """Learn a metric and a threshold from pairs.
 
         Parameters

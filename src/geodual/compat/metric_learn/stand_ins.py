@@ -10,8 +10,8 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.utils.validation import validate_data
 
 from geodual import metric
-from geodual.metric.pairs.pair_classifier import PairClassifier
-from geodual.metric.scatter import centred
+from geodual.metric.base.pair_classifier import PairClassifier
+from geodual.metric.base.scatter import centred
 
 from .preprocessed import PreprocessedLearner, n_per_kind, random_or_given, take_over
 
@@ -72,7 +72,7 @@ class ITML(PairClassifier):
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(self, pairs: Any, y: Any, bounds: Any = None, calibration_params: Any = None) -> ITML:
+    def fit(self, pairs: Any, y: Any, bounds: Any = None, calibration_params: Any = None) -> ITML:  # type: ignore[override]
         """Learn a metric and a threshold from pairs.
 
         Parameters

@@ -1,1 +1,1 @@
-"""The objective of LMNN, and the search for near pairs of different classes."""
+"""The objective of LMNN."""

@@ -1,0 +1,1 @@
+"""The metric learners: parameters, documentation, and how each builds its program."""

@@ -1,0 +1,169 @@
+"""Metrics that need no labels: the Euclidean distance and the Mahalanobis distance."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from geodual.arrays import Array
+from geodual.threads import blas_threads_for, product_operations
+
+from ..base.checks import check_n_components
+from ..base.metric_learner import MetricLearner, check_size, of_unit_size
+from ..base.scatter import centred, inverse_root, inverse_root_in_span, oriented
+
+
+class _UnsupervisedMetric(MetricLearner):
+    """Base of the metrics that are computed from the samples alone."""
+
+    n_components: int | None
+    _min_samples = 1
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> _UnsupervisedMetric:
+        """Compute the metric from the samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples.
+        y : ignored
+            Accepted so that the metric fits into pipelines with labels.
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, dtype=float, ensure_min_samples=self._min_samples)
+        check_size(X)
+        check_n_components(self.n_components, X.shape[1])
+        with blas_threads_for(product_operations(X.shape[1], *X.shape)):
+            self._set_metric(self._components(X)[: self.n_components], X)
+        return self
+
+    @abstractmethod
+    def _components(self, X: Array) -> Array:
+        """Return L with all components, the most important first."""
+
+
+class EuclideanMetric(_UnsupervisedMetric):
+    """The Euclidean metric d(x, x′) = ‖x − x′‖: the baseline that learnt metrics have to beat.
+
+    Choose it as the reference of a comparison, or with `n_components` to reduce the dimension by principal
+    component analysis. It has the same methods as the learners and ignores labels.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Project onto this number of principal components, which preserve the distances best. By default all
+        features are kept as they are.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L: the identity, or the leading principal axes.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the variance of the transformed samples. The shares sum to one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X is a table with column names.
+
+    See Also
+    --------
+    MahalanobisMetric : Also takes the scale and the correlation of the features into account.
+    RPDML : Learns from labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from geodual.metric import EuclideanMetric
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), EuclideanMetric(), KNeighborsClassifier())
+    >>> round(float(cross_val_score(model, X, y).mean()), 2)
+    0.95
+    """
+
+    def __init__(self, n_components: int | None = None) -> None:
+        self.n_components = n_components
+
+    def _components(self, X: Array) -> Array:
+        if self.n_components is None:
+            return np.eye(X.shape[1])
+        Z = of_unit_size(X - X.mean(axis=0))
+        if self.n_components <= len(X) < X.shape[1]:
+            return oriented(np.linalg.svd(Z, full_matrices=False)[2])
+        # `eigh` sorts by rising eigenvalue.
+        return oriented(np.linalg.eigh(Z.T @ Z)[1].T[::-1])
+
+
+class MahalanobisMetric(_UnsupervisedMetric):
+    r"""The Mahalanobis metric: W is the inverse covariance of the samples.
+
+    .. math:: d^2(x, x') = (x - x')^\top \operatorname{Cov}(X)^{-1} (x - x')
+
+    Choose it if there are no labels and features are correlated or in different units. The transformed
+    samples have covariance I.
+
+    A (nearly) singular covariance is regularised: in units in which all features have standard deviation 1,
+    eigenvalues are raised to at least 1e-8 of the largest. So the metric also exists for constant or
+    collinear features, and for more features than samples. A regular covariance is inverted exactly, and the
+    metric does not depend on the units of the features. A constant feature gets the largest standard
+    deviation of all features.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Keep this number of leading principal components of the standardised samples. All are kept by default.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L with LᵀL = W; rows by falling variance of the principal component.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the variance of the transformed samples. The shares sum to one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X is a table with column names.
+
+    See Also
+    --------
+    EuclideanMetric : Leaves the features as they are.
+    GMML : Learns from labels, also in closed form.
+
+    References
+    ----------
+    P. C. Mahalanobis, "On the generalized distance in statistics", Proceedings of the National Institute of
+    Sciences of India 2(1), 1936.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from geodual.metric import MahalanobisMetric
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> Z = MahalanobisMetric().fit_transform(X)
+    >>> bool(np.allclose(np.cov(Z.T), np.eye(4)))
+    True
+    """
+
+    _min_samples = 2
+
+    def __init__(self, n_components: int | None = None) -> None:
+        self.n_components = n_components
+
+    def _components(self, X: Array) -> Array:
+        Z = centred(X) / np.sqrt(len(X) - 1)
+        return inverse_root(Z.T @ Z) if len(X) >= X.shape[1] else inverse_root_in_span(Z)

@@ -1,0 +1,269 @@
+"""LMNN: large margin nearest neighbours, with all impostors found and a lower bound on the objective."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from geodual.arrays import Array
+from geodual.threads import blas_threads_for, product_operations
+
+from ..base.checks import check_iteration, check_n_components, check_number, check_whole
+from ..base.metric_learner import MetricLearner
+from ..base.scatter import centred, oriented, whitened
+from ..margin.large_margin import LargeMargin, MarginPass, target_neighbours
+
+_WIDTH = 0.1  # δ of the first smoothed objective, as a fraction of the margin
+_STAGE_TOLERANCE = 1e-3  # times `tol`: a stage ends when an iteration gains less than this share
+_START_FLOOR = 0.01  # least relative weight of a direction at the start, because the rank of L cannot grow
+_NO_DISTANCE = 1e-20  # times the mean squared norm of the samples: smaller distances are rounding errors
+_UNIT = 1.0  # one violation by a whole margin; below this objective, errors are absolute
+_DOUBTFUL = 0.5  # a larger gap at full rank means that L-BFGS has stopped too soon; usual are 0.001 to 0.05
+_FAR_APART = "this happens with clusters that are far apart; a smaller `tol` may help"
+_LINE_SEARCH_STEPS = 80  # many, because the objective bends sharply when δ is small
+
+
+class LMNN(MetricLearner):
+    r"""Large margin nearest neighbours: keep samples of other classes a margin farther away.
+
+    Choose it for k nearest neighbours if classes have several clusters: it compares distances only around
+    each sample. Each sample i pulls its target neighbours j, the nearest samples of its class in the
+    Euclidean metric, and pushes away impostors l, samples of other classes that are not farther away than a
+    target by a margin of one:
+
+    .. math:: p(L) = r \sum_{ij} d_{ij} + (1 - r) \sum_{ijl} [1 + d_{ij} - d_{il}]_+ ,
+              \qquad d_{ij} = \|L (x_i - x_j)\|^2.
+
+    The sums run over all targets and all impostors, which are updated as L changes. L-BFGS minimises a
+    sequence of smooth upper bounds on p, each closer to p. The program is convex in W = LᵀL, so its dual
+    gives a lower bound on p for any metric.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Number of target neighbours per sample; fewer in classes that have too few samples. The only sample of
+        a class has no target; it only acts as an impostor.
+    regularization : float
+        r, the weight of the pull, between 0 and 1. The paper's μ is 1 − r.
+    max_iter : int
+        Maximal number of L-BFGS iterations.
+    tol : float
+        Accepted error of the objective by smoothing, relative if the objective is above 1 and absolute
+        otherwise. Each smooth function is minimised until an iteration gains less than a thousandth of `tol`.
+    n_components : int, optional
+        Number of rows of L; by default the number of features. With fewer rows the program is not convex, and
+        L-BFGS starts from the principal components.
+    verbose : int
+        1 prints a line per iteration, 0 nothing.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L; rows by falling spread of the transformed samples.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the variance of the transformed samples. The shares sum to one.
+    objective_ : float
+        p(L).
+    dual_objective_ : float
+        Lower bound on p for any L with any number of rows.
+    duality_gap_ : float
+        The difference of these two, relative if p is above 1. It is an upper bound on the error of the
+        objective, and often much larger than the error. Above 0.5 there is a warning, unless
+        `n_components` is given or nothing is proved.
+    n_iter_ : int
+        Number of L-BFGS iterations.
+    history_ : array of shape (number of steps + 1,)
+        Smallest p so far, at the start and after each iteration.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of shape (n_features,)
+        Names of the features, if X is a table with column names.
+
+    See Also
+    --------
+    RPDML : Bounds the distances of pairs; its optimum is certified.
+    NeighborRPDML : Certified, and usually better for nearest neighbours.
+    GMML : Closed form, no iteration.
+
+    References
+    ----------
+    K. Q. Weinberger, L. K. Saul, "Distance metric learning for large margin nearest neighbor classification",
+    Journal of Machine Learning Research 10, 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from geodual.metric import LMNN
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), LMNN(), KNeighborsClassifier())
+    >>> round(float(cross_val_score(model, X, y).mean()), 2)
+    0.97
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 3,
+        regularization: float = 0.5,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        n_components: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.regularization = regularization
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_components = n_components
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> LMNN:
+        """Learn a metric from labelled samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples.
+        y : array of shape (n_samples,)
+            Class labels of any type; at least one class must have two samples. −1 means unknown if there are
+            at least two other labels: such samples are left out.
+
+        Returns
+        -------
+        self
+        """
+        X, labels = self._validate(X, y)
+        self._check_parameters(X.shape[1], int(np.bincount(labels).max()))
+        order = np.argsort(labels, kind="stable")  # `LargeMargin` needs samples sorted by class
+        with blas_threads_for(product_operations(len(X), X.shape[1], X.shape[1])):
+            Z = centred(X)[order]
+            targets = target_neighbours(Z, labels[order], self.n_neighbors)
+            U, whitening = whitened(Z)
+            objective = LargeMargin(U, labels[order], targets, self.regularization)
+            search = _Search(objective, self.max_iter, self.tol, self.verbose)
+            search.run(self._start(objective, Z))
+            self._keep(search, whitening, X)
+        return self
+
+    def _check_parameters(self, n_features: int, largest_class: int) -> None:
+        check_whole("n_neighbors", self.n_neighbors, 1)
+        check_number("regularization", self.regularization)
+        if not 0.0 < self.regularization < 1.0:
+            raise ValueError(f"`regularization` must lie between 0 and 1, got {self.regularization}.")
+        check_iteration(self.tol, self.max_iter)
+        check_n_components(self.n_components, n_features)
+        if largest_class < 2:
+            raise ValueError("LMNN needs a class of at least two samples, but all labels differ; check `y`.")
+
+    def _start(self, objective: LargeMargin, Z: Array) -> Array:
+        """Return L of the Euclidean metric or its principal components, scaled: targets are about 1 away."""
+        # The samples are whitened, so the map back to the Euclidean metric weighs each axis by its spread.
+        axes, spread, _ = np.linalg.svd(objective.X.T @ Z, full_matrices=False)
+        L = (axes * np.maximum(spread, _START_FLOOR * spread[0])).T[: self.n_components]
+        Y = objective.X @ L.T
+        size = np.einsum("ij,ij->", Y, Y) / len(Y)
+        nearness = objective.target_distances(Y).mean()
+        # If all samples are duplicated, all targets may be at distance zero.
+        return np.asarray(L / np.sqrt(nearness if nearness > _NO_DISTANCE * size else size))
+
+    def _keep(self, search: _Search, whitening: Array, X: Array) -> None:
+        # Rotations of L do not change the metric; this one makes the rows unique.
+        _, spread, axes = np.linalg.svd(search.best, full_matrices=False)
+        components = oriented(spread[:, None] * axes @ whitening)
+        n_rows = self.n_components or X.shape[1]
+        # Whitening drops directions in which the samples do not vary; their rows are zero.
+        self._set_metric(np.vstack([components, np.zeros((n_rows - len(components), X.shape[1]))]), X)
+        self.objective_ = search.history[-1]
+        self.dual_objective_ = min(search.lower_bound, self.objective_)  # above it by rounding at most
+        self.duality_gap_ = (self.objective_ - self.dual_objective_) / max(self.objective_, _UNIT)
+        self.history_ = np.array(search.history)
+        self.n_iter_ = max(len(search.history) - 1, 1)
+        fall = self.objective_ - self.dual_objective_
+        # With fewer rows, or without a bound, a large gap does not mean that the metric is far from optimal.
+        is_full, is_bounded = len(search.best) == len(whitening), self.dual_objective_ > 0.0
+        doubtful = is_full and is_bounded and self.duality_gap_ > _DOUBTFUL
+        advice = "raise `max_iter` or `tol`" if not search.converged else _FAR_APART
+        if doubtful or not search.converged:
+            warnings.warn(
+                f"LMNN stopped after {self.n_iter_} iterations at an objective of {self.objective_:.6g}. It "
+                f"can fall by at most {fall:.3g}; {advice}.",
+                ConvergenceWarning,
+                stacklevel=3,  # the caller of `fit`
+            )
+
+
+class _Search:
+    """Minimise p by L-BFGS on smooth upper bounds p_δ with falling δ."""
+
+    def __init__(self, objective: LargeMargin, max_iter: int, tol: float, verbose: int) -> None:
+        self.history: list[float] = []
+        self.converged = False
+        self.lower_bound = 0.0
+        self._objective = objective
+        self._max_iter = max_iter
+        self._tol = tol
+        self._verbose = verbose
+
+    def run(self, L: Array) -> None:
+        """Search from L until the smoothing error is below the tolerance or the budget is spent."""
+        self.best = L
+        width = _WIDTH
+        self.history.append(self._visit(L, width)[0].objective)
+        stage_converged = True
+        while not self.converged and stage_converged and self._iterations_left > 0:
+            L, stage_converged = self._minimise_smoothed(L, width)
+            result, bound = self._objective.certify(L, width)
+            self.lower_bound = max(self.lower_bound, bound)
+            gap = result.smoothing_gap / max(result.objective, _UNIT)
+            self.converged = stage_converged and gap <= self._tol
+            # The gap falls about like δ². Aim a little below the tolerance; δ falls by a factor of 2 to 10.
+            width *= float(np.sqrt(np.clip(0.6 * self._tol / max(gap, self._tol), 0.01, 0.25)))
+
+    @property
+    def _iterations_left(self) -> int:
+        return self._max_iter + 1 - len(self.history)
+
+    def _visit(self, L: Array, width: float) -> tuple[MarginPass, Array]:
+        result = self._objective.value_and_gradient(L, width)
+        self._last = result[0]
+        return result
+
+    def _minimise_smoothed(self, L: Array, width: float) -> tuple[Array, bool]:
+        """Return the last iterate of L-BFGS on p_δ, and whether it converged."""
+
+        def value_and_gradient(flat: Array) -> tuple[float, Array]:
+            result, gradient = self._visit(flat.reshape(L.shape), width)
+            return result.smoothed, gradient.ravel()
+
+        def record(intermediate_result: OptimizeResult) -> None:
+            self._record(intermediate_result.x.reshape(L.shape), width)
+
+        options = {
+            "maxiter": self._iterations_left,
+            "maxfun": 2 * _LINE_SEARCH_STEPS * self._max_iter,
+            "maxls": _LINE_SEARCH_STEPS,
+            "ftol": min(_STAGE_TOLERANCE * self._tol, 1.0),  # larger ones mean the same, and overflow
+            "gtol": 0.0,  # only the decrease of p_δ ends a stage
+        }
+        result = minimize(
+            value_and_gradient, L.ravel(), jac=True, method="L-BFGS-B", callback=record, options=options
+        )
+        return np.asarray(result.x.reshape(L.shape)), result.status == 0
+
+    def _record(self, L: Array, width: float) -> None:
+        # L-BFGS accepts the point that it evaluated last, so `_last` belongs to this L.
+        if self._last.objective < self.history[-1]:
+            self.best = L.copy()
+        self.history.append(min(self._last.objective, self.history[-1]))
+        if self._verbose:
+            print(  # noqa: T201 - what `verbose` asks for
+                f"LMNN: iteration {len(self.history) - 1}, objective {self._last.objective:.8e}, "
+                f"smoothed by {width:.1e}"
+            )

@@ -1,1 +1,0 @@
-"""Pairs of samples: which pairs count, the loss of each, and sums over all of them."""

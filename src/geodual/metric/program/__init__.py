@@ -1,0 +1,1 @@
+"""The LogDet program: ½ D(W, W₀) plus a term, solved with a certificate."""

@@ -1,0 +1,106 @@
+"""The fit of RPDML and ITML to a dask array: the solver is here, the samples are on the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from geodual.cluster import check_dask_array
+from geodual.threads import one_thread
+
+from ..base.checks import check_iteration, check_n_components, copy_weight
+from ..geometry.cluster_pairs import ClusterPairs
+from ..geometry.distances import PairDifferences
+from ..geometry.sample_blocks import SampleBlocks, load_samples
+from ..selection.bounds import (
+    are_listed,
+    check_bounds,
+    check_percentiles,
+    choose_bounds,
+    drawn_pairs,
+    sample_bounds,
+)
+from .certificate import keep_solution, warn_unless_converged
+from .space import FeatureSpace, prior_matrices
+
+
+def fit_on_cluster(
+    learner: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    others: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Fit a learner to all pairs of samples on a cluster.
+
+    Parameters
+    ----------
+    learner : LogDetLearner
+        The learner.
+    X : dask array of shape (n_samples, n_features)
+        Samples.
+    y, sample_weight : array or dask array of shape (n_samples,)
+        Class labels, and how often each sample counts (once, if None).
+    others : mapping
+        Further arguments of `fit`, which must be None here.
+    start : array of shape (n_features, n_features), optional
+        Where to start; the prior by default.
+    """
+    check_dask_array(X)
+    _check_learner(learner, others)
+    check_before_loading(X, learner.prior, learner.n_components)
+    blocks = load_samples(learner, X, y, sample_weight, stacklevel=5)
+    with one_thread():
+        # Prior and importances depend on the covariance only, so a few samples can stand for all.
+        few = blocks.standing_for_all()
+        space = FeatureSpace(few, *prior_matrices(learner.prior, few))
+        learner.bounds_, learner.bounds_are_exact_ = _bounds(learner, blocks, space)
+        pairs, here = ClusterPairs(blocks.labelled()), np.eye(few.shape[1])
+        found = learner._solve(here, pairs, space.prior_inverse, space.prior, learner._budget)
+        warn_unless_converged(learner, found)
+    learner.neighbours_are_exact_ = True
+    keep_solution(learner, space, found, few, None)
+    learner.n_pairs_ = pairs.n_pairs
+
+
+def check_before_loading(X: Any, prior: Any, n_components: Any) -> None:
+    """Raise if a dask array, or a parameter that must suit its shape, is wrong, before samples are loaded."""
+    check_dask_array(X)
+    n_features = X.shape[1]
+    check_n_components(n_components, n_features)
+    if not (isinstance(prior, str) and prior == "covariance"):
+        prior_matrices(prior, np.eye(n_features))
+
+
+def _check_learner(learner: Any, others: Mapping[str, Any]) -> None:
+    check_iteration(learner.tol, learner._budget)
+    learner._check_parameters()
+    if not (isinstance(learner.pairs, str) and learner.pairs == "all"):
+        raise ValueError(
+            f'A dask array needs `pairs="all"`, got {learner.pairs!r}. Set it, or give `X.compute()`.'
+        )
+    if getattr(learner, "solver", "certified") != "certified":
+        raise ValueError(f'A dask array needs `solver="certified"`, got {learner.solver!r}.')
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(f"`{name}` cannot be given with a dask array; give `X.compute()`.")
+    if learner.bounds is not None:
+        check_bounds(learner.bounds)
+    else:
+        check_percentiles(learner.percentiles)
+
+
+def _bounds(learner: Any, blocks: SampleBlocks, space: FeatureSpace) -> tuple[tuple[float, float], bool]:
+    """Return the given bounds (u, l), or percentiles of squared distances under the prior, and if exact."""
+    if learner.bounds is not None:
+        return check_bounds(learner.bounds), True
+    L, n = np.linalg.cholesky(space.prior), len(blocks.labels)
+    if are_listed(n):
+        return sample_bounds(blocks.here() @ L, blocks.weight, learner.percentiles)
+    i, j = drawn_pairs(n, None if blocks.weight is None else blocks.weight / copy_weight(blocks.weight))
+    rows, place = np.unique(np.stack([i, j]), return_inverse=True)
+    distances = PairDifferences(*place.reshape(2, -1)).distances(blocks.taken(rows).here() @ L)
+    return choose_bounds(None, learner.percentiles, distances), False

@@ -1,0 +1,1 @@
+"""Which samples and pairs count, and the bounds on their distances."""

@@ -1,0 +1,363 @@
+"""The nearest neighbours of all samples inside and outside their class, from blocks of matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from geodual.arrays import Array, Indices
+
+from ..base.checks import check_whole
+from ..geometry.distances import PairDifferences, gram_factors
+
+_MANY = 6_000  # with more samples scikit-learn's search is faster; with fewer its checks take longer
+_MANY_ENTRIES = 100_000  # of samples from which distances are first computed in single precision,
+_SINGLE_RANGE = (1e-24, 1e24)  # if the largest squared norm is in this range
+_SINGLE_EPS = float(np.finfo(np.float32).eps)
+_MANY_FEATURES = 128  # from which each distance is computed only once,
+_KEPT = 8_000_000  # and kept, up to this number (32 MB)
+_SEEN_FIRST = 64  # samples that show whether single precision is accurate enough:
+_DOUBT = 0.01  # errors above this share of the distance of the neighbours are too large,
+_DOUBTFUL = 0.05  # for at most this share of these samples
+_ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
+
+
+def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int) -> Indices:
+    """Return each sample with its nearest neighbours in its class and with those in other classes.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_features)
+        Samples. The nearest are those of the smallest Euclidean distance.
+    labels : array of shape (n_samples,)
+        Their classes as 0, 1, …
+    n_similar, n_dissimilar : int
+        Numbers of neighbours of each kind; all samples of a kind if there are fewer.
+
+    Returns
+    -------
+    array of shape (n_pairs, 2)
+        Row numbers. A pair that is found from both sides is there twice.
+    """
+    # Sorted by class, the samples of a class are a slice.
+    order = np.argsort(labels, kind="stable")
+    edges = np.concatenate([[0], np.cumsum(np.bincount(labels))]).tolist()
+    search = _library_search if len(Z) > _MANY else _block_search
+    return np.asarray(order[np.vstack(list(search(Z[order], edges, n_similar, n_dissimilar)))])
+
+
+def _library_search(Z: Array, edges: list[int], n_similar: int, n_dissimilar: int) -> Iterator[Indices]:
+    """Yield the pairs of each class by scikit-learn's search, which uses all cores.
+
+    Neighbours whose squared distances differ by less than rounding errors, 1e-15 of the squared distance from
+    the median, may be taken for each other.
+    """
+    Z = in_usual_units(Z)
+    for start, end in pairwise(edges):
+        own, others = np.arange(start, end), np.concatenate([np.arange(start), np.arange(end, len(Z))])
+        for candidates, count, queries in (
+            (own, min(n_similar, len(own) - 1), None),  # without a query, a sample is not its own neighbour
+            (others, min(n_dissimilar, len(others)), Z[own]),
+        ):
+            if count > 0:
+                search = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(Z[candidates])
+                found = candidates[search.kneighbors(queries, return_distance=False)]
+                yield np.column_stack([np.repeat(own, count), found.ravel()])
+
+
+def in_usual_units(Z: Array) -> Array:
+    """Return samples minus their median, in units in which half of them have a norm of about one or less.
+
+    So squares neither under- nor overflow, and a few samples far away do not cost the others their digits.
+    The unit is a power of two, so that scaling has no rounding errors.
+    """
+    centred = Z - np.median(Z, axis=0)
+    exponent = _exponent(float(np.abs(centred).max()))
+    # In two steps, because squares of unscaled samples may under- or overflow.
+    squares = np.square(np.ldexp(centred, -exponent)).sum(axis=1)
+    exponent += _exponent(float(np.sqrt(np.median(squares) or squares.max())))
+    return np.asarray(np.ldexp(centred, -exponent))
+
+
+def _exponent(size: float) -> int:
+    return int(np.frexp(size)[1]) if 0.0 < size < np.inf else 0
+
+
+def _block_search(Z: Array, edges: list[int], n_similar: int, n_dissimilar: int) -> Iterator[Indices]:
+    """Yield the pairs of some samples at a time, from blocks of the distance matrix."""
+    distances = _RowDistances(Z, n_similar + n_dissimilar)
+    step = max(_ENTRIES // len(Z), 16)
+    for start, end in pairwise(edges):
+        for first in range(start, end, step):
+            rows = np.arange(first, min(first + step, end))
+            distance = distances.to_all(rows)
+            distance[np.arange(len(rows)), rows] = np.inf
+            own = slice(start, end)
+            inside = distances.nearest(rows, distance, min(n_similar, end - start - 1), own)
+            distance[:, own] = np.inf
+            outside = distances.nearest(rows, distance, min(n_dissimilar, len(Z) - (end - start)))
+            neighbours = np.hstack([inside, outside])
+            yield np.column_stack([np.repeat(rows, neighbours.shape[1]), neighbours.ravel()])
+
+
+def distinct_pairs(pairs: Indices, n_samples: int) -> Indices:
+    """Return pairs of row numbers sorted, the smaller number first, and each once.
+
+    Parameters
+    ----------
+    pairs : array of shape (n_pairs, 2)
+        Pairs of row numbers, in which a pair may be there twice, also the other way round.
+    n_samples : int
+        Number of rows.
+    """
+    # Numbers that stand for sorted pairs are compared much faster than the pairs.
+    numbers = np.sort(pairs.min(axis=1) * n_samples + pairs.max(axis=1))
+    return np.column_stack(np.divmod(numbers[np.diff(numbers, prepend=-1) > 0], n_samples))
+
+
+class _RowDistances:
+    """Squared distances of some samples to all, by which their nearest are found.
+
+    Of many entries the distances are in single precision, which takes half the time. Where their rounding
+    errors leave in doubt which samples are the nearest, exact distances decide.
+    """
+
+    def __init__(self, Z: Array, count: int) -> None:
+        centred = Z - Z.mean(axis=0)
+        squares = np.einsum("ij,ij->i", centred, centred)
+        self._Z, self._doubt, self._kept = Z, np.zeros(len(Z)), None
+        if Z.size >= _MANY_ENTRIES and _SINGLE_RANGE[0] < squares.max() < _SINGLE_RANGE[1]:
+            # Twice the error of a product of n + 2 terms with rounded factors, for the farthest sample.
+            self._doubt = 4.0 * (Z.shape[1] + 4) * _SINGLE_EPS * (squares + squares.max())
+            self._left, self._right = gram_factors(*2 * (centred.astype(np.float32),))
+        self._single = bool(self._doubt.any()) and self._is_accurate(count)
+        if not self._single:
+            self._left, self._right = gram_factors(centred, centred)
+        once = self._single and Z.shape[1] >= _MANY_FEATURES and len(Z) ** 2 <= _KEPT
+        self._kept = _symmetric_product(self._left, self._right) if once else None
+
+    def _is_accurate(self, count: int) -> bool:
+        """Tell from some samples whether few neighbours are in doubt."""
+        some = np.linspace(0, len(self._Z) - 1, _SEEN_FIRST).astype(np.intp)
+        reach = _bound_of_smallest(self.to_all(some), min(count, len(self._Z)))
+        return bool((self._doubt[some] > _DOUBT * reach).mean() <= _DOUBTFUL)
+
+    def to_all(self, rows: Indices) -> Array:
+        """Return the squared distances of some samples to all; they may be overwritten."""
+        return np.asarray(self._left[rows] @ self._right.T if self._kept is None else self._kept[rows])
+
+    def nearest(self, rows: Indices, distance: Array, count: int, among: slice = slice(0, None)) -> Indices:
+        """Return the `count` nearest of some samples to each row, given the distances to all samples."""
+        if count < 1:
+            return np.empty((len(rows), 0), dtype=np.intp)
+        distance = distance[:, among]
+        if not self._single and distance.shape[1] < 16 * count:
+            return np.asarray(np.argpartition(distance, count - 1, axis=1)[:, :count] + among.start)
+        doubt = self._doubt[rows] if self._single else np.zeros(len(rows))
+        bound = (_bound_of_smallest(distance, count) + doubt).astype(distance.dtype)
+        row, column = np.nonzero(distance <= bound[:, None])
+        found = distance[row, column]
+        column += among.start
+        order = np.lexsort((found, row))
+        starts = np.searchsorted(row, np.arange(len(rows)))
+        if self._single:
+            last = found[order[starts + count - 1]]
+            # Sorted, the doubtful ones of a row follow each other: exact distances put them in order.
+            doubtful = np.flatnonzero(np.abs(found[order] - last[row]) <= doubt[row])
+            unsure = order[doubtful]
+            i, j = rows[row[unsure]], column[unsure]
+            exact = PairDifferences(i, j).distances(self._Z)
+            order[doubtful] = unsure[np.lexsort((j, exact, i))]
+        return np.asarray(column[order[starts[:, None] + np.arange(count)]])
+
+
+def _symmetric_product(left: Array, right: Array) -> Array:
+    """Return the symmetric product A Bᵀ in little more than half the time."""
+    n_rows, step = len(left), 256
+    product = np.empty((n_rows, n_rows), dtype=left.dtype)
+    for first in range(0, n_rows, step):
+        rows, rest = slice(first, first + step), slice(first + step, None)
+        np.matmul(left[rows], right[first:].T, out=product[rows, first:])
+        product[rest, rows] = product[rows, rest].T
+    return product
+
+
+def _bound_of_smallest(distance: Array, count: int) -> Array:
+    """Return a number per row that at least `count` of its entries do not exceed, and few others."""
+    n_rows, n_columns = distance.shape
+    size = n_columns // (4 * count)
+    if size >= 4:
+        # The smallest entries of groups of columns bound the wanted entries, and are fewer.
+        n_groups = n_columns // size
+        distance = distance[:, : size * n_groups].reshape(n_rows, size, n_groups).min(axis=1)
+    return np.asarray(np.partition(distance, count - 1, axis=1)[:, count - 1])
+
+
+@dataclass(frozen=True)
+class LocalPairs:
+    """Pairs of each sample with its nearest neighbours: a value for the parameter `pairs` of a learner.
+
+    Choose it if the numbers of neighbours of ``pairs="local"``, which stands for ``LocalPairs()``, do not
+    suit: more similar pairs for classes of one cluster each, fewer pairs of either kind to save time.
+
+    Parameters
+    ----------
+    n_similar : int
+        Number of nearest neighbours in the same class; fewer in classes that have too few samples.
+    n_dissimilar : int
+        Number of nearest neighbours in other classes.
+    index : "exact" or "approximate"
+        How they are found. "approximate" misses some of them, and saves time with hundreds of thousands of
+        samples in few classes; it needs the package pynndescent. `neighbours_are_exact_` of the learner
+        tells which it was.
+
+    See Also
+    --------
+    RPDML : Learns from these pairs with ``pairs=LocalPairs(3, 9)``.
+    ITML : Learns from the same pairs with another loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from geodual.metric import RPDML, LocalPairs
+    >>> X, y = load_iris(return_X_y=True)
+    >>> few = RPDML(pairs=LocalPairs(n_similar=3, n_dissimilar=9)).fit(X, y)
+    >>> few.n_pairs_ < RPDML(pairs="local").fit(X, y).n_pairs_
+    True
+    """
+
+    n_similar: int = 5
+    n_dissimilar: int = 15
+    index: str = "exact"
+
+    def __post_init__(self) -> None:
+        check_whole("n_similar", self.n_similar, 1)
+        check_whole("n_dissimilar", self.n_dissimilar, 1)
+        if self.index not in ("exact", "approximate"):
+            raise ValueError(f'`index` must be "exact" or "approximate", got {self.index!r}.')
+
+    def __repr__(self) -> str:
+        index = "" if self.is_exact else f", index={self.index!r}"
+        return f"LocalPairs(n_similar={self.n_similar}, n_dissimilar={self.n_dissimilar}{index})"
+
+    @classmethod
+    def given_as(cls, pairs: Any) -> LocalPairs | None:
+        """Return the local pairs that a parameter `pairs` asks for; None if it asks for others."""
+        if isinstance(pairs, cls):
+            return pairs
+        return cls() if isinstance(pairs, str) and pairs == "local" else None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the pairs are those of the nearest neighbours, without exception."""
+        return self.index == "exact"
+
+    def find(self, Z: Array, labels: Indices) -> Indices:
+        """Return the pairs of row numbers, each once, also if a pair is found from both sides.
+
+        Parameters
+        ----------
+        Z : array of shape (n_samples, n_features)
+            Samples. The nearest are those of the smallest Euclidean distance.
+        labels : array of shape (n_samples,)
+            Their classes as 0, 1, …; at least two.
+
+        Returns
+        -------
+        array of shape (n_pairs, 2)
+            Sorted pairs, the smaller number first.
+        """
+        search = neighbour_pairs if self.is_exact else approximate_neighbours
+        return distinct_pairs(search(Z, labels, self.n_similar, self.n_dissimilar), len(Z))
+
+
+_FEW = 2_000  # samples of a class up to which an exact search is faster
+_LEAST = 30  # neighbours that the index keeps per sample: fewer would make it less accurate
+
+# From samples and a number of neighbours to their distances and places in a class, the nearest first.
+Search = Callable[[Array, int], tuple[Array, Indices]]
+
+
+def approximate_neighbours(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int) -> Indices:
+    """Return each sample with near neighbours in its class and with near ones in other classes.
+
+    There is one index per class, and every sample asks all of them. So the time grows with the number of
+    classes times the number of samples, rather than with its square.
+
+    Parameters
+    ----------
+    Z : array of shape (n_samples, n_features)
+        Samples. Near are those of a small Euclidean distance.
+    labels : array of shape (n_samples,)
+        Their classes as 0, 1, …
+    n_similar, n_dissimilar : int
+        Numbers of neighbours of each kind; all samples of a kind if there are fewer.
+
+    Returns
+    -------
+    array of shape (n_pairs, 2)
+        Row numbers. A pair that is found from both sides is there twice.
+    """
+    make_index = _load_index()
+    order = np.argsort(labels, kind="stable")
+    Z = in_usual_units(Z[order]).astype(np.float32)
+    n, edges = len(Z), np.concatenate([[0], np.cumsum(np.bincount(labels))])
+    nearest, rows = np.full((n, n_dissimilar), np.inf), np.full((n, n_dissimilar), -1)
+    pairs = []
+    for start, end in pairwise(edges.tolist()):
+        search = _class_search(Z[start:end], max(_LEAST, n_similar + 1), make_index)
+        others = np.concatenate([np.arange(start), np.arange(end, n)])
+        distance, place = search(Z[others], n_dissimilar)
+        nearest[others], rows[others] = _nearer(
+            np.hstack([nearest[others], distance]), np.hstack([rows[others], place + start]), n_dissimilar
+        )
+        own, (distance, place) = np.arange(end - start), search(Z[start:end], n_similar + 1)
+        # A sample is its own nearest neighbour, unless copies come first.
+        inside = _nearer(np.where(place == own[:, None], np.inf, distance), place + start, n_similar)[1]
+        pairs.append(_listed(own + start, inside))
+    pairs.append(_listed(np.arange(n), rows))
+    return np.asarray(order[np.vstack(pairs)])
+
+
+def _load_index() -> Any:
+    try:
+        return import_module("pynndescent").NNDescent
+    except ImportError:
+        raise ImportError(
+            'LocalPairs(index="approximate") needs the package pynndescent: install geodual[neighbours], or '
+            'leave `index` at "exact".'
+        ) from None
+
+
+def _class_search(Z: Array, n_kept: int, make_index: Any) -> Search:
+    """Return the search for neighbours in a class."""
+    if len(Z) <= max(_FEW, n_kept):
+        exact = NearestNeighbors(algorithm="brute").fit(Z)
+        return lambda queries, count: exact.kneighbors(queries, min(count, len(Z)))
+    # The seed makes results repeatable.
+    index = make_index(Z, n_neighbors=n_kept, random_state=0, n_jobs=1)
+
+    def search(queries: Array, count: int) -> tuple[Array, Indices]:
+        place, distance = index.query(queries, min(count, len(Z)))
+        return np.where(place < 0, np.inf, distance), place  # what the index did not find has the place −1
+
+    return search
+
+
+def _nearer(distance: Array, rows: Indices, count: int) -> tuple[Array, Indices]:
+    """Return the smallest distances of each line with their row numbers; −1 where none is finite."""
+    order = np.argsort(distance, axis=1, kind="stable")[:, :count]
+    nearest = np.take_along_axis(distance, order, axis=1)
+    return nearest, np.where(np.isfinite(nearest), np.take_along_axis(rows, order, axis=1), -1)
+
+
+def _listed(samples: Indices, neighbours: Indices) -> Indices:
+    """Return the pairs of samples with their neighbours; −1 is none."""
+    pairs = np.column_stack([np.repeat(samples, neighbours.shape[1]), neighbours.ravel()])
+    return pairs[pairs[:, 1] >= 0]

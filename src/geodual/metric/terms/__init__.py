@@ -1,0 +1,1 @@
+"""What a metric is learnt from: terms with a value, derivatives and a dual bound."""
