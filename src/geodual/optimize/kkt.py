@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -94,6 +95,10 @@ class Units:
     def scaled(self, multipliers: Array) -> Array:
         """Return the multipliers of the scaled problem."""
         return np.asarray(multipliers * (self.constraints / self.cost))
+
+    def lagrangian(self, constraints: ConstraintVector, y: Array, **terms: Any) -> Lagrangian:
+        """Return the Lagrangian of the scaled problem, with further terms if given."""
+        return Lagrangian(constraints, y, 1.0 / self.cost, 1.0 / self.constraints, **terms)
 
     @property
     def exceed_ordinary_size(self) -> bool:
