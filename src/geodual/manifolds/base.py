@@ -236,7 +236,7 @@ def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
 
 
 def is_single(x: Any) -> bool:
-    """Tell whether `x` is in single precision, so that `check_point` removes its rounding errors."""
+    """Return whether `x` is in single precision, so that `check_point` removes its rounding errors."""
     return bool(np.asarray(x).dtype == np.float32)
 
 

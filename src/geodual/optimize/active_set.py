@@ -270,7 +270,7 @@ class JacobianProducts:
         return conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[0]
 
     def are_well_conditioned(self) -> bool:
-        """Tell whether conjugate gradients solve a random Gram system within their budget."""
+        """Return whether conjugate gradients solve a random Gram system within their budget."""
         r = self.apply(np.random.default_rng(0).standard_normal(int(np.prod(self.frame.shape))))
         return conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[1]
 

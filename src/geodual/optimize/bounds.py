@@ -71,7 +71,7 @@ class Layout:
 
 
 def _is_symmetric(part: Any) -> bool:
-    """Tell whether a point that was drawn at random is a symmetric matrix or a stack of them."""
+    """Return whether a point that was drawn at random is a symmetric matrix or a stack of them."""
     if np.ndim(part) < 2 or part.shape[-1] != part.shape[-2]:
         return False
     difference = np.abs(part - part.swapaxes(-1, -2)).max(initial=0.0)

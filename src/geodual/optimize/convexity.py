@@ -199,7 +199,7 @@ def check_convexity(
 
 
 def has_geodesics(manifold: Manifold) -> bool:
-    """Tell whether the `exp` of a manifold follows geodesics, and not only a retraction."""
+    """Return whether the `exp` of a manifold follows geodesics, and not only a retraction."""
     if not isinstance(manifold, PymanoptManifold):
         return manifold.has_log
     return all(factor.implements("exp") for factor in manifold.factors)
@@ -252,7 +252,7 @@ class _Search:
         return np.concatenate([[point.cost], point.constraints])
 
     def _counts(self, values: Array) -> bool:
-        """Tell whether the ends are where the declaration applies."""
+        """Return whether the ends are where the declaration applies."""
         ends = values[[0, 2], 1 : 1 + self._constraints.n_inequalities]
         return self._manifold.hadamard or bool((ends <= 0.0).all())
 

@@ -304,7 +304,7 @@ def _is_finite(x: Point) -> bool:
 
 
 def is_remote(start: Frame, x: Point) -> bool:
-    """Tell whether `x` is so far from the start that numbers almost overflow."""
+    """Return whether `x` is so far from the start that numbers almost overflow."""
     try:
         return start.remoteness(x) > 1.0
     except UNDEFINED:

@@ -456,7 +456,7 @@ class ProximalLagrangian:
 
 
 def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
-    """Tell whether an inner solve gave up feasibility for cost: it went so far out that no way leads back.
+    """Return whether an inner solve gave up feasibility for cost: it went so far out that no way leads back.
 
     That happens where the cost falls faster than the penalty grows, so not on a compact manifold.
     """
@@ -471,7 +471,7 @@ def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
 
 
 def prefers_quasi_newton(constraints: ConstraintVector) -> bool:
-    """Tell whether `limited_memory` suits the augmented Lagrangian of a problem better than `newton_cg`.
+    """Return whether `limited_memory` suits the augmented Lagrangian of a problem better than `newton_cg`.
 
     It does if a block of many constraints lacks `directional` and the cost lacks second derivatives. Every
     point at which `newton_cg` asks for Hessian products then takes one gradient per constraint, and every

@@ -146,7 +146,7 @@ def _least_curvature_anywhere(model: LocalLagrangian, start: Array) -> Curvature
 def judge(
     constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
 ) -> tuple[SecondOrder, EvaluatedPoint | None]:
-    """Tell whether the second-order condition holds at a KKT point; if it fails, return a lower point too.
+    """Return whether the second-order condition holds at a KKT point; if it fails, return a lower point too.
 
     Negative curvature alone does not prove that it fails: derivatives by differences are inexact, and where
     gradients of active constraints are dependent the condition is stronger than necessary. A lower value of
@@ -196,7 +196,7 @@ def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[fl
 
 
 def would_have_shown(values: Array, n: int) -> bool:
-    """Tell whether k Lanczos steps, which found these eigenvalues, would have found one below 0, too.
+    """Return whether k Lanczos steps, which found these eigenvalues, would have found one below 0, too.
 
     Its eigenvector has a share of about 1/√n in a random start. Compared with eigenvalues from a to b, that
     share grows by the factor T_{k−1}((b + a)/(b − a)), the Chebyshev polynomial (Saad, *Numerical Methods for

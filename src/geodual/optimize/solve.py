@@ -294,7 +294,7 @@ def _copied(x: Point) -> Point:
 
 
 def _is_constant(x: Any) -> bool:
-    """Tell whether nobody can write to an array, nor to one that it is a view of."""
+    """Return whether nobody can write to an array, nor to one that it is a view of."""
     return x is None or (isinstance(x, np.ndarray) and not x.flags.writeable and _is_constant(x.base))
 
 

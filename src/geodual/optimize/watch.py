@@ -230,7 +230,7 @@ class Watch:
         return quantities
 
     def _judge(self, update: Update) -> SecondOrder:
-        """Tell whether the second-order necessary condition holds at a KKT point."""
+        """Return whether the second-order necessary condition holds at a KKT point."""
         if update.second_order is not None:
             return update.second_order
         return judge(self.constraints, self.units, update.point, update.multipliers)[0]
