@@ -87,5 +87,5 @@ def test_a_test_needs_what_its_helpers_import_but_not_what_is_imported_on_demand
     assert "pymanopt" in needed(ROOT / "tests" / "test_speed_check.py")  # through a module of benchmarks
     assert "dask" in needed(ROOT / "tests" / "metric" / "test_dask_percentiles.py")  # through another test
     assert "metric_learn" in needed(ROOT / "tests" / "oracles" / "test_compat_metric_learn.py")
-    assert "jax" in needed(ROOT / "tests" / "optimize" / "test_multiplier_parts.py")  # through geodual
+    assert "scipy" in needed(ROOT / "tests" / "optimize" / "test_units.py")  # through geodual
     assert needed(ROOT / "tests" / "metric" / "test_saving.py").isdisjoint({"dask", "jax", "pymanopt"})

@@ -11,6 +11,7 @@ from scipy.optimize import lsq_linear
 
 from geodual.manifolds import SPD, Euclidean, FixedRank, Grassmann, Power, Product, Sphere
 from geodual.optimize import ConstraintVector, Problem, check_gradient, minimize
+from geodual.optimize.bounds import Layout
 
 INF = np.inf
 
@@ -305,3 +306,11 @@ def test_bounds_know_their_entries_and_other_constraints_have_none() -> None:
         upper=[INF, 2.0, 2.0, 1.0],
     )
     assert ConstraintVector(problem, np.zeros(4)).bounded_entries.tolist() == [-1, 0, 2, 1, 2, 3]
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_symmetry_is_judged_relative_to_the_size(scale: float) -> None:
+    part = scale * np.array([[1.0, 2.0], [2.0, 3.0]])
+    assert Layout(part).mirrored(part).tolist() == [0, 2, 1, 3]
+    crooked = part + scale * np.array([[0.0, 1e-3], [0.0, 0.0]])
+    assert Layout(part).mirrored(crooked).tolist() == [0, 1, 2, 3]

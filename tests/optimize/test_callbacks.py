@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geodual.manifolds import Euclidean, Sphere
-from geodual.optimize import InnerIterate, Lagrangian, Problem, Update, minimize, newton_cg
+from geodual.optimize import Constraint, InnerIterate, Lagrangian, Problem, Update, minimize, newton_cg
 
 
 def rosenbrock(n: int = 10, **more) -> Problem:
@@ -184,3 +184,20 @@ def test_recorded_quantities_are_columns() -> None:
 def test_wrong_records_are_named(record, error, message: str) -> None:
     with pytest.raises(error, match=message):
         minimize(rosenbrock(), START, record=record)
+
+
+def test_inner_steps_are_numbered_from_zero_in_each_iteration() -> None:
+    seen = []
+    rule = Constraint(lambda x: 1.0 - x, lambda x, w: -w)
+    problem = Problem(Euclidean(2), lambda x: float(np.sum(x**4)), lambda x: 4.0 * x**3, inequalities=rule)
+    minimize(problem, np.array([3.0, 2.0]), inner_callback=lambda step: seen.append((step.iteration, step.inner)) and None)  # noqa: E501 # fmt: skip
+    for iteration in {iteration for iteration, _ in seen}:
+        numbers = [inner for each, inner in seen if each == iteration]
+        assert numbers == list(range(len(numbers)))
+
+
+def test_a_quantity_that_fails_is_named_and_its_error_raised() -> None:
+    problem = Problem(Euclidean(1), lambda x: float(x @ x), lambda x: 2.0 * x)
+    with pytest.raises(ZeroDivisionError) as caught:
+        minimize(problem, np.ones(1), record={"size": lambda x: 1 / 0})
+    assert "record['size']" in caught.value.__notes__[0]

@@ -1,10 +1,13 @@
 """The derivative check passes what is right and names what is wrong."""
 
+import math
+
 import numpy as np
 import pytest
 
-from geodual.manifolds import SPD, Hyperbolic, Power
+from geodual.manifolds import SPD, Euclidean, Hyperbolic, Power
 from geodual.optimize import Constraint, Problem, check_gradient
+from geodual.optimize.checks import STEPS, remainder_slope
 
 
 def problem(**changes) -> Problem:
@@ -90,3 +93,22 @@ def test_separate_gradients_are_checked(factor: float) -> None:
 def test_a_block_without_constraints_passes() -> None:
     empty = Constraint(lambda x: [], lambda x, w: 0.0 * x, lambda x, u: [], gradients=lambda x, indices: [])
     assert check_gradient(Problem(SPD(3), np.trace, lambda x: np.eye(3), equalities=empty), X)
+
+
+def test_the_order_of_a_remainder_is_that_of_the_smallest_steps() -> None:
+    """Of t² for small steps, and of t for the large ones."""
+    remainder = np.where(1.01 * STEPS[-6] > STEPS, STEPS**2, STEPS * STEPS[-6])
+    assert remainder_slope(remainder, 0.0) == pytest.approx(2.0)
+    assert remainder_slope(np.zeros(len(STEPS)), 0.0) == math.inf
+    assert remainder_slope(np.full(len(STEPS), np.nan), 0.0) == -math.inf
+
+
+def test_rounding_errors_of_a_large_constraint_beside_a_small_one_are_no_error() -> None:
+    block = Constraint(
+        lambda x: np.array([1e10 * x[0] / 3.0, 0.0]),
+        lambda x, w: np.array([1e10 * w[0] / 3.0, 0.0]),
+        directional=lambda x, u: np.array([1e10 * u[0] / 3.0, 0.0]),
+    )
+    problem = Problem(Euclidean(2), lambda x: float(x @ x), lambda x: 2.0 * x, inequalities=block)
+    check = check_gradient(problem, np.array([0.7, 0.3]))
+    assert check, f"\n{check}"

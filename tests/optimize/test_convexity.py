@@ -4,7 +4,7 @@ import numpy as np
 import pymanopt.manifolds as peers
 import pytest
 
-from geodual.manifolds import SPD, Euclidean, FixedRank, Hyperbolic, PositiveOrthant, Product, Sphere
+from geodual.manifolds import SPD, Euclidean, FixedRank, Hyperbolic, PositiveOrthant, Product, Sphere, Stiefel
 from geodual.optimize import Problem, Update, check_convexity, minimize
 
 DETERMINANT = {
@@ -245,3 +245,14 @@ def test_geodesics_on_which_numbers_overflow_do_not_count() -> None:
     check = check_convexity(problem, np.eye(2), radius=1e3)
     assert check
     assert 0 < check.worst.n_geodesics < 100
+
+
+def test_a_convexity_check_skips_geodesics_that_overflow() -> None:
+    problem = Problem(Euclidean(1), lambda x: float(x @ x), lambda x: 2.0 * x)
+    check = check_convexity(problem, np.ones(1), radius=1e3)
+    assert check
+
+
+def test_a_manifold_without_directions_refutes_nothing() -> None:
+    problem = Problem(Stiefel(1, 1), lambda x: float(x[0, 0]), lambda x: np.ones((1, 1)))
+    assert check_convexity(problem, np.ones((1, 1)))

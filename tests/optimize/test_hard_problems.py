@@ -215,7 +215,7 @@ def test_a_solve_goes_on_where_another_ended():
         ({"multipliers": [1.0, np.nan, 0.0, 0.0]}, "`multipliers` must be 4 finite numbers"),
         ({"multipliers": [1.0, -1.0, 0.0, 0.0]}, "must not be negative, got -1"),
         ({"equality_multipliers": [1.0]}, "`equality_multipliers` must be 0 finite numbers"),
-        ({"max_time": 0.0}, "`max_time` must be positive"),
+        ({"max_time": 0.0}, "`max_time` must be a positive number"),
         ({"penalty": -1.0}, "`penalty` must be positive"),
     ],
 )

@@ -65,3 +65,18 @@ def test_plot_draws_the_three_parts_and_the_tolerance(result: Result) -> None:
     again = result.history.plot(ax=ax)
     assert again is ax
     matplotlib.pyplot.close(ax.figure)
+
+
+def test_a_picture_leaves_out_zeros_only() -> None:
+    problem = Problem(Euclidean(1), lambda x: float(np.cosh(x[0]) + x[0]), lambda x: np.sinh(x) + 1.0)
+    history = minimize(problem, np.ones(1)).history
+    values = np.array([row.stationarity for row in history])
+    shown = history.plot().lines[0].get_ydata()
+    np.testing.assert_array_equal(shown, np.where(values > 0.0, values, np.nan))
+    assert 0.0 < values[values > 0.0].min() < 1.0 < values.max()
+
+
+def test_a_picture_of_a_history_names_its_lines() -> None:
+    result = minimize(Problem(Euclidean(1), lambda x: float(x @ x), lambda x: 2.0 * x), np.ones(1))
+    texts = [text.get_text() for text in result.history.plot(tol=1e-8).get_legend().get_texts()]
+    assert texts == ["stationarity", "feasibility", "complementarity", "tolerance"]

@@ -9,7 +9,7 @@ import pytest
 from geodual.manifolds import SPD, Euclidean, Product, Sphere, Stiefel
 from geodual.optimize import Constraint, ConstraintVector, Problem, Result, minimize
 from geodual.optimize.barrier import Barrier, BarrierPreconditioner, separable_entries
-from geodual.optimize.interior_point import _InteriorPoint
+from geodual.optimize.interior_point import InteriorPoint
 from geodual.optimize.kkt import Units, measure_units, refreshed_units
 from testing.problems import (
     benchmark_problems,
@@ -378,9 +378,9 @@ def test_a_restart_is_measured_in_the_units_of_its_own_point() -> None:
     )
     start = ConstraintVector(problem, np.ones(1)).evaluate(np.array([1e6]))
     constraints = ConstraintVector(problem, start.x)
-    method = _InteriorPoint(constraints, start, measure_units(constraints, start), 1e-8, None)
+    method = InteriorPoint(constraints, start, measure_units(constraints, start), 1e-8, None)
     first = method.units
-    restarted = method._restarted(method._started(start, np.zeros(1)))
+    restarted = method.restarted(method.started(start, np.zeros(1)))
     assert abs(restarted.update.point.x[0]) < 1e5
     expected = refreshed_units(first, constraints, restarted.update.point)
     assert method.units.constraints == pytest.approx(expected.constraints)

@@ -267,9 +267,9 @@ def test_repeated_solves_are_identical() -> None:
     ("change", "message"),
     [
         ({"method": "newton"}, "`method` must be one of 'proximal-lagrangian'"),
-        ({"tol": 0.0}, "`tol` must be positive and finite, got 0.0"),
-        ({"tol": np.inf}, "`tol` must be positive and finite"),
-        ({"max_iter": -1}, "`max_iter` must not be negative"),
+        ({"tol": 0.0}, "`tol` must be a positive and finite number, got 0.0"),
+        ({"tol": np.inf}, "`tol` must be a positive and finite number"),
+        ({"max_iter": -1}, "`max_iter` must be a whole number of at least 0, got -1"),
         ({"x0": -np.eye(3)}, "positive definite"),
         ({"x0": np.eye(4)}, r"must have shape \(3, 3\), got \(4, 4\)"),
         ({"method": "primal-dual", "alpha": -1.0}, "`alpha` must not be negative"),

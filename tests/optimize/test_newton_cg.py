@@ -1,6 +1,7 @@
 """Newton-CG on functions with known minima, and on functions without one."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,23 @@ def test_steps_that_leave_the_manifold_are_shortened() -> None:
     minimum = newton_cg(walled, walled(np.array([[0.2]])), tol=1e-10, max_iter=500)
     assert minimum.status == "converged"
     assert minimum.point[0, 0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("radius", [0.1, 1.0, 3.0])
+def test_a_step_cut_short_ends_on_the_boundary_and_a_full_one_solves_the_system(radius: float) -> None:
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((8, 8)))[0]
+    A, g = (Q * np.geomspace(1.0, 30.0, 8)) @ Q.T, 3.0 * Q.sum(axis=1)
+    model = SimpleNamespace(
+        frame=Euclidean(8).frame(np.zeros(8)),
+        gradient=g,
+        hessian_product=lambda c: A @ c,
+        precondition=lambda c: c,
+        noise=0.0,
+    )
+    short, full = truncated_cg(model, radius, 1e-10), truncated_cg(model, 1e3, 1e-10)
+    assert short.at_boundary
+    assert np.linalg.norm(short.direction) == pytest.approx(radius)
+    assert short.slope == pytest.approx(g @ short.direction)
+    assert short.decrease == pytest.approx(-g @ short.direction - 0.5 * short.direction @ A @ short.direction)
+    assert not full.at_boundary
+    np.testing.assert_allclose(full.direction, -np.linalg.solve(A, g), rtol=1e-8)

@@ -1,6 +1,8 @@
 """A user's own method: a function that yields updates."""
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,3 +111,29 @@ def test_the_best_feasible_iterate_has_a_cost() -> None:
     problem = Problem(Euclidean(2), costs, gradient=lambda x: 2.0 * x, inequalities=LEVEL)
     result = minimize(problem, np.array([2.0, 0.0]), method=walk)
     assert (result.status, result.best_feasible) == ("breakdown", None)
+
+
+@pytest.mark.parametrize("values", [[3.0, 1.0, 2.0], [1.5, 3.0, 2.0]])
+def test_the_best_iterate_is_kept_but_the_start_does_not_count(values: list[float]) -> None:
+    def walk(constraints, start):  # from 0.5, where the cost is lowest
+        for value in values:
+            yield Update(constraints.evaluate(np.array([value])), np.zeros(0))
+        yield Stop("breakdown", "the end of the walk")
+
+    problem = Problem(Euclidean(1), lambda x: float(x @ x), gradient=lambda x: 2.0 * x)
+    result = minimize(problem, np.array([0.5]), method=walk)
+    assert result.best_cost == min(values) ** 2
+    assert result.best_x == [min(values)]
+
+
+def test_a_method_that_yields_infinite_costs_is_stopped_at_the_last_finite_iterate() -> None:
+    def walk(constraints: Any, start: Any) -> Any:
+        for value in (0.5, 2.0):
+            yield Update(constraints.evaluate(np.array([value])), np.zeros(0))
+
+    problem = Problem(
+        Euclidean(1), lambda x: float(x @ x) if x[0] < 1.0 else math.inf, gradient=lambda x: 2.0 * x
+    )
+    result = minimize(problem, np.array([0.9]), method=walk)
+    assert result.status == "breakdown"
+    assert result.x == [0.5]

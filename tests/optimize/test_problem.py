@@ -13,6 +13,7 @@ from geodual.manifolds.adapter import PymanoptManifold
 from geodual.optimize import Constraint, Problem, check_gradient, minimize
 from geodual.optimize.autodiff import spd_half_squared_distance
 from geodual.optimize.problem import ConstraintVector
+from geodual.optimize.trees import total
 
 
 def test_a_missing_gradient_names_the_extra() -> None:
@@ -156,3 +157,8 @@ def test_spd_distance_maps_over_constants() -> None:
     )
     expected = sum(0.5 * SPD(3).dist(np.eye(3), y) ** 2 for y in targets)
     assert problem.cost(np.eye(3)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_vectors_of_different_parts_have_no_sum() -> None:
+    with pytest.raises(ValueError, match="argument"):
+        total([(np.ones(1), np.ones(2)), (np.ones(1),)])

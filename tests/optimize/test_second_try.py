@@ -64,9 +64,9 @@ def test_without_inequalities_or_updates_there_is_no_second_try(monkeypatch: pyt
 
 
 def test_on_hadamard_manifolds_the_second_try_comes_once_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, others = [update_of(1.0 + k) for k in range(second._SECOND_PATIENCE + 5)], [update_of(0.5)]
+    first, others = [update_of(1.0 + k) for k in range(30 + 5)], [update_of(0.5)]
     both = run_second_try(monkeypatch, [*first, BREAKDOWN], iter(others), hadamard=True)
-    k = second._SECOND_PATIENCE
+    k = 30
     assert both == [*first[:k], *others, *first[k:], others[0], BREAKDOWN]
     elsewhere = run_second_try(monkeypatch, first, iter(others), hadamard=False)
     assert elsewhere == first
@@ -85,7 +85,7 @@ def test_the_second_try_ends_without_a_word(monkeypatch: pytest.MonkeyPatch, end
 
 def test_the_second_try_has_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = (update_of(1.0 + k) for k in range(10_000))
-    assert len(run_second_try(monkeypatch, [update_of(3.0), BREAKDOWN], endless)) == second._SECOND_STEPS + 3
+    assert len(run_second_try(monkeypatch, [update_of(3.0), BREAKDOWN], endless)) == 150 + 3
 
 
 def test_progress_is_a_fall_by_a_tenth_or_an_inner_solve_that_goes_on() -> None:

@@ -125,9 +125,9 @@ def test_options_of_a_method_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_iter": 1.5}, "`max_iter` must be a whole number, got 1.5"),
-        ({"tol": "a"}, "`tol` must be a number, got 'a'"),
-        ({"max_time": None}, "`max_time` must be a number"),
+        ({"max_iter": 1.5}, "`max_iter` must be a whole number of at least 0, got 1.5"),
+        ({"tol": "a"}, "`tol` must be a positive and finite number, got 'a'"),
+        ({"max_time": None}, "`max_time` must be a positive number"),
         ({"callback": 3}, "`callback` must be a function, got 3"),
         ({"inner_callback": 3}, "`inner_callback` must be a function, got 3"),
         ({"multipliers": "a"}, "`multipliers` must be 0 numbers"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from geodual.manifolds import FixedRank, Sphere
+from geodual.manifolds import Euclidean, FixedRank, Sphere
 from geodual.optimize import Constraint, ConstraintVector, Problem, feasibility, minimize
 
 WELLS = 4
@@ -89,3 +89,12 @@ def test_a_manifold_without_a_longest_step_is_not_searched() -> None:
     result = minimize(problem, start, tol=1e-5)
     assert result.success
     assert result.cost == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_constraint_without_a_slope_counts_as_a_square() -> None:
+    problem = Problem(
+        Euclidean(1), lambda x: 0.0, lambda x: 0.0 * x, equalities=lambda x: 0.1 + 0.0 * x,
+        equality_jacobian_product=lambda x, w: 0.0 * x,
+    )  # fmt: skip
+    constraints = ConstraintVector(problem, np.ones(1))
+    assert feasibility.are_squares(constraints, constraints.evaluate(np.ones(1)))

@@ -88,3 +88,14 @@ def test_bad_constants_are_refused() -> None:
         theorem1_bound([1.0], -1.0, 1, 1.0)
     with pytest.raises(ValueError, match="at T = 1 the bound is infinite"):
         corollary1_bound(1, 1.0, 1, 1.0)
+
+
+def test_the_bound_of_the_corollary_needs_two_iterations() -> None:
+    with pytest.raises(ValueError, match="`n_iter` must be at least 2"):
+        corollary1_bound(np.array([1, 5]), 2.0, 3, 0.5)
+
+
+@pytest.mark.parametrize("diameter", [0.0, 3.0])
+def test_the_bound_of_the_corollary_written_out(diameter: float) -> None:
+    expected = (diameter * diameter / 2.0 + 2.0 * 5.0 * 0.3 * 0.3 * (1.0 + np.log(9.0))) / (2.0 * (3.0 - 1.0))
+    assert corollary1_bound(9, diameter, 5, 0.3) == pytest.approx(expected)

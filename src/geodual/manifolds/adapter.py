@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Manifold, NotOnManifoldError, abbreviated
+from .base import Manifold, abbreviated, check_parts
 from .frame import Coordinates, Frame, HessianMap, Point, Vector
 from .pymanopt_factor import PymanoptFactor
 
@@ -81,12 +81,7 @@ class PymanoptManifold(Manifold):
     def check_point(self, x: Point) -> Point:
         if not self.is_product:
             return self.factors[0].check_point(x, self._example, self)
-        if not isinstance(x, (tuple, list)) or len(x) != len(self.factors):
-            found = f"{len(x)} parts" if isinstance(x, (tuple, list)) else type(x).__name__
-            raise NotOnManifoldError(
-                f"A point of {self} must be a tuple of {len(self.factors)} points, got {found}; "
-                "give one point per factor."
-            )
+        check_parts(x, len(self.factors), self)
         parts = zip(self.factors, x, self._example, strict=True)
         return tuple(factor.check_point(part, example, self) for factor, part, example in parts)
 

@@ -216,6 +216,15 @@ def as_finite_array(x: Any, shape: tuple[int, ...], owner: object, dtype: type =
     return array
 
 
+def check_parts(x: Any, n: int, owner: object) -> None:
+    """Raise a `NotOnManifoldError` unless a point of a product is a tuple or list of n parts."""
+    if not isinstance(x, (tuple, list)) or len(x) != n:
+        found = f"{len(x)} parts" if isinstance(x, (tuple, list)) else type(x).__name__
+        raise NotOnManifoldError(
+            f"A point of {owner} must be a tuple of {n} points, got {found}; give one point per factor."
+        )
+
+
 def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
     """Return `v` if it has the structure of the point `x`; numpy would broadcast some others."""
     if isinstance(x, (tuple, list)):
@@ -236,7 +245,7 @@ def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
 
 
 def is_single(x: Any) -> bool:
-    """Tell whether `x` is in single precision, so that `check_point` removes its rounding errors."""
+    """Return whether `x` is in single precision, so that `check_point` removes its rounding errors."""
     return bool(np.asarray(x).dtype == np.float32)
 
 

@@ -70,7 +70,6 @@ class Grassmann(Manifold):
     [60.0, 60.0]
     """
 
-    hadamard = False
     quotient = True
 
     def __init__(self, n: int, p: int) -> None:

@@ -57,8 +57,6 @@ class Oblique(Manifold):
     ([[1.0, 1.0], [0.0, 0.0]], 0.5)
     """
 
-    hadamard = False
-
     def __init__(self, n: int, m: int) -> None:
         self.n, self.m = check_size(n, "n", least=2), check_size(m, "m")
         self.dim = (self.n - 1) * self.m

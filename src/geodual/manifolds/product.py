@@ -9,7 +9,7 @@ import numpy as np
 from geodual.arrays import Array
 
 from .adapter import PymanoptManifold
-from .base import Manifold, NotOnManifoldError, abbreviated
+from .base import Manifold, NotOnManifoldError, abbreviated, check_parts
 from .frame import Frame, HalfSquaredDistance, HessianMap, Point, Vector
 
 
@@ -71,12 +71,7 @@ class Product(Manifold):
         return ProductFrame(x, [factor.frame(part) for factor, part in zip(self.factors, x, strict=True)])
 
     def check_point(self, x: Point) -> Point:
-        if not isinstance(x, (tuple, list)) or len(x) != len(self.factors):
-            found = f"{len(x)} parts" if isinstance(x, (tuple, list)) else type(x).__name__
-            raise NotOnManifoldError(
-                f"A point of {self} must be a tuple of {len(self.factors)} points, got {found}; "
-                "give one point per factor."
-            )
+        check_parts(x, len(self.factors), self)
         checked = []
         for position, (factor, part) in enumerate(zip(self.factors, x, strict=True)):
             try:

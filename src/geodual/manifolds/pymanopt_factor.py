@@ -1,4 +1,4 @@
-"""One manifold of pymanopt, with what it leaves out or gets wrong mended."""
+"""One manifold of pymanopt, with fixes for what it leaves out or gets wrong."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PymanoptFactor:
         return getattr(self.manifold, name)
 
     def implements(self, operation: str) -> bool:
-        """Tell whether the manifold's own class has an operation; the base classes only raise or warn."""
+        """Return whether the manifold's own class has an operation; the base classes only raise or warn."""
         own = (cls for cls in type(self.manifold).__mro__ if cls.__module__ != "pymanopt.manifolds.manifold")
         return any(operation in vars(cls) for cls in own)
 

@@ -67,8 +67,6 @@ class Rotations(Manifold):
     1.570796
     """
 
-    hadamard = False
-
     def __init__(self, n: int) -> None:
         self.n = check_size(n, "n", least=2)
         self.dim = self.n * (self.n - 1) // 2

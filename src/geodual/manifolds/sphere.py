@@ -61,7 +61,6 @@ class Sphere(Manifold):
     ([1.0, 0.0, 0.0], 0.5)
     """
 
-    hadamard = False
     step_limit = np.pi / 2  # a longer first step would cross to the other hemisphere
 
     def __init__(self, n: int) -> None:

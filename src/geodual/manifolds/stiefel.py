@@ -68,7 +68,6 @@ class Stiefel(Manifold):
     2.0
     """
 
-    hadamard = False
     closed_form_log = False
     step_limit = np.pi / 2  # half the injectivity radius
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from geodual.manifolds import Frame
 
 from .constraint import UNDEFINED
 from .kkt import KKT, Units, measure_kkt
-from .lagrangian import Lagrangian, LocalLagrangian
+from .lagrangian import LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
 from .trees import total
 
@@ -80,7 +79,7 @@ def polish(
 
 def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: float) -> Polished | None:
     """Take a Newton step on the constraints that look active; return None if that fails."""
-    model = Lagrangian(constraints, best.y, 1.0 / units.cost, 1.0 / units.constraints).at(best.point)
+    model = units.lagrangian(constraints, best.y).at(best.point)
     # An inequality is active if the method of multipliers would give it a positive multiplier.
     active = constraints.is_equality | (best.y + penalty * model.violations > 0.0)
     system = kkt_system(constraints, units, model, active)
@@ -115,9 +114,9 @@ class KKTSystem:
         units: Units,
         model: LocalLagrangian,
         active: NDArray[np.bool_],
-        jacobian: ActiveJacobian,
+        jacobian: StoredJacobian | JacobianProducts,
     ) -> None:
-        self._model, self._jacobian = model, jacobian
+        self._model, self.jacobian = model, jacobian
         self._residual = model.violations[active]
         self._estimates = model.estimates[active]
         self._lower = np.where(constraints.is_equality[active], -np.inf, 0.0)
@@ -127,7 +126,7 @@ class KKTSystem:
     def solve(self, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return direction, multipliers and the number of Hessian products; None at negative curvature."""
         # The direction is a normal part, which satisfies J d = −c, plus a part in the null space of J.
-        normal = -self._jacobian.adjoint(self._jacobian.solve_gram(self._residual))
+        normal = -self.jacobian.adjoint(self.jacobian.solve_gram(self._residual))
         force = self._gradient + self.hessian(normal)
         found = self._projected_cg(-force, accuracy)
         if found is None:
@@ -142,14 +141,14 @@ class KKTSystem:
 
     def project(self, d: Array) -> Array:
         """Return the part of `d` in the null space of J."""
-        jacobian = self._jacobian
+        jacobian = self.jacobian
         return np.asarray(d - jacobian.adjoint(jacobian.solve_gram(jacobian.apply(d))))
 
     def _multipliers(self, force: Array) -> Array:
         """Return a y that minimises ‖force + Jᵀ y‖, with y ≥ 0 for inequalities."""
         # With dependent gradients there are several: take the smallest, or else the closest to the estimates,
         # which are at least 0.
-        jacobian, estimates = self._jacobian, self._estimates
+        jacobian, estimates = self.jacobian, self._estimates
         y = -jacobian.solve_gram(jacobian.apply(force))
         if (y < self._lower).any():
             y = estimates - jacobian.solve_gram(jacobian.apply(force + jacobian.adjoint(estimates)))
@@ -180,22 +179,9 @@ class KKTSystem:
         return step, image_sum, budget
 
 
-class ActiveJacobian(Protocol):
-    """The matrix J with one row per active constraint, in frame coordinates."""
-
-    def apply(self, d: Array) -> Array:
-        """Return J d."""
-
-    def adjoint(self, w: Array) -> Array:
-        """Return Jᵀ w."""
-
-    def solve_gram(self, r: Array) -> Array:
-        """Return a w with J Jᵀ w = r, as far as there is one."""
-
-
 def active_jacobian(
     constraints: ConstraintVector, frame: Frame, weights: Array, active: NDArray[np.bool_]
-) -> ActiveJacobian | None:
+) -> StoredJacobian | JacobianProducts | None:
     """Return J for the constraints that are marked, each multiplied by its weight.
 
     None means that it is too large to be stored and too ill-conditioned for conjugate gradients, or that a
@@ -214,25 +200,30 @@ def active_jacobian(
     """
     indices = np.flatnonzero(active)
     if indices.size * np.prod(frame.shape) > _STORED:
-        products = _Products(constraints, frame, weights, indices)
+        products = JacobianProducts(constraints, frame, weights, indices)
         return products if products.are_well_conditioned() else None
     rows = [np.ravel(frame.gradient(g)) for g in constraints.gradients(frame.point, indices)]
     stored = np.reshape(rows, (indices.size, int(np.prod(frame.shape))))
-    return _Stored(stored * weights[indices, None]) if np.isfinite(stored).all() else None
+    return StoredJacobian(stored * weights[indices, None]) if np.isfinite(stored).all() else None
 
 
-class _Stored:
+class StoredJacobian:
+    """The matrix J with one row per active constraint, in frame coordinates."""
+
     def __init__(self, rows: Array) -> None:
         self._rows, self._gram = rows, rows @ rows.T
-        self._factor = _shifted_factor(self._gram)
+        self._factor = shifted_cholesky(self._gram)
 
     def apply(self, d: Array) -> Array:
+        """Return J d."""
         return np.asarray(self._rows @ d)
 
     def adjoint(self, w: Array) -> Array:
+        """Return Jᵀ w."""
         return np.asarray(self._rows.T @ w)
 
     def solve_gram(self, r: Array) -> Array:
+        """Return a w with J Jᵀ w = r, as far as there is one."""
         if not r.size:
             return r
         # LAPACK itself: scipy's wrapper takes ten times as long for small systems.
@@ -243,7 +234,7 @@ class _Stored:
         return np.asarray(w)
 
 
-def _shifted_factor(gram: Array) -> Array:
+def shifted_cholesky(gram: Array) -> Array:
     """Return a Cholesky factor of the Gram matrix plus the smallest shift with which it exists."""
     shift = max(_SHIFT * float(np.trace(gram)), float(np.finfo(float).tiny))
     while True:
@@ -253,33 +244,38 @@ def _shifted_factor(gram: Array) -> Array:
             shift *= 10.0
 
 
-class _Products:
-    def __init__(
-        self, constraints: ConstraintVector, frame: Frame, weights: Array, indices: NDArray[np.intp]
-    ) -> None:
-        self._constraints, self._frame = constraints, frame
-        self._weights, self._indices = weights, indices
+@dataclass(frozen=True)
+class JacobianProducts:
+    """The same matrix, never formed: with the constraints `indices`, each multiplied by its weight."""
+
+    constraints: ConstraintVector
+    frame: Frame
+    weights: Array
+    indices: NDArray[np.intp]
 
     def apply(self, d: Array) -> Array:
-        u = self._frame.tangent(d.reshape(self._frame.shape))
-        slopes = self._constraints.derivative(self._frame.point, u)
-        return np.asarray((self._weights * slopes)[self._indices])
+        """Return J d."""
+        u = self.frame.tangent(d.reshape(self.frame.shape))
+        slopes = self.constraints.derivative(self.frame.point, u)
+        return np.asarray((self.weights * slopes)[self.indices])
 
     def adjoint(self, w: Array) -> Array:
-        full = np.zeros(self._constraints.size)
-        full[self._indices] = w * self._weights[self._indices]
-        return np.ravel(self._frame.gradient(total(self._constraints.adjoint(self._frame.point, full))))
+        """Return Jᵀ w."""
+        full = np.zeros(self.constraints.size)
+        full[self.indices] = w * self.weights[self.indices]
+        return np.ravel(self.frame.gradient(total(self.constraints.adjoint(self.frame.point, full))))
 
     def solve_gram(self, r: Array) -> Array:
-        return _conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[0]
+        """Return a w with J Jᵀ w = r, as far as there is one."""
+        return conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[0]
 
     def are_well_conditioned(self) -> bool:
-        """Tell whether conjugate gradients solve a random Gram system within their budget."""
-        r = self.apply(np.random.default_rng(0).standard_normal(int(np.prod(self._frame.shape))))
-        return _conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[1]
+        """Return whether conjugate gradients solve a random Gram system within their budget."""
+        r = self.apply(np.random.default_rng(0).standard_normal(int(np.prod(self.frame.shape))))
+        return conjugate_gradients(lambda w: self.apply(self.adjoint(w)), r)[1]
 
 
-def _conjugate_gradients(product: Callable[[Array], Array], r: Array) -> tuple[Array, bool]:
+def conjugate_gradients(product: Callable[[Array], Array], r: Array) -> tuple[Array, bool]:
     """Return the smallest w with product(w) = r, and whether it was found within the budget of steps."""
     w, residual, direction = np.zeros_like(r), r, r
     squared = float(r @ r)

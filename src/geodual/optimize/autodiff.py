@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -96,15 +96,7 @@ class PlacedData:
         return PlacedData, (self._data,)
 
 
-def _prepare_cost(cost: Function) -> Callable[[Any], Sequence[Function]]:
-    return CompiledFunctions([cost], "cost").bind_cost
-
-
-def _prepare_constraints(functions: Sequence[Function], name: str) -> Callable[[Any], JoinedConstraint]:
-    return CompiledFunctions(functions, name).bind_constraints
-
-
-JAX = Engine(PlacedData, _prepare_cost, _prepare_constraints)
+JAX = Engine(PlacedData, CompiledFunctions)
 """What `Problem.from_jax` uses."""
 
 

@@ -31,17 +31,14 @@ class Engine:
     ----------
     place : callable
         ``place(data)`` returns the data as the library wants them.
-    prepare_cost : callable
-        ``prepare_cost(cost)`` returns a function of placed data, which returns the cost, its gradient and
-        its Hessian product.
-    prepare_constraints : callable
-        ``prepare_constraints(functions, name)`` returns a function of placed data, which returns all the
-        functions as one block.
+    prepare : callable
+        ``prepare(functions, name)`` returns an object with two functions of placed data: ``bind_cost(data)``
+        returns the only function with its gradient and its Hessian product, and ``bind_constraints(data)``
+        all functions as one `JoinedConstraint`.
     """
 
     place: Callable[[Any], Any]
-    prepare_cost: Callable[[Function], Callable[[Any], Sequence[Function]]]
-    prepare_constraints: Callable[[Sequence[Function], str], Callable[[Any], JoinedConstraint]]
+    prepare: Callable[[Sequence[Function], str], Any]
 
 
 class PreparedFunctions:
@@ -60,19 +57,19 @@ class PreparedFunctions:
     def __init__(self, engine: Engine, cost: Any, inequalities: Any, equalities: Any) -> None:
         self._place = engine.place
         check_function(cost, "cost")
-        self._cost = engine.prepare_cost(cost)
+        self._cost = engine.prepare([cost], "cost")
         self._blocks = {}
         for name, functions in (("inequalities", listed(inequalities)), ("equalities", listed(equalities))):
             for k, function in enumerate(functions):
                 check_function(function, f"{name}[{k}]")
             if functions:
-                self._blocks[name] = engine.prepare_constraints(functions, name)
+                self._blocks[name] = engine.prepare(functions, name)
 
     def bound(self, data: Any) -> dict[str, Any]:
         """Return the arguments of `Problem` for some data."""
         placed = self._place(data)
-        cost, gradient, hessian_product = self._cost(placed)
-        blocks = {name: bind(placed) for name, bind in self._blocks.items()}
+        cost, gradient, hessian_product = self._cost.bind_cost(placed)
+        blocks = {name: block.bind_constraints(placed) for name, block in self._blocks.items()}
         return {"cost": cost, "gradient": gradient, "hessian_product": hessian_product, **blocks}
 
 

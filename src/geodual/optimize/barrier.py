@@ -37,7 +37,7 @@ from geodual.manifolds.frame import Coordinates, Vector
 
 from .constraint import UNDEFINED
 from .kkt import Units
-from .lagrangian import Lagrangian, LocalLagrangian
+from .lagrangian import LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
 from .trees import total
 
@@ -159,8 +159,7 @@ class LocalBarrier:
     @cached_property
     def lagrangian(self) -> LocalLagrangian:
         """The scaled Lagrangian with the multipliers z and y."""
-        constraints, units = self.function.constraints, self.function.units
-        return Lagrangian(constraints, self.multipliers, 1.0 / units.cost, self.weights).at(self.point)
+        return self.function.units.lagrangian(self.function.constraints, self.multipliers).at(self.point)
 
     @cached_property
     def gradient(self) -> Coordinates:
@@ -284,7 +283,7 @@ class BarrierPreconditioner:
         diagonal = sigma + self._diagonal(model)
         projected = [frame.gradient(frame.tangent(v)) for v in self._draws]
         normal = np.reshape(self._draws - np.reshape(projected, self._draws.shape), (-1, frame.dim))
-        stiff = self._stiff(model, sigma)
+        stiff = self.stiff_indices(model, sigma)
         gradients = self.constraints.gradients(frame.point, stiff)
         rows = np.reshape([np.ravel(frame.gradient(g)) for g in gradients], (len(stiff), frame.dim))
         rows = rows * model.weights[stiff, None]
@@ -299,7 +298,7 @@ class BarrierPreconditioner:
         weights = (model.stiffness * slopes**2)[which]
         return np.asarray(np.bincount(self.entries[which], weights, model.frame.dim), dtype=float)
 
-    def _stiff(self, model: LocalBarrier, sigma: float) -> Indices:
+    def stiff_indices(self, model: LocalBarrier, sigma: float) -> Indices:
         """Return the constraints whose gradients to form, in increasing order."""
         stiff = np.flatnonzero((self.entries < 0) & (model.stiffness > _STIFF * sigma))
         stiffest = np.argsort(-model.stiffness[stiff])[:_MOST_ROWS]
@@ -309,7 +308,7 @@ class BarrierPreconditioner:
         """Do the same in a frame whose coordinates may only be added, scaled and paired."""
         frame = model.frame
         sigma = _mean_curvature(model)
-        stiff = self._stiff(model, sigma)
+        stiff = self.stiff_indices(model, sigma)
         gradients = self.constraints.gradients(frame.point, stiff)
         rows = [w * frame.gradient(g) for w, g in zip(model.weights[stiff], gradients, strict=True)]
         basis = _orthonormalised(frame, rows)

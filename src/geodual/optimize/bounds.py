@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from reprlib import repr as brief
 from typing import Any
 
@@ -34,7 +33,8 @@ class Layout:
     """
 
     def __init__(self, example: Point) -> None:
-        self._structure = mapped(lambda part: _Shape(np.shape(part)), example)
+        # Arrays of the right shapes that take no memory.
+        self._structure = mapped(lambda part: np.broadcast_to(0.0, np.shape(part)), example)
         self._shapes = [leaf.shape for leaf in leaves(self._structure)]
         self._ends = np.cumsum([np.prod(shape, dtype=int) for shape in self._shapes])
         self.size = int(self._ends[-1])
@@ -47,7 +47,7 @@ class Layout:
 
     def shaped(self, entries: Array) -> Vector:
         """Return a vector of entries with the structure of a point."""
-        if isinstance(self._structure, _Shape):
+        if isinstance(self._structure, np.ndarray):
             return entries.reshape(self._structure.shape)
         pieces = iter(np.split(entries, self._ends[:-1]))
         return mapped(lambda leaf: next(pieces).reshape(leaf.shape), self._structure)
@@ -70,13 +70,8 @@ class Layout:
         return partners
 
 
-@dataclass(frozen=True)
-class _Shape:
-    shape: tuple[int, ...]
-
-
 def _is_symmetric(part: Any) -> bool:
-    """Tell whether a point that was drawn at random is a symmetric matrix or a stack of them."""
+    """Return whether a point that was drawn at random is a symmetric matrix or a stack of them."""
     if np.ndim(part) < 2 or part.shape[-1] != part.shape[-2]:
         return False
     difference = np.abs(part - part.swapaxes(-1, -2)).max(initial=0.0)

@@ -21,7 +21,7 @@ from .constraint import Constraint, as_cost
 from .problem import ConstraintVector, EvaluatedPoint, Problem
 from .trees import pairing
 
-_STEPS = 10.0 ** np.arange(-0.5, -8.25, -0.25)  # from long steps to those where rounding errors dominate
+STEPS = 10.0 ** np.arange(-0.5, -8.25, -0.25)  # from long steps to those where rounding errors dominate
 _SLOPE_MARGIN = 0.15  # right slopes are close to whole numbers; wrong ones are lower by about 1
 _EPS = float(np.finfo(float).eps)
 
@@ -166,20 +166,20 @@ def _check_function(
 ) -> Iterator[DerivativeCheck]:
     """Check the gradient and, if it is given, the Hessian of a function along the geodesic of `c`."""
     start = as_cost(value(frame.point))
-    ahead = np.array([as_cost(value(frame.exp(t * c))) for t in _STEPS])
+    ahead = np.array([as_cost(value(frame.exp(t * c))) for t in STEPS])
     call = "gradient(x)" if name == "cost" else "jacobian_product(x, w)"
     gradient = check_structure(egrad(frame.point), frame, f"gradient of {name}", call)
     first = frame.inner(frame.gradient(gradient), c)
-    remainder = ahead - start - _STEPS * first
+    remainder = ahead - start - STEPS * first
     # A remainder below this is rounding error, and says nothing about the derivative.
     noise = 1e3 * _EPS * (abs(start) + np.abs(ahead).max() + abs(first))
-    yield DerivativeCheck(f"gradient of {name}", _slope(remainder, noise), 2.0)
+    yield DerivativeCheck(f"gradient of {name}", remainder_slope(remainder, noise), 2.0)
     if ehess is not None:
         product = ehess(frame.point, frame.tangent(c))
         check_structure(product, frame, f"Hessian product of {name}", "hessian_product")
         second = frame.inner(frame.hessian(gradient, product, c), c)
-        remainder = remainder - 0.5 * _STEPS**2 * second
-        yield DerivativeCheck(f"Hessian of {name}", _slope(remainder, noise), 3.0)
+        remainder = remainder - 0.5 * STEPS**2 * second
+        yield DerivativeCheck(f"Hessian of {name}", remainder_slope(remainder, noise), 3.0)
 
 
 def _check_block(
@@ -219,13 +219,13 @@ def _check_slopes(
     name: str, block: Constraint, slopes: Array, frame: Frame, c: Coordinates
 ) -> DerivativeCheck:
     """Check the derivatives of all entries of a block along the geodesic of `c`."""
-    start, ahead = block(frame.point), np.array([block(frame.exp(t * c)) for t in _STEPS])
-    remainders = np.abs(ahead - start - _STEPS[:, None] * slopes).max(axis=1, initial=0.0)
+    start, ahead = block(frame.point), np.array([block(frame.exp(t * c)) for t in STEPS])
+    remainders = np.abs(ahead - start - STEPS[:, None] * slopes).max(axis=1, initial=0.0)
     noise = 1e3 * _EPS * (np.abs(start).max(initial=0.0) + np.abs(ahead).max(initial=0.0))
-    return DerivativeCheck(name, _slope(remainders, noise), 2.0)
+    return DerivativeCheck(name, remainder_slope(remainders, noise), 2.0)
 
 
-def _slope(remainder: Array, noise: float) -> float:
+def remainder_slope(remainder: Array, noise: float) -> float:
     """Return the median slope over the smallest steps whose remainder exceeds the noise."""
     clear = np.flatnonzero(np.abs(remainder) > noise)
     if not np.isfinite(remainder).all():
@@ -233,7 +233,7 @@ def _slope(remainder: Array, noise: float) -> float:
     if len(clear) < 4:
         return float("inf")  # all rounding error: the function is linear or quadratic along the geodesic
     tail = clear[-6:]  # the smallest steps, where the leading term of the remainder dominates
-    slopes = np.diff(np.log(np.abs(remainder[tail]))) / np.diff(np.log(_STEPS[tail]))
+    slopes = np.diff(np.log(np.abs(remainder[tail]))) / np.diff(np.log(STEPS[tail]))
     return float(np.median(slopes))
 
 

@@ -19,6 +19,7 @@ from geodual.manifolds.frame import Point
 
 from .checks import check_positive, named_constraints
 from .constraint import UNDEFINED
+from .kkt import random_direction
 from .problem import ConstraintVector, Problem
 from .trees import leaves
 
@@ -198,7 +199,7 @@ def check_convexity(
 
 
 def has_geodesics(manifold: Manifold) -> bool:
-    """Tell whether the `exp` of a manifold follows geodesics, and not only a retraction."""
+    """Return whether the `exp` of a manifold follows geodesics, and not only a retraction."""
     if not isinstance(manifold, PymanoptManifold):
         return manifold.has_log
     return all(factor.implements("exp") for factor in manifold.factors)
@@ -238,9 +239,9 @@ class _Search:
         """
         rng = np.random.default_rng(seed)
         scale = self._radius * _SHORTEST ** rng.uniform()  # of all orders: short ones stay in small sets
-        middle = self._centre.exp(scale * _direction(self._centre, rng))
+        middle = self._centre.exp(scale * random_direction(self._centre, rng))
         frame = self._manifold.frame(middle)
-        velocity = scale * _direction(frame, rng)
+        velocity = scale * random_direction(frame, rng)
         return frame.exp(-velocity), middle, frame.exp(velocity), frame.exp(_STEP * velocity)
 
     def _values(self, x: Point) -> Array:
@@ -251,7 +252,7 @@ class _Search:
         return np.concatenate([[point.cost], point.constraints])
 
     def _counts(self, values: Array) -> bool:
-        """Tell whether the ends are where the declaration applies."""
+        """Return whether the ends are where the declaration applies."""
         ends = values[[0, 2], 1 : 1 + self._constraints.n_inequalities]
         return self._manifold.hadamard or bool((ends <= 0.0).all())
 
@@ -281,11 +282,6 @@ class _Search:
         a, _, b, _ = self._geodesic(seeds[self._found[worst]])
         entry = f"{name}, entry {worst - part[0]}" if part.size > 1 else name
         return FunctionConvexity(entry, float(relative[worst]), int(self._used[worst]), (a, b))
-
-
-def _direction(frame: Any, rng: np.random.Generator) -> Any:
-    c = frame.random(rng)
-    return c / max(frame.norm(c), 1e-300)
 
 
 def _shown(prefix: str, x: Point) -> str:

@@ -67,7 +67,7 @@ def remaining_violation(minimum: Minimum[LocalLagrangian]) -> float:
 
 
 def is_stationary_violation(minimum: Minimum[LocalLagrangian], tol: float) -> bool:
-    """Tell whether a violation is left that no small step reduces; small means compared with `frame.unit`."""
+    """Return whether a violation is left that no step reduces that is small compared with `frame.unit`."""
     left, model = remaining_violation(minimum), minimum.model
     slope = model.frame.norm(model.gradient) * max(model.frame.unit, 1.0)
     return left > 10.0 * tol and slope < _STATIONARY * left
@@ -87,7 +87,7 @@ def elsewhere(
 
 
 def are_squares(constraints: ConstraintVector, point: EvaluatedPoint) -> bool:
-    """Tell whether there are equalities, and all look like squares, whose gradients vanish where they hold.
+    """Return whether there are equalities, and all look like squares, whose gradients vanish where they hold.
 
     Go down the gradient twice as far as it takes a linear function to reach 0. An ordinary equality g then
     becomes −g, and a square, 0.

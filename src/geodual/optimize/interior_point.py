@@ -25,17 +25,7 @@ from .kkt import Units, measure_kkt, refreshed_units
 from .newton_cg import truncated_cg
 from .problem import ConstraintVector, EvaluatedPoint
 from .second_order import least_curvature
-from .updates import (
-    RAN_AWAY,
-    UNBOUNDED,
-    Progress,
-    Stop,
-    Update,
-    endless_fall,
-    infeasible,
-    no_progress,
-    worst,
-)
+from .updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, endless_fall, infeasible, no_progress
 
 _FIRST_MU = (0.1, 0.3)  # the first μ, and at most this divided by the number of inequalities
 _SOLVED = 10.0  # a barrier problem is solved if its residual is at most this multiple of μ
@@ -52,7 +42,7 @@ _NEAR = 0.99  # share of the way to the boundary that a step may go; more as μ 
 _RANGE = 1e4  # factor by which a multiplier may differ from its estimate
 _CG_ACCURACY = (1e-10, 0.1)  # least and greatest relative residual of conjugate gradients
 
-_End = tuple[Update | Stop, ...]
+End = tuple[Update | Stop, ...]
 
 
 def interior_point(
@@ -82,12 +72,12 @@ def interior_point(
         The first μ, for the scaled problem. The default is 0.1, or less if there are many inequalities.
     """
     check_positive("barrier", barrier)
-    method = _InteriorPoint(constraints, start, units, tol, barrier)
+    method = InteriorPoint(constraints, start, units, tol, barrier)
     return method.iterate(units.scaled(multipliers))
 
 
 @dataclass(frozen=True)
-class _State:
+class State:
     """A point with multipliers, and what the next step needs to know.
 
     Attributes
@@ -112,7 +102,9 @@ class _State:
     misses: int = 0
 
 
-class _InteriorPoint:
+class InteriorPoint:
+    """The method: transitions from state to state, and what it has seen."""
+
     def __init__(
         self,
         constraints: ConstraintVector,
@@ -137,24 +129,25 @@ class _InteriorPoint:
         return 0.1 * self.tol * self.units.cost_unit / self.units.cost
 
     def iterate(self, y: Array) -> Iterator[Update | Stop]:
-        state: _State | _End = self._started(self.start, y)
-        while isinstance(state, _State):
-            if worst(state.update) <= self.tol:
-                state = self._judged(self._refined(state))
+        """Yield updates, beginning with multipliers of the scaled problem."""
+        state: State | End = self.started(self.start, y)
+        while isinstance(state, State):
+            if state.update.worst <= self.tol:
+                state = self.judged(self.refined(state))
                 continue
-            state = self._tightened(state)
-            step = self._step(state)
+            state = self.tightened(state)
+            step = self.step(state)
             if isinstance(step, str):
-                state = self._restarted(state) or self._given_up(state, blocked=step == "blocked")
+                state = self.restarted(state) or self.given_up(state, blocked=step == "blocked")
                 continue
-            state = self._stepped(state, step)
-            if worst(state.update) > self.tol:
+            state = self.stepped(state, step)
+            if state.update.worst > self.tol:
                 yield state.update
                 self.products = 0
-                state = self._examined(state)
+                state = self.examined(state)
         yield from state
 
-    def _started(self, point: EvaluatedPoint, y: Array, softness: float = 1.0) -> _State:
+    def started(self, point: EvaluatedPoint, y: Array, softness: float = 1.0) -> State:
         """Return the state at a point with multipliers of the scaled problem."""
         k, size = self.inequalities, self.constraints.size
         strict = k.stop > 0 and bool((point.constraints[k] < 0.0).all())
@@ -171,7 +164,7 @@ class _InteriorPoint:
         limit = self.constraints.problem.manifold.step_limit
         radius = limit if math.isfinite(limit) else _FIRST_RADIUS * point.frame.unit
         model = function.at(point, first)
-        return _State(model, self._update(model), radius, softness)
+        return State(model, self._update(model), radius, softness)
 
     def _delta(self, mu: float, softness: float) -> float:
         return max(_LEAST_DELTA, softness * max(_USUAL_DELTA, mu / self.first_mu))
@@ -181,16 +174,16 @@ class _InteriorPoint:
         kkt = measure_kkt(self.constraints, model.point, multipliers, self.units)
         return Update(model.point, multipliers, hessian_products=self.products, kkt=kkt)
 
-    def _tightened(self, state: _State) -> _State:
+    def tightened(self, state: State) -> State:
         """Go on to smaller μ and δ, and to new centres, while the barrier problem is solved."""
         while self.constraints.size and state.model.residual <= _SOLVED * state.model.function.mu:
             mu = state.model.function.mu
-            state = self._recentred(state, max(self.last_mu, min(0.2 * mu, mu**1.5)))
+            state = self.recentred(state, max(self.last_mu, min(0.2 * mu, mu**1.5)))
             if state.model.function.mu > 0.5 * mu:
                 break
         return state
 
-    def _recentred(self, state: _State, mu: float) -> _State:
+    def recentred(self, state: State, mu: float) -> State:
         """Return the state for another μ, with the present multipliers as centres."""
         model, kkt = state.model, state.update.kkt
         assert kkt is not None
@@ -207,7 +200,8 @@ class _InteriorPoint:
             misses=state.misses + 1 if missed else 0,
         )
 
-    def _step(self, state: _State) -> BarrierStep | str:
+    def step(self, state: State) -> BarrierStep | str:
+        """Take a step, or return why there is none."""
         model = state.model
         target = _SOLVED * max(model.function.mu, self.last_mu)
         step = take_step(model, state.radius, target)
@@ -216,7 +210,7 @@ class _InteriorPoint:
         # With the estimates as multipliers it is Newton's step for the barrier function alone.
         return take_step(model.function.at(model.point, model.estimates), 0.1 * state.radius, target)
 
-    def _stepped(self, state: _State, step: BarrierStep) -> _State:
+    def stepped(self, state: State, step: BarrierStep) -> State:
         """Return the state after a step, in new units if cost or constraints looked large at a far start."""
         model, old = step.model, self.units
         self.units = refreshed_units(old, self.constraints, model.point)
@@ -233,23 +227,23 @@ class _InteriorPoint:
         self.progress.note(update, step.decrease > 0.1 * model.function.mu)
         return replace(state, model=model, update=update, radius=step.radius)
 
-    def _refined(self, state: _State) -> _State:
+    def refined(self, state: State) -> State:
         """Take more steps after the certificate: the products λ h of many inequalities add up in the cost."""
         again, mu = state, 0.01 * self.last_mu
         for _ in range(_EXTRA_STEPS if self.constraints.n_inequalities else 0):
             if again.model.function.mu > mu:
-                again = self._recentred(again, mu)
-            step = self._step(again)
+                again = self.recentred(again, mu)
+            step = self.step(again)
             if isinstance(step, str):
                 break
-            again = self._stepped(again, step)
-            if worst(again.update) <= self.tol:
+            again = self.stepped(again, step)
+            if again.update.worst <= self.tol:
                 state = again
                 if float((again.model.multipliers * again.model.slacks).max()) <= _SOLVED * mu:
                     break
         return state
 
-    def _judged(self, state: _State) -> _State | _End:
+    def judged(self, state: State) -> State | End:
         """Check the second-order condition at a KKT point; where it fails, return a state beside it."""
         update = replace(state.update, hessian_products=self.products)
         curvature = least_curvature(self.constraints, self.units, state.model.limit_point, update.multipliers)
@@ -264,33 +258,35 @@ class _InteriorPoint:
         if beside is None:
             return (replace(update, second_order="fails"),)
         self.saddle_cost, self.progress = beside.cost, Progress()
-        return self._started(beside, np.zeros(self.constraints.size))
+        return self.started(beside, np.zeros(self.constraints.size))
 
-    def _examined(self, state: _State) -> _State | _End:
+    def examined(self, state: State) -> State | End:
         """Stop or start again if the problem seems unbounded or infeasible, or nothing improves."""
-        if self._has_run_away(state.update.point):
-            return self._after_escape(state)
+        if self.has_run_away(state.update.point):
+            return self.after_escape(state)
         stuck = self.progress.since_best >= _PATIENCE
         doubtful = stuck or (state.misses >= 3 and state.model.function.delta <= 1e-3)
-        otherwise = self._given_up(state, blocked=False) if stuck else state
-        return (self._restarted(state) if doubtful else None) or otherwise
+        otherwise = self.given_up(state, blocked=False) if stuck else state
+        return (self.restarted(state) if doubtful else None) or otherwise
 
-    def _has_run_away(self, point: EvaluatedPoint) -> bool:
+    def has_run_away(self, point: EvaluatedPoint) -> bool:
+        """Return whether the cost fell without end, or numbers almost overflow."""
         first, last = self.start.cost / self.units.cost, point.cost / self.units.cost
         try:
             return first - last > endless_fall(first) or self.start.frame.remoteness(point.x) > 1.0
         except UNDEFINED:
             return True
 
-    def _after_escape(self, state: _State) -> _State | _End:
+    def after_escape(self, state: State) -> State | End:
+        """Stop if the problem is unbounded; otherwise start again with harder constraints."""
         if state.model.violation <= math.sqrt(self.tol):
             return (UNBOUNDED,)
         if self.escapes >= _ESCAPES:
             return (RAN_AWAY,)
         self.escapes += 1
-        return self._started(self.start, np.zeros(self.constraints.size), 0.01**self.escapes)
+        return self.started(self.start, np.zeros(self.constraints.size), 0.01**self.escapes)
 
-    def _restarted(self, state: _State) -> _State | _End | None:
+    def restarted(self, state: State) -> State | End | None:
         """Start again from a feasible point; stop if there is none nearby; None if that is no remedy."""
         if state.model.violation <= 10.0 * self.tol or self.restarts >= _RESTARTS:
             return None
@@ -308,11 +304,12 @@ class _InteriorPoint:
         if strict and not (point.constraints[self.inequalities] < 0.0).all():
             return None
         self.progress, self.units = Progress(), refreshed_units(self.units, self.constraints, point)
-        return self._started(point, zeros, 1e-3)
+        return self.started(point, zeros, 1e-3)
 
-    def _given_up(self, state: _State, *, blocked: bool) -> _End:
+    def given_up(self, state: State, *, blocked: bool) -> End:
+        """Return the best update and the reason to stop."""
         best = self.progress.best or state.update
-        return best, no_progress(worst(best), blocked=blocked)
+        return best, no_progress(best.worst, blocked=blocked)
 
 
 @dataclass(frozen=True)
@@ -357,9 +354,9 @@ def take_step(model: LocalBarrier, radius: float, target: float) -> BarrierStep 
     """
     if not model.frame.norm(model.gradient) > 0.0:  # the step is 0, but the multipliers need not be right yet
         return BarrierStep(model.function.at(model.point, model.estimates), radius, 0.0, 0)
-    newton = truncated_cg(model, radius, _accuracy(model, target))
+    newton = truncated_cg(model, radius, newton_accuracy(model, target))
     slopes = model.slopes(newton.direction)
-    found = _search(model, newton.direction, newton.slope, slopes)
+    found = follow(model, newton.direction, newton.slope, slopes)
     if isinstance(found, str):
         return found
     trial, fraction = found
@@ -376,7 +373,7 @@ def take_step(model: LocalBarrier, radius: float, target: float) -> BarrierStep 
     return BarrierStep(moved, radius, decrease, newton.n_products)
 
 
-def _accuracy(model: LocalBarrier, target: float) -> float:
+def newton_accuracy(model: LocalBarrier, target: float) -> float:
     """Return the relative residual to which the Newton system is worth solving."""
     # After a full step the residual of the system is the gradient of the Lagrangian. It need not be much
     # smaller than the target, nor much smaller than it is now.
@@ -385,7 +382,7 @@ def _accuracy(model: LocalBarrier, target: float) -> float:
     return float(np.clip(wanted / norm, *_CG_ACCURACY))
 
 
-def _search(
+def follow(
     model: LocalBarrier, direction: Coordinates, slope: float, slopes: Array
 ) -> tuple[LocalBarrier, float] | str:
     """Follow the direction, or a parabola if that fails, so far that Φ falls enough; return the fraction."""
@@ -403,7 +400,7 @@ def _search(
             if fraction * model.frame.norm(curved) < model.frame.norm(direction):
                 bend = curved
                 continue
-        fraction = _shorter(model, trial, fraction, slope, slopes)
+        fraction = shorter_fraction(model, trial, fraction, slope, slopes)
     return obstacle
 
 
@@ -425,7 +422,9 @@ def _bend(model: LocalBarrier, trial: LocalBarrier, fraction: float, slopes: Arr
     return -1.0 * model.precondition(model.pull(model.stiffness * q))
 
 
-def _shorter(model: LocalBarrier, trial: LocalBarrier, fraction: float, slope: float, slopes: Array) -> float:
+def shorter_fraction(
+    model: LocalBarrier, trial: LocalBarrier, fraction: float, slope: float, slopes: Array
+) -> float:
     """Return a smaller fraction after a trial that was not good enough."""
     change = trial.value - model.value
     if math.isfinite(change):

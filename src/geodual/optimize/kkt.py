@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +96,10 @@ class Units:
         """Return the multipliers of the scaled problem."""
         return np.asarray(multipliers * (self.constraints / self.cost))
 
+    def lagrangian(self, constraints: ConstraintVector, y: Array, **terms: Any) -> Lagrangian:
+        """Return the Lagrangian of the scaled problem, with further terms if given."""
+        return Lagrangian(constraints, y, 1.0 / self.cost, 1.0 / self.constraints, **terms)
+
     @property
     def exceed_ordinary_size(self) -> bool:
         """Whether a size is large enough for residuals to be reported relative to it."""
@@ -120,7 +125,8 @@ def _reporting_unit(size: Array) -> Array:
 def measure_units(constraints: ConstraintVector, point: EvaluatedPoint) -> Units:
     """Measure the sizes of cost and constraints at a point."""
     frame = point.frame
-    tangents = _unit_tangents(frame)
+    rng = np.random.default_rng(0)  # fixed, so that repeated solves are identical
+    tangents = [random_direction(frame, rng) for _ in range(_PROBES)]
     cost = Lagrangian(constraints, np.zeros(constraints.size)).at(point)
     slope = frame.norm(cost.gradient)
     direction = cost.gradient / slope if slope > 0.0 else tangents[0]
@@ -181,10 +187,10 @@ def _root_mean_square(slopes: list[Array] | Array, constraints: ConstraintVector
     return np.asarray(np.sqrt(constraints.problem.manifold.dim * squares))
 
 
-def _unit_tangents(frame: Frame) -> list[Coordinates]:
-    rng = np.random.default_rng(0)  # fixed, so that repeated solves are identical
-    draws = [frame.random(rng) for _ in range(_PROBES)]
-    return [c / max(frame.norm(c), 1e-300) for c in draws]
+def random_direction(frame: Frame, rng: np.random.Generator) -> Coordinates:
+    """Draw a tangent vector of unit length; 0 on a manifold of dimension 0."""
+    c = frame.random(rng)
+    return c / max(frame.norm(c), 1e-300)
 
 
 def measure_kkt(

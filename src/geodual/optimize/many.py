@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -140,9 +140,6 @@ class ManyResults(Sequence["Result | None"]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.results[index]
-
-    def __iter__(self) -> Iterator[Result | None]:
-        return iter(self.results)
 
     def __repr__(self) -> str:
         return f"ManyResults({self._count})"

@@ -189,12 +189,12 @@ def newton_cg(
         accuracy = min(forcing, math.sqrt(norm / first_norm) if norm < first_norm else forcing)
         step = truncated_cg(model, radius, max(accuracy, 0.1 * (tol or 0.0) / norm))
         n_products += step.n_products
-        trial, fraction, obstacle = _advance(objective, model, step, norm)
+        trial, fraction, obstacle = advance(objective, model, step, norm)
         if trial is None:
             return Minimum(model, obstacle or "stalled", iteration, n_products)
         length = fraction * model.frame.norm(step.direction)
         is_guess = is_guess and fraction < 1.0  # follow the first short steps at once
-        next_radius = _next_radius(radius, length, step, fraction, model.value - trial.value)
+        next_radius = adjusted_radius(radius, length, step, fraction, model.value - trial.value)
         radius = max(2.0 * length if is_guess else next_radius, least_radius)
         model, norm = trial, trial.frame.norm(trial.gradient)
         travelled += length
@@ -257,7 +257,7 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
     return _Step(step, slope, -slope - 0.5 * inner(step, hessian_step), at_boundary, n_products)
 
 
-def _advance(
+def advance(
     objective: Callable[[Point], Model], model: Model, step: _Step, norm: float
 ) -> tuple[Model | None, float, str]:
     """Take the step or a fraction of it; return the new model, the fraction, and the obstacle if any."""
@@ -304,14 +304,14 @@ def _is_finite(x: Point) -> bool:
 
 
 def is_remote(start: Frame, x: Point) -> bool:
-    """Tell whether `x` is so far from the start that numbers almost overflow."""
+    """Return whether `x` is so far from the start that numbers almost overflow."""
     try:
         return start.remoteness(x) > 1.0
     except UNDEFINED:
         return True
 
 
-def _next_radius(radius: float, length: float, step: _Step, fraction: float, decrease: float) -> float:
+def adjusted_radius(radius: float, length: float, step: _Step, fraction: float, decrease: float) -> float:
     """Shrink the trust region after a poor step; grow it after a good one that it cut short.
 
     Backtracking finds a good length by itself, so the radius shrinks at most to a tenth of what it was. Where

@@ -32,22 +32,12 @@ from .checks import check_positive
 from .feasibility import LOOK_BELOW, are_squares, lowest_valley
 from .interior_point import interior_point
 from .kkt import Units, measure_feasibility, measure_kkt, refreshed_units
-from .lagrangian import Lagrangian, LocalLagrangian
+from .lagrangian import LocalLagrangian
 from .newton_cg import Minimum, newton_cg
 from .problem import ConstraintVector, EvaluatedPoint
 from .quasi_newton import limited_memory
 from .second_order import judge
-from .updates import (
-    RAN_AWAY,
-    UNBOUNDED,
-    Progress,
-    Stop,
-    Update,
-    endless_fall,
-    infeasible,
-    no_progress,
-    worst,
-)
+from .updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, endless_fall, infeasible, no_progress
 
 PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, divided by 10 in each iteration
 _CAREFUL_ABOVE = 1e-4  # violation above which the choice between valleys may still be open
@@ -240,28 +230,37 @@ def proximal_lagrangian(
     schedule = FAST if multipliers.any() else choose_schedule(constraints)
     if penalty is not None:
         schedule = replace(schedule, penalty=penalty)
-    method = _ProximalLagrangian(constraints, units, tol, inner_iterations, watch, stop, schedule)
+    method = ProximalLagrangian(constraints, units, tol, inner_iterations, watch, stop, schedule)
     updates = method.iterate(start, units.scaled(multipliers))
     return with_second_try(updates, constraints, start, units=units, tol=tol, multipliers=multipliers)
 
 
-class _ProximalLagrangian:
-    def __init__(
-        self,
-        constraints: ConstraintVector,
-        units: Units,
-        tol: float,
-        inner_iterations: int,
-        watch: Callable[[LocalLagrangian], object],
-        stop: Callable[[LocalLagrangian], bool],
-        schedule: Schedule,
-    ) -> None:
-        self.constraints, self.units, self.tol = constraints, units, tol
-        self.inner_iterations, self.watch, self.stop = inner_iterations, watch, stop
-        self.schedule = schedule
-        self.manifold = constraints.problem.manifold
-        self.gradients_only = prefers_quasi_newton(constraints)
-        self.feasible: EvaluatedPoint | None = None  # the feasible point of lowest cost so far
+@dataclass
+class ProximalLagrangian:
+    """The method with its settings; a schedule and units that may change; and what it has seen.
+
+    Attributes
+    ----------
+    constraints, units, tol, inner_iterations, watch, stop : any
+        As `proximal_lagrangian` takes them.
+    schedule : Schedule
+        How fast the penalty grows.
+    feasible : EvaluatedPoint or None
+        The feasible point of lowest cost so far.
+    """
+
+    constraints: ConstraintVector
+    units: Units
+    tol: float
+    inner_iterations: int
+    watch: Callable[[LocalLagrangian], object]
+    stop: Callable[[LocalLagrangian], bool]
+    schedule: Schedule
+    feasible: EvaluatedPoint | None = None
+
+    def __post_init__(self) -> None:
+        self.manifold = self.constraints.problem.manifold
+        self.gradients_only = prefers_quasi_newton(self.constraints)
 
     @property
     def scaled_tol(self) -> float:
@@ -269,6 +268,7 @@ class _ProximalLagrangian:
         return self.tol * self.units.cost_unit / self.units.cost
 
     def iterate(self, start: EvaluatedPoint, y: Array) -> Iterator[Update | Stop]:
+        """Yield updates from a start with multipliers of the scaled problem."""
         # Without constraints there are no multipliers to update: solve the first problem to the end.
         inner_tol = self.schedule.inner_tol if y.size else 0.5 * self.scaled_tol
         state = State(start, y, self.schedule.penalty, inner_tol=inner_tol)
@@ -288,7 +288,7 @@ class _ProximalLagrangian:
                 continue
             update, state = self._advance(state, minimum)
             self._note_feasible(update.point)
-            if worst(update) <= self.tol:
+            if update.worst <= self.tol:
                 update, left = self._judged(state, update)
                 if left is not None:
                     state, progress = left, Progress()
@@ -306,7 +306,7 @@ class _ProximalLagrangian:
             if progress.since_best >= _PATIENCE or state.penalty > _PENALTY_LIMIT:
                 best = progress.best or update
                 yield best
-                yield no_progress(worst(best), blocked=minimum.status == "blocked")
+                yield no_progress(best.worst, blocked=minimum.status == "blocked")
                 return
 
     def _in_lowest_valley(self, state: State) -> State:
@@ -329,21 +329,12 @@ class _ProximalLagrangian:
             return update, None
         return update, state.beside_saddle(lower, self.units.scaled(update.multipliers))
 
-    def _objective(self, state: State) -> Lagrangian:
-        return Lagrangian(
-            self.constraints,
-            state.y,
-            cost_weight=1.0 / self.units.cost,
-            weights=1.0 / self.units.constraints,
-            penalty=state.penalty,
-            proximal_weight=state.proximal_weight,
-            center=state.point.x,
-        )
-
     def _minimise(self, state: State) -> _Minimum:
         # If quasi-Newton steps do not finish a problem, it is too ill-conditioned for them.
         small = self.gradients_only and not state.unfinished
-        minimum = self._descend(self._objective(state).at(state.point), state.inner_tol, small)
+        terms = {"penalty": state.penalty, "proximal_weight": state.proximal_weight, "center": state.point.x}
+        objective = self.units.lagrangian(self.constraints, state.y, **terms)
+        minimum = self._descend(objective.at(state.point), state.inner_tol, small)
         if minimum.status != "converged" or minimum.model.violation > 0.0:
             return minimum
         # If no constraint matters, the next problem would be this one again: solve it to the end.
@@ -372,20 +363,20 @@ class _ProximalLagrangian:
         model, violation = minimum.model, minimum.model.violation
         update = self._update(model.point, model.estimates, state.penalty, minimum.n_products)
         # What looks like a certificate goes on: it must hold in the units of its own point.
-        if minimum.status == "max_iterations" and state.unfinished < _UNFINISHED and worst(update) > self.tol:
+        if minimum.status == "max_iterations" and state.unfinished < _UNFINISHED and update.worst > self.tol:
             return update, replace(state, point=model.point, unfinished=state.unfinished + 1)
         state = replace(state, point=model.point, y=model.estimates, unfinished=0)
-        if self.tol < worst(update) < min(state.polish_below, polish_limit(self.constraints, state.point)):
+        if self.tol < update.worst < min(state.polish_below, polish_limit(self.constraints, state.point)):
             update, state = self._polished(state, update)
         update = self._in_refreshed_units(update)
         # If the violation falls too little, the penalty is too small.
         schedule = self.schedule.at(violation)
-        missed = violation > schedule.fall * state.violation and not self._is_feasible(update)
+        missed = violation > schedule.fall * state.violation and not self.is_feasible(update)
         return update, replace(
             state,
             y=self.units.scaled(update.multipliers),
             penalty=state.penalty * (schedule.growth if missed else 1.0),
-            proximal_weight=self._next_proximal_weight(state),
+            proximal_weight=self.next_proximal_weight(state),
             inner_tol=self._next_inner_tol(state, violation),
             violation=violation,
             misses=state.misses + 1 if missed else 0,
@@ -409,7 +400,8 @@ class _ProximalLagrangian:
         kkt = measure_kkt(self.constraints, update.point, update.multipliers, units)
         return replace(update, kkt=kkt)
 
-    def _next_proximal_weight(self, state: State) -> float:
+    def next_proximal_weight(self, state: State) -> float:
+        """Return the weight of the next proximal term; 0 where there is none."""
         # Elsewhere the distance may not be smooth, and in the flat valleys of symmetries it slows the end.
         if not (self.manifold.hadamard and self.manifold.closed_form_log):
             return 0.0
@@ -420,7 +412,8 @@ class _ProximalLagrangian:
         wanted = max(0.1 * violation, 0.01 * state.inner_tol)
         return max(0.1 * self.scaled_tol, min(state.inner_tol, wanted))
 
-    def _is_feasible(self, update: Update) -> bool:
+    def is_feasible(self, update: Update) -> bool:
+        """Return whether feasibility and complementarity are within the tolerance."""
         assert update.kkt is not None
         return max(update.kkt.feasibility, update.kkt.complementarity) <= self.tol
 
@@ -463,7 +456,7 @@ class _ProximalLagrangian:
 
 
 def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
-    """Tell whether an inner solve gave up feasibility for cost: it went so far out that no way leads back.
+    """Return whether an inner solve gave up feasibility for cost: it went so far out that no way leads back.
 
     That happens where the cost falls faster than the penalty grows, so not on a compact manifold.
     """
@@ -478,7 +471,7 @@ def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
 
 
 def prefers_quasi_newton(constraints: ConstraintVector) -> bool:
-    """Tell whether `limited_memory` suits the augmented Lagrangian of a problem better than `newton_cg`.
+    """Return whether `limited_memory` suits the augmented Lagrangian of a problem better than `newton_cg`.
 
     It does if a block of many constraints lacks `directional` and the cost lacks second derivatives. Every
     point at which `newton_cg` asks for Hessian products then takes one gradient per constraint, and every
@@ -516,7 +509,7 @@ def with_second_try(
         tries = interior_point(constraints, start, units=units, tol=tol, multipliers=multipliers)
         for update in islice(tries, _SECOND_STEPS):
             # Before a stop an update may come without a residual.
-            if isinstance(update, Stop) or update.kkt is None or not math.isfinite(worst(update)):
+            if isinstance(update, Stop) or update.kkt is None or not math.isfinite(update.worst):
                 return
             progress.note(update, unfinished=False)
             yield update

@@ -103,14 +103,14 @@ def limited_memory(
     >>> minimum.status, round(-minimum.model.value, 6), np.round(np.abs(minimum.point), 6).tolist()
     ('converged', 5.0, [0.0, 0.0, 1.0])
     """
-    model, memory, idle = start, _Memory(), _Idleness(start)
+    model, memory, idle = start, _Memory(), Idleness(start)
     radius = step_limit if math.isfinite(step_limit) else model.frame.first_radius
     travelled = 0.0
     for iteration in range(max_iter):
         if is_done(model, model.frame.norm(model.gradient), tol, stop, watch):
             return Minimum(model, "converged", iteration, 0)
         direction = memory.direction(model, radius)
-        step = _search(objective, model, direction, radius)
+        step = line_search(objective, model, direction, radius)
         if isinstance(step, str):
             if not memory.pairs:
                 return Minimum(model, step, iteration, 0)
@@ -211,7 +211,7 @@ def _carrier(here: Frame, there: Frame) -> Callable[[Coordinates], Coordinates]:
     return carry
 
 
-class _Idleness(Generic[Model]):
+class Idleness(Generic[Model]):
     """Counts steps in a row that change the value less than rounding errors, and do not flatten it either."""
 
     def __init__(self, start: Model) -> None:
@@ -227,7 +227,7 @@ class _Idleness(Generic[Model]):
         return self._count >= _IDLE
 
 
-def _search(
+def line_search(
     objective: Callable[[Point], Model], model: Model, direction: Coordinates, radius: float
 ) -> _Taken[Model] | str:
     """Follow the direction until the Wolfe conditions hold; return the obstacle if no step is acceptable.
@@ -255,7 +255,7 @@ def _search(
             high = fraction
             # The minimum of the parabola through both values and the slope, kept away from both ends.
             best = -0.5 * slope * fraction**2 / (change - fraction * slope)
-            fraction = _between(best, low, high)
+            fraction = between(best, low, high)
             continue
         flat = end_slope >= _FLATTER * slope
         if falls or flat:
@@ -265,10 +265,10 @@ def _search(
         low = fraction
         # The zero of the slope, if it changed evenly so far. It is ten times as far away at least.
         best = fraction * slope / (slope - end_slope) if end_slope > slope else math.inf
-        fraction = min(10.0 * low, longest) if high == math.inf else _between(best, low, high)
+        fraction = min(10.0 * low, longest) if high == math.inf else between(best, low, high)
     return found or obstacle
 
 
-def _between(best: float, low: float, high: float) -> float:
+def between(best: float, low: float, high: float) -> float:
     """Return `best`, kept away from both ends of the interval; NaN counts as the lower end."""
     return min(max(low + 0.1 * (high - low), best), low + 0.5 * (high - low))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -137,9 +137,6 @@ class History(Sequence[Iteration]):
         if isinstance(index, slice):
             return History(self._iterations[index])
         return self._iterations[index]
-
-    def __iter__(self) -> Iterator[Iteration]:
-        return iter(self._iterations)
 
     def __repr__(self) -> str:
         return f"History({len(self)} iterations)"

@@ -20,7 +20,7 @@ from geodual.manifolds.frame import Coordinates
 from .active_set import kkt_system
 from .constraint import UNDEFINED
 from .kkt import Units
-from .lagrangian import Lagrangian, LocalLagrangian
+from .lagrangian import LocalLagrangian
 from .newton_cg import evaluate_trial
 from .problem import ConstraintVector, EvaluatedPoint
 from .result import SecondOrder
@@ -101,7 +101,7 @@ def least_curvature(
     if not point.frame.orthonormal:  # pymanopt's tangent vectors have no fixed coordinates
         return None
     y = units.scaled(multipliers)
-    model = Lagrangian(constraints, y, 1.0 / units.cost, 1.0 / units.constraints).at(point)
+    model = units.lagrangian(constraints, y).at(point)
     try:
         found = _least_curvature_along(constraints, units, model)
     except UNDEFINED:  # a derivative does not exist here, as that of a norm at 0
@@ -132,21 +132,21 @@ def _least_curvature_along(
         # Project before and after: rounding errors across the constraints would grow with every product.
         return system.project(system.hessian(system.project(v)))
 
-    value, vector = _least_eigenpair(product, system.project(start))
+    value, vector = least_eigenpair(product, system.project(start))
     return Curvature(value, vector.reshape(model.frame.shape))
 
 
 def _least_curvature_anywhere(model: LocalLagrangian, start: Array) -> Curvature:
     """Return the least curvature in all directions."""
     shape = model.frame.shape
-    value, vector = _least_eigenpair(lambda v: np.ravel(model.hessian_product(v.reshape(shape))), start)
+    value, vector = least_eigenpair(lambda v: np.ravel(model.hessian_product(v.reshape(shape))), start)
     return Curvature(value, vector.reshape(shape))
 
 
 def judge(
     constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
 ) -> tuple[SecondOrder, EvaluatedPoint | None]:
-    """Tell whether the second-order condition holds at a KKT point; if it fails, return a lower point too.
+    """Return whether the second-order condition holds at a KKT point; if it fails, return a lower point too.
 
     Negative curvature alone does not prove that it fails: derivatives by differences are inexact, and where
     gradients of active constraints are dependent the condition is stronger than necessary. A lower value of
@@ -157,8 +157,7 @@ def judge(
         return "unknown", None
     if not curvature.is_negative:
         return "holds", None
-    scales = 1.0 / units.cost, 1.0 / units.constraints
-    objective = Lagrangian(constraints, units.scaled(multipliers), *scales, penalty=_STIFF)
+    objective = units.lagrangian(constraints, units.scaled(multipliers), penalty=_STIFF)
     model = objective.at(point)
 
     def moved(c: Coordinates) -> LocalLagrangian | None:
@@ -169,7 +168,7 @@ def judge(
     return ("unknown", None) if lower is None else ("fails", lower)
 
 
-def _least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
+def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
     """Return the smallest eigenvalue of a symmetric operator and its eigenvector, by Lanczos steps.
 
     They end once the sign is known: a negative estimate proves negative curvature; a positive one counts when
@@ -191,13 +190,13 @@ def _least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[f
         if last or len(basis) % _EVERY == 0:
             T = V @ np.array(images).T
             values, vectors = np.linalg.eigh(0.5 * (T + T.T))
-            if last or values[0] < 10.0 * _NEGATIVE or _would_have_shown(values, start.size):
+            if last or values[0] < 10.0 * _NEGATIVE or would_have_shown(values, start.size):
                 return float(values[0]), np.asarray(vectors[:, 0] @ V)
         basis.append(residual / length)
 
 
-def _would_have_shown(values: Array, n: int) -> bool:
-    """Tell whether k Lanczos steps, which found these eigenvalues, would have found one below 0, too.
+def would_have_shown(values: Array, n: int) -> bool:
+    """Return whether k Lanczos steps, which found these eigenvalues, would have found one below 0, too.
 
     Its eigenvector has a share of about 1/√n in a random start. Compared with eigenvalues from a to b, that
     share grows by the factor T_{k−1}((b + a)/(b − a)), the Chebyshev polynomial (Saad, *Numerical Methods for

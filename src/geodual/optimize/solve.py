@@ -228,19 +228,14 @@ def minimize(
 
 
 def _check_limits(tol: float, max_iter: int | None, max_time: float) -> None:
-    for name, value in (("tol", tol), ("max_time", max_time)):
-        if not isinstance(value, numbers.Real):
-            raise ValueError(f"`{name}` must be a number, got {value!r}; leave it out for the default.")
-    if not (max_iter is None or isinstance(max_iter, numbers.Integral)):
+    if not (isinstance(tol, numbers.Real) and 0.0 < tol < np.inf):
+        raise ValueError(f"`tol` must be a positive and finite number, got {tol!r}; try 1e-8.")
+    if not (max_iter is None or (isinstance(max_iter, numbers.Integral) and max_iter >= 0)):
+        raise ValueError(f"`max_iter` must be a whole number of at least 0, got {max_iter!r}; leave it out.")
+    if not (isinstance(max_time, numbers.Real) and max_time > 0.0):
         raise ValueError(
-            f"`max_iter` must be a whole number, got {max_iter!r}; leave it out for the default."
+            f"`max_time` must be a positive number, got {max_time!r}; leave it out for no limit."
         )
-    if not 0.0 < tol < np.inf:
-        raise ValueError(f"`tol` must be positive and finite, got {tol}; try 1e-8.")
-    if max_iter is not None and max_iter < 0:
-        raise ValueError(f"`max_iter` must not be negative, got {max_iter}; leave it out for the default.")
-    if not max_time > 0.0:
-        raise ValueError(f"`max_time` must be positive, got {max_time}; leave it out for no limit.")
 
 
 def _check_has_steps(method: MethodChoice) -> None:
@@ -299,7 +294,7 @@ def _copied(x: Point) -> Point:
 
 
 def _is_constant(x: Any) -> bool:
-    """Tell whether nobody can write to an array, nor to one that it is a view of."""
+    """Return whether nobody can write to an array, nor to one that it is a view of."""
     return x is None or (isinstance(x, np.ndarray) and not x.flags.writeable and _is_constant(x.base))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -28,11 +28,13 @@ class TorchFunctions:
     ----------
     functions : sequence of callables
         ``function(x)`` or, if there are data, ``function(x, data)``.
-    names : sequence of str
-        What error messages call them.
+    name : str
+        "cost", "inequalities" or "equalities".
     """
 
-    def __init__(self, functions: Sequence[Function], names: Sequence[str]) -> None:
+    def __init__(self, functions: Sequence[Function], name: str) -> None:
+        # What error messages call them.
+        names = ["cost"] if name == "cost" else [f"{name}[{k}]" for k in range(len(functions))]
         self._named = list(zip(functions, names, strict=True))
 
     def bind_cost(self, data: Any) -> list[Function]:
@@ -144,16 +146,8 @@ def _place(data: Any) -> Any:
     return None if data is None else mapped(_tensor, data)
 
 
-def _prepare_cost(cost: Function) -> Callable[[Any], Sequence[Function]]:
-    return TorchFunctions([cost], ["cost"]).bind_cost
-
-
-def _prepare_constraints(functions: Sequence[Function], name: str) -> Callable[[Any], JoinedConstraint]:
-    return TorchFunctions(functions, [f"{name}[{k}]" for k in range(len(functions))]).bind_constraints
-
-
 def torch_engine() -> Engine:
     """Return what `Problem.from_torch` uses; raise an `ImportError` if torch cannot be imported."""
     if _missing is not None:
         raise ImportError("Problem.from_torch needs torch: pip install 'geodual[torch]'.") from _missing
-    return Engine(_place, _prepare_cost, _prepare_constraints)
+    return Engine(_place, TorchFunctions)

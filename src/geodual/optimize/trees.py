@@ -64,7 +64,7 @@ def as_data(data: Any) -> Any:
 
 
 def same_structure(a: Any, b: Any) -> bool:
-    """Tell whether two trees differ in their leaves only."""
+    """Return whether two trees differ in their leaves only."""
     return bool(mapped(lambda _: None, a) == mapped(lambda _: None, b))
 
 

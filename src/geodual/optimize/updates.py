@@ -78,6 +78,12 @@ class Update:
     second_order: SecondOrder | None = None
     advice: str = "raise `max_iter`, or use the default method if this is another one."
 
+    @property
+    def worst(self) -> float:
+        """The largest part of the KKT residual, which must have been measured."""
+        assert self.kkt is not None
+        return self.kkt.worst
+
 
 @dataclass(frozen=True)
 class Stop:
@@ -112,12 +118,6 @@ class Stop:
     message: str
 
 
-def worst(update: Update) -> float:
-    """Return the KKT residual of an update that was measured."""
-    assert update.kkt is not None
-    return update.kkt.worst
-
-
 def endless_fall(first: float) -> float:
     """Return how far below its first value a scaled cost must fall to count as falling without bound."""
     return _ENDLESS_FALL[0] + _ENDLESS_FALL[1] * abs(first)
@@ -133,10 +133,10 @@ class Progress:
 
     def note(self, update: Update, unfinished: bool) -> None:
         """Note an update; an inner solve that goes on is progress."""
-        if self.best is None or worst(update) < worst(self.best):
+        if self.best is None or update.worst < self.best.worst:
             self.best = update
-        if worst(update) < 0.9 * self._to_beat:
-            self._to_beat, self.since_best = worst(update), 0
+        if update.worst < 0.9 * self._to_beat:
+            self._to_beat, self.since_best = update.worst, 0
         elif not unfinished:
             self.since_best += 1
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from .second_order import judge
 from .updates import Stop, Update
 
 
+@dataclass
 class InnerWatch:
     """The `watch` of inner minimisations: methods pass it on to `newton_cg`, which calls it at every step.
 
@@ -47,17 +48,14 @@ class InnerWatch:
         Whether the callback has asked to stop.
     """
 
-    def __init__(
-        self,
-        constraints: ConstraintVector,
-        units: Units,
-        deadline: float,
-        callback: Callable[[InnerIterate], object] | None = None,
-        show: Callable[[str], None] | None = None,
-    ) -> None:
-        self._constraints, self._units, self._deadline = constraints, units, deadline
-        self._callback, self._show = callback, show
-        self.stopped = False
+    constraints: ConstraintVector
+    units: Units
+    deadline: float
+    callback: Callable[[InnerIterate], object] | None = None
+    show: Callable[[str], None] | None = None
+    stopped: bool = False
+
+    def __post_init__(self) -> None:
         self.begin(1)
 
     def begin(self, iteration: int) -> None:
@@ -66,33 +64,34 @@ class InnerWatch:
 
     def __call__(self, model: LocalModel) -> None:
         """Print a step and show it to the callback, unless the solve is over."""
-        if (self._callback is None and self._show is None) or self.is_over():
+        if (self.callback is None and self.show is None) or self.is_over():
             return
         iterate = self._observe(model)
         self._inner += 1
-        if self._show is not None:
-            self._show(str(iterate))
-        self.stopped = self._callback is not None and bool(self._callback(iterate))
+        if self.show is not None:
+            self.show(str(iterate))
+        self.stopped = self.callback is not None and bool(self.callback(iterate))
 
     def is_over(self, _: object = None) -> bool:
         """Return whether the callback has asked to stop or the time is over: the `stop` of minimisations."""
-        return self.stopped or time.perf_counter() > self._deadline
+        return self.stopped or time.perf_counter() > self.deadline
 
     def _observe(self, model: LocalModel) -> InnerIterate:
         point = getattr(model, "point", None)
         if not isinstance(point, EvaluatedPoint):  # objectives other than a `Lagrangian` need not know it
-            point = self._constraints.evaluate(model.frame.point)
+            point = self.constraints.evaluate(model.frame.point)
         return InnerIterate(
             self._iteration,
             self._inner,
             point.x,
             point.cost,
-            measure_feasibility(self._constraints, point, self._units),
+            measure_feasibility(self.constraints, point, self.units),
             model.value,
             model.frame.norm(model.gradient),
         )
 
 
+@dataclass
 class Watch:
     """Run a method: measure, record and print its updates, call back, and decide when to stop.
 
@@ -118,22 +117,18 @@ class Watch:
         Whether to print.
     """
 
-    def __init__(
-        self,
-        constraints: ConstraintVector,
-        units: Units,
-        tol: float,
-        deadline: float,
-        declaration: Declaration,
-        inner: InnerWatch,
-        callback: Callable[[Iterate], object] | None,
-        record: Mapping[str, Callable[[Point], Any]],
-        verbose: int,
-    ) -> None:
-        self.constraints, self.units, self.tol = constraints, units, tol
-        self.declaration, self.inner = declaration, inner
-        self.callback, self.record, self.verbose = callback, record, verbose
-        self.started, self.deadline = time.perf_counter(), deadline
+    constraints: ConstraintVector
+    units: Units
+    tol: float
+    deadline: float
+    declaration: Declaration
+    inner: InnerWatch
+    callback: Callable[[Iterate], object] | None
+    record: Mapping[str, Callable[[Point], Any]]
+    verbose: int
+
+    def __post_init__(self) -> None:
+        self.started = time.perf_counter()
         self.rows: list[Iteration] = []
         self.best: tuple[float, Point] = (float("inf"), None)
         self.feasible: Feasible | None = None
@@ -165,9 +160,10 @@ class Watch:
                 by = "callback" if stopped else "inner callback"
                 return self._result(iterate, "stopped", f"Stopped by the {by}.")
             if time.perf_counter() > self.deadline:
-                return self._result(iterate, "max_time", _out_of_time(iterate))
+                return self._result(iterate, "max_time", _OUT_OF_TIME.format(iterate.kkt.worst))
             self.inner.begin(iteration + 1)
-        return self._result(iterate, "max_iterations", _out_of_budget(max_iter, iterate, self._last.advice))
+        message = _OUT_OF_BUDGET.format(max_iter, iterate.kkt.worst, self._last.advice)
+        return self._result(iterate, "max_iterations", message)
 
     def _guarded(self, updates: Iterator[Update | Stop], max_iter: int) -> Iterator[Update | Stop]:
         """Pass updates on, but turn an error where functions have no value into a breakdown."""
@@ -234,7 +230,7 @@ class Watch:
         return quantities
 
     def _judge(self, update: Update) -> SecondOrder:
-        """Tell whether the second-order necessary condition holds at a KKT point."""
+        """Return whether the second-order necessary condition holds at a KKT point."""
         if update.second_order is not None:
             return update.second_order
         return judge(self.constraints, self.units, update.point, update.multipliers)[0]
@@ -313,17 +309,12 @@ _OVERFLOW = (
 )
 
 
-def _out_of_time(iterate: Iterate) -> str:
-    residual = iterate.kkt.worst
-    return (
-        f"The time ran out at a KKT residual of {residual:.2g}. Raise `max_time`, or go on with "
-        "minimize(problem, **result.warm_start())."
-    )
+_OUT_OF_TIME = (
+    "The time ran out at a KKT residual of {:.2g}. Raise `max_time`, or go on with "
+    "minimize(problem, **result.warm_start())."
+)
 
-
-def _out_of_budget(max_iter: int, iterate: Iterate, advice: str) -> str:
-    residual = iterate.kkt.worst
-    return f"The budget of {max_iter} iterations ran out at a KKT residual of {residual:.2g}; {advice}"
+_OUT_OF_BUDGET = "The budget of {} iterations ran out at a KKT residual of {:.2g}; {}"
 
 
 def show(line: str) -> None:
