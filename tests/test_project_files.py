@@ -85,7 +85,7 @@ def test_packages_of_the_checkout_are_not_taken_for_missing_peers() -> None:
 def test_a_test_needs_what_its_helpers_import_but_not_what_is_imported_on_demand() -> None:
     needed = runpy.run_path(str(ROOT / "release" / "missing_peers.py"))["needed"]
     assert "pymanopt" in needed(ROOT / "tests" / "test_speed_check.py")  # through a module of benchmarks
-    assert "dask" in needed(ROOT / "tests" / "metric" / "test_dask_percentiles.py")  # through another test
+    assert "hypothesis" in needed(ROOT / "tests" / "laws" / "test_curvature.py")  # through a helper of tests
     assert "metric_learn" in needed(ROOT / "tests" / "oracles" / "test_compat_metric_learn.py")
     assert "scipy" in needed(ROOT / "tests" / "optimize" / "test_units.py")  # through geodual
     assert needed(ROOT / "tests" / "metric" / "test_saving.py").isdisjoint({"dask", "jax", "pymanopt"})

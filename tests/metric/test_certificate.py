@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from geodual.manifolds import SPD
-from geodual.metric import ITML, RPDML, TripletRPDML
+from geodual.metric import ITML, RPDML, NeighborRPDML, TripletRPDML
 from geodual.metric.geometry.all_pairs import AllPairs
 from geodual.metric.geometry.pair_list import PairList
 from geodual.metric.losses import OneSidedBurg, PairLoss
@@ -117,12 +117,14 @@ def test_many_listed_pairs_are_certified(shift: float) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     pairs = LocalPairs().find(X, y)
-    learner = RPDML(pairs=pairs, bounds=(5.0, 100.0)).fit(X + shift, y)
+    bounds = (5.0, 100.0)
+    learner = RPDML(pairs=pairs, bounds=bounds).fit(X + shift, y)
     primal, dual = explicit_bounds(X, y, pairs, learner.W_, 5.0, 100.0)
     assert learner.objective_ == pytest.approx(primal, rel=1e-6 if shift else 1e-10)
     assert dual <= learner.dual_objective_ + 1e-6 * primal
     assert learner.duality_gap_ <= 1e-6
-    assert PairList(pairs, y[pairs[:, 0]] == y[pairs[:, 1]])._prefers_samples(X)
+    listed = PairList(pairs, y[pairs[:, 0]] == y[pairs[:, 1]])
+    assert listed.evaluate(X, OneSidedBurg(*bounds, 1.0)).noise > 0.0  # sums of differences have none
 
 
 def test_pairs_beside_a_sample_far_away_keep_their_digits() -> None:
@@ -285,3 +287,43 @@ def test_a_bound_that_a_later_objective_refutes_is_dropped() -> None:
     assert (certificate.dual, certificate.rows[-1].gap) == (0.0, pytest.approx(1.0))
     certificate.record(model(1.4, 1.4 + 1e-10), 3)
     assert (certificate.dual, certificate.proved) == (1.4, True)
+
+
+@pytest.mark.parametrize(("primal", "noise"), [(np.inf, 0.0), (1.0, np.inf), (np.nan, 0.0), (1.0, np.nan)])
+def test_a_program_without_a_value_at_the_start_has_no_certificate(primal: float, noise: float) -> None:
+    with pytest.raises(ValueError, match="not finite at the start"):
+        Certificate(SimpleNamespace(primal=primal, noise=noise), 1e-6, print)
+
+
+@pytest.mark.parametrize("learner", [NeighborRPDML(max_iter=8, tol=1e-12), RPDML(max_iter=4, tol=1e-12)])
+def test_the_budget_is_for_all_fits_together(iris, learner: RPDML) -> None:
+    with pytest.warns(ConvergenceWarning):
+        learner.fit(*iris)
+    assert learner.n_iter_ == learner.max_iter
+
+
+def test_passes_over_the_pairs_are_counted_from_the_first(iris) -> None:
+    assert RPDML(pairs="all").fit(*iris).history_[0].passes == 1
+
+
+def test_a_bound_outside_the_dual_domain_shrinks_the_multipliers() -> None:
+    """The best s is compared with a fine grid; at the full weight the matrix is not positive definite."""
+    prior, slope, conjugate, weight, log_ratio = np.eye(2), np.diag([-1.0, 0.3]), -2.0, 0.9, 0.2
+
+    def dual(s: float) -> float:
+        return 0.5 * (np.linalg.slogdet(prior + 2.0 * s * slope)[1] - log_ratio) - s * conjugate
+
+    grid = np.linspace(1e-4, 0.499, 2000)
+    found = lower_bound(prior, slope, conjugate, weight, log_ratio)
+    best = max(map(dual, grid))
+    assert best - 0.1 <= found <= best + 1e-6
+    assert found > dual(1e-6) + 0.005
+
+
+@pytest.mark.parametrize(("gap", "proved"), [(1e-6, True), (1.1e-6, False)])
+def test_a_gap_of_the_tolerance_is_a_proof(gap: float, proved: bool) -> None:
+    start = SimpleNamespace(primal=1.0, W=np.eye(2), noise=0.0, distance_noise=0.0)
+    certificate = Certificate(start, 1e-6, print)
+    assert not certificate.proved
+    certificate.rows.append(SimpleNamespace(gap=gap))
+    assert certificate.proved is proved

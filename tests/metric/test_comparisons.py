@@ -246,3 +246,18 @@ def test_one_comparison_is_enough() -> None:
     learner = TripletRPDML(C=1e4).fit([[a, p, n]])
     assert learner.predict([[a, p, n]]) == 1
     np.testing.assert_allclose(learner.W_[0, 1], 0.0, atol=1e-9)
+
+
+def test_fit_transform_of_comparisons_learns_from_their_signs() -> None:
+    triplets = np.random.default_rng(0).standard_normal((30, 3, 2)) * [1.0, 3.0]
+    signs = np.where(np.arange(30) % 3 == 0, -1, 1)
+    both = TripletRPDML().fit_transform(triplets, signs)
+    np.testing.assert_array_equal(both, TripletRPDML().fit(triplets, signs).transform(triplets))
+    assert not np.allclose(both, TripletRPDML().fit_transform(triplets))
+
+
+def test_equal_distances_are_no_comparison_that_holds() -> None:
+    triplets = np.random.default_rng(0).standard_normal((30, 3, 2))
+    learner = TripletRPDML().fit(triplets)
+    x, other = np.zeros(2), np.ones(2)
+    assert learner.predict(np.array([[x, other, other], [x, other, 2.0 * other]])).tolist() == [-1, 1]

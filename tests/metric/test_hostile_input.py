@@ -164,3 +164,9 @@ def test_labels_of_several_types_are_one_clear_error(learner) -> None:
 def test_principal_axes_do_not_depend_on_units(size: float) -> None:
     expected = EuclideanMetric(2).fit(X).components_
     np.testing.assert_allclose(EuclideanMetric(2).fit(size * X).components_, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("huge", [1e200, -1e200])
+def test_samples_whose_squares_overflow_are_refused(huge: float) -> None:
+    with pytest.raises(ValueError, match=r"values up to 1e\+200, whose squares overflow"):
+        RPDML().fit(np.array([[0.0], [1.0], [2.0], [huge]]), [0, 0, 1, 1])

@@ -1,14 +1,15 @@
-"""Local pairs: the exact search and the approximate index, and the first fit to some of the samples."""
+"""Local pairs: exact searches against a slow one, the approximate index, the first fit to some samples."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from geodual.metric import RPDML, LocalPairs
 from geodual.metric.estimators import logdet_learner as learner_module
-from geodual.metric.selection import local_pairs as approximate_module
-from geodual.metric.selection.local_pairs import distinct_pairs
+from geodual.metric.selection import local_pairs
+from geodual.metric.selection.local_pairs import distinct_pairs, neighbour_pairs
 
 RNG = np.random.default_rng(0)
 Z = RNG.standard_normal((120, 3))
@@ -57,9 +58,8 @@ def test_an_index_that_misses_nothing_gives_the_exact_pairs(
     few: int, counts: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Classes of 60, 40, 19 and 1, with an index for those of more than `few`."""
-    monkeypatch.setattr(approximate_module, "_FEW", few)
-    monkeypatch.setattr(approximate_module, "_LEAST", 1)
-    monkeypatch.setattr(approximate_module, "_load_index", lambda: ExactIndex)
+    monkeypatch.setattr(local_pairs, "_FEW", few)
+    monkeypatch.setitem(sys.modules, "pynndescent", SimpleNamespace(NNDescent=ExactIndex))
     found = LocalPairs(*counts, index="approximate").find(Z, LABELS)
     np.testing.assert_array_equal(found, LocalPairs(*counts).find(Z, LABELS))
 
@@ -75,9 +75,8 @@ class FailingIndex(ExactIndex):
 
 
 def test_what_an_index_does_not_find_makes_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximate_module, "_FEW", 0)
-    monkeypatch.setattr(approximate_module, "_LEAST", 1)
-    monkeypatch.setattr(approximate_module, "_load_index", lambda: FailingIndex)
+    monkeypatch.setattr(local_pairs, "_FEW", 0)
+    monkeypatch.setitem(sys.modules, "pynndescent", SimpleNamespace(NNDescent=FailingIndex))
     found = keys(LocalPairs(4, 6, index="approximate").find(Z, LABELS))
     assert all(i != j for i, j in found)
     # Others may take the place of those that were not found, but none from far away.
@@ -86,7 +85,7 @@ def test_what_an_index_does_not_find_makes_no_pair(monkeypatch: pytest.MonkeyPat
 
 def test_the_real_index_finds_nearly_all(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pynndescent")
-    monkeypatch.setattr(approximate_module, "_FEW", 100)
+    monkeypatch.setattr(local_pairs, "_FEW", 100)
     samples, labels = RNG.standard_normal((1500, 5)), np.arange(1500) % 3
     exact = keys(LocalPairs().find(samples, labels))
     found = keys(LocalPairs(index="approximate").find(samples, labels))
@@ -94,7 +93,7 @@ def test_the_real_index_finds_nearly_all(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_learner_records_how_neighbours_were_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximate_module, "_load_index", lambda: ExactIndex)
+    monkeypatch.setitem(sys.modules, "pynndescent", SimpleNamespace(NNDescent=ExactIndex))
     for index in ("exact", "approximate"):
         learner = RPDML(pairs=LocalPairs(2, 3, index=index)).fit(Z, LABELS)
         assert learner.neighbours_are_exact_ == (index == "exact")
@@ -105,13 +104,136 @@ def test_the_first_fit_to_some_samples_keeps_small_classes(monkeypatch: pytest.M
     """With 12 samples in all as the aim, one in ten of the large classes and the first three of each."""
     monkeypatch.setattr(learner_module, "_MANY", 12)
     seen = []
-    fit = RPDML._fit_lightly
+    find = LocalPairs.find
     monkeypatch.setattr(
-        RPDML,
-        "_fit_lightly",
-        lambda self, space, used, *rest: seen.append(used) or fit(self, space, used, *rest),
+        LocalPairs, "find", lambda self, Z, labels: seen.append(np.bincount(labels)) or find(self, Z, labels)
     )
     learner = RPDML(pairs=LocalPairs(2, 3), C=10.0).fit(Z, LABELS)
-    assert np.bincount(seen[0].labels).tolist() == [6, 4, 8, 1]
+    assert [classes.tolist() for classes in seen] == [[6, 4, 8, 1], [40, 19, 60, 1]]
     assert learner.duality_gap_ <= 1e-6
-    np.testing.assert_array_equal(LABELS[seen[0].rows], np.repeat([0, 1, 2, 3], [6, 4, 8, 1]))
+
+
+@pytest.mark.parametrize("name", ["n_similar", "n_dissimilar"])
+def test_a_sample_has_a_neighbour_of_each_kind_at_least(name: str) -> None:
+    with pytest.raises(ValueError, match=f"`{name}`"):
+        LocalPairs(**{name: 0})
+
+
+def slow_pairs(Z, labels, n_similar, n_dissimilar):
+    pairs = set()
+    for i in range(len(Z)):
+        order = np.argsort(((Z - Z[i]) ** 2).sum(axis=1), kind="stable")
+        order = order[order != i]
+        same = labels[order] == labels[i]
+        pairs |= {(i, j) for j in order[same][:n_similar].tolist() + order[~same][:n_dissimilar].tolist()}
+    return pairs
+
+
+# Rows long enough for groups of columns, and in the last case classes in several blocks.
+@pytest.mark.parametrize(
+    ("n", "n_similar", "n_dissimilar"), [(40, 3, 4), (40, 50, 50), (300, 2, 5), (12, 1, 1), (1500, 2, 3)]
+)
+def test_it_is_the_slow_search(n, n_similar, n_dissimilar) -> None:
+    rng = np.random.default_rng(n)
+    Z, labels = 100.0 + rng.standard_normal((n, 3)), np.minimum(rng.integers(4, size=n), np.arange(n) % 5)
+    found = neighbour_pairs(Z, labels, n_similar, n_dissimilar)
+    assert set(map(tuple, found.tolist())) == slow_pairs(Z, labels, n_similar, n_dissimilar)
+    assert len(found) == len(set(map(tuple, found.tolist())))
+
+
+# Whole numbers have many equal distances: of these, samples with smaller numbers count.
+# 100,000 entries are enough for single precision. With 128 features each distance is computed once.
+@pytest.mark.parametrize("shape", [(1000, 100), (800, 128)])
+@pytest.mark.parametrize("kind", ["plain", "whole numbers", "tiny", "huge", "far away", "one outlier"])
+def test_single_precision_changes_no_neighbour(kind: str, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(5)
+    labels = np.sort(rng.integers(3, size=shape[0]))
+    Z = np.zeros(shape)
+    Z[:, :8] = rng.integers(4, size=(shape[0], 8))
+    if kind != "whole numbers":
+        Z += rng.standard_normal(shape)
+    Z = {"tiny": 1e-9 * Z, "huge": 1e9 * Z, "far away": Z + 3e3 * labels[:, None]}.get(kind, Z)
+    if kind == "one outlier":
+        Z[7] = 1e7
+    found = neighbour_pairs(Z, labels, 3, 6)
+    assert set(map(tuple, found.tolist())) == slow_pairs(Z, labels, 3, 6)
+
+
+def test_equal_distances_do_no_harm() -> None:
+    Z, labels = np.repeat(np.eye(2), 150, axis=0), np.arange(300) % 2
+    found = neighbour_pairs(Z, labels, 2, 3)
+    assert len(found) == 300 * 5
+    assert (found[:, 0] != found[:, 1]).all()
+    assert (labels[found[:, 0]] == labels[found[:, 1]]).sum() == 600
+
+
+def test_a_class_of_one_has_no_similar_neighbour() -> None:
+    Z, labels = np.array([[0.0], [1.0], [3.0]]), np.array([0, 1, 1])
+    assert set(map(tuple, neighbour_pairs(Z, labels, 2, 1).tolist())) == {
+        (0, 1),
+        (1, 2),
+        (2, 1),
+        (1, 0),
+        (2, 0),
+    }
+
+
+RNG = np.random.default_rng(0)
+PLAIN, FOUR = RNG.standard_normal((700, 4)), RNG.integers(4, size=700)
+FAR = PLAIN.copy()
+FAR[0] = 1e9
+CASES = {
+    "plain": (PLAIN, FOUR),
+    "tiny": (1e-12 * PLAIN, FOUR),
+    "huge": (1e12 * PLAIN, FOUR),
+    "far from the origin": (1e5 + PLAIN, FOUR),
+    "one far away": (FAR, FOUR),
+    "whole numbers": (np.round(2.0 * PLAIN), FOUR),
+    "tight clusters": (RNG.standard_normal((9, 4))[np.arange(700) % 9] + 1e-7 * PLAIN, FOUR),
+    "all equal": (np.ones((60, 2)), np.arange(60) % 3),
+    "classes of two": (PLAIN, np.arange(700) // 2),
+    "a class of three": (PLAIN, (np.arange(700) < 3).astype(int)),
+}
+
+
+def test_labels_need_not_be_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_pairs, "_MANY", 0)
+    found = neighbour_pairs(PLAIN, FOUR, 2, 3)
+    assert set(map(tuple, found.tolist())) == slow_pairs(PLAIN, FOUR, 2, 3)
+
+
+def test_samples_far_beyond_single_precision_give_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_pairs, "_MANY", 0)
+    Z = PLAIN.copy()
+    Z[:3] *= 1e22
+    found = neighbour_pairs(Z, FOUR, 2, 3)
+    assert np.bincount(found[:, 0]).min() == 5
+
+
+# Distances of tight clusters are within the rounding errors of products; equal ones are tested below.
+CLEAR = [name for name in CASES if name not in ("tight clusters", "whole numbers", "all equal")]
+
+
+@pytest.mark.parametrize("name", CLEAR)
+def test_the_search_for_many_samples_is_the_slow_search(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_pairs, "_MANY", 0)
+    Z, labels = CASES[name]
+    found = neighbour_pairs(Z, labels, 3, 5)
+    assert set(map(tuple, found.tolist())) == slow_pairs(Z, labels, 3, 5)
+    assert len(found) == len(set(map(tuple, found.tolist())))
+
+
+@pytest.mark.parametrize("name", ["whole numbers", "all equal"])
+def test_of_equal_distances_any_count(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_pairs, "_MANY", 0)
+    Z, labels = CASES[name]
+    found = neighbour_pairs(Z, labels, 3, 5)
+    same = labels[found[:, 0]] == labels[found[:, 1]]
+    assert (found[:, 0] != found[:, 1]).all()
+    for kind, count in ((same, 3), (~same, 5)):
+        reach = np.sort(((Z[found[kind, 0]] - Z[found[kind, 1]]) ** 2).sum(axis=1).reshape(-1, count), axis=1)
+        i, j = np.array(sorted(slow_pairs(Z, labels, 3, 5))).T
+        i, j = i[(labels[i] == labels[j]) == (count == 3)], j[(labels[i] == labels[j]) == (count == 3)]
+        expected = np.sort(((Z[i] - Z[j]) ** 2).sum(axis=1).reshape(-1, count), axis=1)
+        order = np.argsort(found[kind, 0].reshape(-1, count)[:, 0], kind="stable")
+        np.testing.assert_allclose(reach[order], expected)

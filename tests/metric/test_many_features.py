@@ -12,6 +12,7 @@ from geodual.manifolds import SPD
 from geodual.metric import GMML, ITML, RPDML, LocalPairs, PairRPDML
 from geodual.metric.base.maps import LowRankPlusDiagonal, feature_blocks
 from geodual.metric.base.scatter import distinct_rows
+from geodual.metric.program import space
 from geodual.metric.program import space as space_module
 from geodual.metric.program.sparse_span import sparse_span
 
@@ -174,3 +175,10 @@ def test_samples_without_a_metric_are_refused(learner, many) -> None:
         learner.fit(csr_array(1e200 * np.random.default_rng(0).standard_normal((6, F))), y)
     with pytest.raises(ValueError, match="Input X contains NaN"):
         learner.fit(csr_array(np.full((6, F), np.nan)), y)
+
+
+def test_samples_stay_sparse_if_there_are_few_of_very_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space, "MANY_FEATURES", 6)
+    shapes = {(3, 7): True, (3, 6): False, (3, 4): False, (7, 7): False, (9, 7): False}
+    assert {shape: space.stays_sparse(csr_array(shape)) for shape in shapes} == shapes
+    assert not space.stays_sparse(np.zeros((3, 7)))

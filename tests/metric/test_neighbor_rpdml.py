@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris, load_wine
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.preprocessing import StandardScaler
@@ -231,3 +232,10 @@ def test_unknown_labels_change_nothing(wine) -> None:
     with pytest.warns(UserWarning, match="60 of 178 samples have the label −1"):
         learner = NeighborRPDML().fit(X, partly)
     np.testing.assert_array_equal(learner.W_, NeighborRPDML().fit(X[partly >= 0], y[partly >= 0]).W_)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0])
+def test_widths_follow_the_median_and_not_the_largest(scale: float) -> None:
+    Z = scale * np.append(np.arange(12.0), [1e3])[:, None]
+    d = np.sort(cdist(Z, Z, "sqeuclidean"), axis=1)[:, 2]
+    np.testing.assert_allclose(neighbour_widths(Z, 2), 4.0 * np.maximum(d, 0.1 * np.median(d)), rtol=1e-9)

@@ -1,9 +1,10 @@
-"""Sums over a graph of pairs, against sums over explicit differences."""
+"""Sums over a list of pairs as a graph, against sums over explicit differences."""
 
 import numpy as np
 import pytest
 
-from geodual.metric.geometry.pair_list import PairGraph
+from geodual.metric.geometry.pair_list import PairGraph, PairList
+from geodual.metric.losses import SquaredHinge
 
 N, F, M = 1300, 80, 5000  # more than 100,000 entries: second derivatives are in single precision
 
@@ -54,3 +55,34 @@ def test_sums_at_other_samples_are_not_mixed_up(case) -> None:
     graph.moment(Z, a)
     first, second = graph.form_sum(Z, S, a), graph.form_sum(2.0 * Z, S, a)
     np.testing.assert_allclose(second, 16.0 * first, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_weights_of_any_range_are_added_up(kind: type) -> None:
+    rng = np.random.default_rng(0)
+    Z, a = rng.standard_normal((5, 3)), np.array([1e-30, 1e20, 1e45, 5e44])
+    i, j = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4])
+    graph = PairGraph(i, j)
+    V = Z[i] - Z[j]
+    found = graph.laplacian_form(graph.centred(Z).astype(kind), a)
+    np.testing.assert_allclose(found, (V.T * a) @ V, rtol=1e-5, atol=1e40)
+
+
+def test_forms_of_pairs_in_both_precisions_one_after_the_other() -> None:
+    Z, S = np.random.default_rng(0).standard_normal((6, 3)), np.diag([1.0, 2.0, 3.0])
+    i, j = np.array([0, 1, 2, 4]), np.array([1, 3, 5, 5])
+    graph, V = PairGraph(i, j), Z[i] - Z[j]
+    expected = np.einsum("kf,fg,kg->k", V, S, V)
+    for kind, rtol in ((np.float64, 1e-12), (np.float32, 1e-4), (np.float64, 1e-12)):
+        Y = Z.astype(kind)
+        np.testing.assert_allclose(graph.forms(Y, Y @ S.astype(kind)), expected, rtol=rtol)
+
+
+@pytest.mark.parametrize(("n_pairs", "by_samples"), [(30, True), (29, False)])
+def test_lists_are_added_up_over_samples_if_these_are_few(n_pairs: int, by_samples: bool) -> None:
+    """Three pairs per sample, where only the ten samples that are in pairs count."""
+    i, j = np.triu_indices(10, 1)
+    pairs = 7 * np.column_stack([i, j])[np.linspace(0, 44, n_pairs).astype(int)]
+    Z = np.random.default_rng(0).standard_normal((100, 16))
+    found = PairList(pairs, np.arange(n_pairs) % 2 == 0).evaluate(Z, SquaredHinge(1.0, 40.0, 1.0, 1.0))
+    assert (found.noise > 0.0) is by_samples  # sums of differences have no such error

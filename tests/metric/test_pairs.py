@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 
-from geodual.metric.geometry import all_pairs as pairs_module
-from geodual.metric.geometry import distances as differences_module
-from geodual.metric.geometry import pair_list as pair_graph_module
-from geodual.metric.geometry import pair_list as pair_list_module
-from geodual.metric.geometry import tiles as kept_module
-from geodual.metric.geometry import tiles as tiles_module
-from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.all_pairs import AllPairs, form_block
 from geodual.metric.geometry.distances import PairDifferences
 from geodual.metric.geometry.pair_list import PairList
+from geodual.metric.geometry.tiles import chunks_of, class_tiles
 from geodual.metric.losses import OneSidedBurg, PairLoss, SquaredHinge
 
 
@@ -44,17 +39,16 @@ class Logistic(PairLoss):
 
 LOSSES = [SquaredHinge(1.5, 4.0, 0.7, 1.3), OneSidedBurg(1.5, 4.0, 0.8), Logistic()]
 N, F = 23, 4
+GRAPH_F = 16  # with so many features, lists are added up over samples
 
 
 @pytest.fixture(params=["all", "all weighted", "list", "list weighted", "graph list", "graph list weighted"])
-def case(request, monkeypatch: pytest.MonkeyPatch):
+def case(request):
     """Pairs, samples, and the same as plain lists: differences, signs, weights."""
-    if "graph" in request.param:  # a list that is added up over samples, as large lists are
-        monkeypatch.setattr(pair_list_module, "_MANY_FEATURES", 1)
-        monkeypatch.setattr(pair_graph_module, "_ENTRIES", 80)
+    n_features = GRAPH_F if "graph" in request.param else F
     rng = np.random.default_rng(0)
     labels = np.sort(rng.integers(3, size=N))
-    Z = rng.standard_normal((N, F))
+    Z = rng.standard_normal((N, n_features)) * np.sqrt(F / n_features)
     i, j = np.triu_indices(N, 1)
     if "list" in request.param:
         chosen = rng.permutation(len(i))[:80]
@@ -66,7 +60,9 @@ def case(request, monkeypatch: pytest.MonkeyPatch):
         pairs = PairList(np.column_stack([i, j]), similar, None if sample_weight is None else weight)
     else:
         pairs = AllPairs(labels, sample_weight)
-    assert "graph" not in request.param or pairs._prefers_samples(Z)
+    assert "list" not in request.param or (pairs.evaluate(Z, LOSSES[0]).noise > 0.0) == (
+        "graph" in request.param
+    )
     return pairs, Z, Z[i] - Z[j], similar, weight, sample_weight
 
 
@@ -80,7 +76,7 @@ def own_weight(pairs, sample_weight):
 def with_copies(pairs, V, similar, weight, sample_weight):
     """Append one similar pair at distance zero, which stands for all pairs of a sample and its copies."""
     own = own_weight(pairs, sample_weight)
-    return np.vstack([V, np.zeros(F)]), np.append(similar, True), np.append(weight, own)
+    return np.vstack([V, np.zeros(V.shape[1])]), np.append(similar, True), np.append(weight, own)
 
 
 def by_kind(function, values, similar):
@@ -105,37 +101,32 @@ def test_evaluate(case, loss) -> None:
     np.testing.assert_allclose(found.slope_sum, (V.T * (weight * slope)) @ V, atol=1e-10)
 
 
-def keep_curvatures(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """Keep curvatures as if there were few, many or very many pairs."""
-    if how != "plain":
-        monkeypatch.setattr(kept_module, "_KEPT_PLAIN", 0)
-    if how == "not":
-        monkeypatch.setattr(kept_module, "_KEPT_BITS", 0)
-        monkeypatch.setattr(kept_module, "_KEPT_FLOATS", 0)
+# Curvatures of so many pairs are kept as bits or in single precision, or not at all.
+N_PAIRS = {"packed": 1_000_000, "not": 10**10}
 
 
 @pytest.mark.parametrize("kept", ["plain", "packed", "not"])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_curvature_product(case, loss, kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_curvature_product(case, loss, kept: str) -> None:
     pairs, Z, V, similar, weight, _ = case
-    keep_curvatures(monkeypatch, kept)
-    S = np.random.default_rng(1).standard_normal((F, F))
+    pairs.n_pairs = N_PAIRS.get(kept, pairs.n_pairs)
+    S = np.random.default_rng(1).standard_normal((Z.shape[1], Z.shape[1]))
     S = S + S.T
     curvature = weight * by_kind(loss.curvature, (V**2).sum(axis=1), similar)
     form = np.einsum("ki,ij,kj->k", V, S, V)
     found = pairs.curvature_product(Z, S, loss, pairs.evaluate(Z, loss).curvatures)
-    # Packed curvatures other than 0 and 1 are in single precision.
-    expected, precision = (V.T * (curvature * form)) @ V, 1e-6 if kept == "packed" else 1e-12
+    # Packed curvatures other than 0 and 1 are in single precision, and so are products over very many pairs.
+    expected, precision = (V.T * (curvature * form)) @ V, 1e-12 if kept == "plain" else 1e-6
     np.testing.assert_allclose(found, expected, atol=1e-9 + precision * np.abs(expected).max())
 
 
-def test_many_pairs_take_hessian_products_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_pairs_take_hessian_products_in_single_precision() -> None:
     rng = np.random.default_rng(5)
     Z, S = rng.standard_normal((30, F)), np.eye(F)
     pairs, loss = AllPairs(np.repeat([0, 1], 15)), LOSSES[0]
     curvatures = pairs.evaluate(Z, loss).curvatures
     exact = pairs.curvature_product(Z, S, loss, curvatures)
-    monkeypatch.setattr(pairs_module, "_MANY", 0)
+    pairs.n_pairs = 10**8
     single = pairs.curvature_product(Z, S, loss, curvatures)
     error = np.abs(single - exact).max() / np.abs(exact).max()
     assert 0.0 < error < 1e-5
@@ -145,15 +136,13 @@ def test_many_pairs_take_hessian_products_in_single_precision(monkeypatch: pytes
         np.testing.assert_allclose(huge / scale**2 / scale**2, exact, rtol=1e-9)
 
 
-def test_threads_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles_module, "_ROWS", 8)
-    monkeypatch.setattr(tiles_module, "_CHUNK", 50)
+def test_threads_do_not_change_a_bit() -> None:
     rng = np.random.default_rng(6)
-    Z, labels, S = rng.standard_normal((60, F)), np.repeat([0, 1, 2], 20), np.eye(F)
+    Z, labels, S = rng.standard_normal((2400, F)), np.repeat([0, 1, 2], 800), np.eye(F)
+    assert len(chunks_of(list(class_tiles(labels)))) > 1
     found = []
     for n_threads in (1, 3):
         pairs = AllPairs(labels, n_threads=n_threads)
-        assert len(pairs._chunks) > 10
         sums = pairs.evaluate(Z, LOSSES[1])
         bend = pairs.curvature_product(Z, S, LOSSES[1], sums.curvatures)
         found.append([sums.value, sums.conjugate, sums.slope_sum, bend])
@@ -169,31 +158,31 @@ def test_curvature_moment(case, loss) -> None:
     np.testing.assert_allclose(found, (V.T * curvature) @ V, atol=1e-10)
 
 
-def test_without_curvatures_all_pairs_count_alike_in_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_curvatures(monkeypatch, "not")
+@pytest.mark.parametrize("unit", [1.0, 1e-4, 1e-100])
+def test_without_curvatures_all_pairs_count_alike_in_the_moment(unit: float) -> None:
     rng = np.random.default_rng(3)
     Z, sample_weight = rng.standard_normal((9, F)), rng.uniform(0.5, 2.0, 9)
-    pairs, loss = AllPairs(np.repeat([0, 1], [4, 5]), sample_weight), LOSSES[0]
+    pairs, loss = AllPairs(np.repeat([0, 1], [4, 5]), unit * sample_weight), LOSSES[0]
+    pairs.n_pairs = N_PAIRS["not"]
     losses, (i, j) = pairs.evaluate(Z, loss), np.triu_indices(9, 1)
     V, weight = Z[i] - Z[j], sample_weight[i] * sample_weight[j]
-    expected = losses.curvature_total * (V.T * weight) @ V / pairs.total_weight
-    np.testing.assert_allclose(pairs.curvature_moment(Z, loss, losses), expected, atol=1e-10)
+    expected = (V.T * weight) @ V / (pairs.total_weight / unit**2)
+    found = pairs.curvature_moment(Z, loss, losses) / losses.curvature_total
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_differences_may_be_kept_or_formed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n_pairs", [70, 30_000])  # so many differences of 80 features are formed in parts
+def test_sums_of_differences(n_pairs: int) -> None:
     rng = np.random.default_rng(4)
-    Z, indices = rng.standard_normal((30, F)), rng.integers(30, size=(70, 2))
-    S, a = np.diag(np.arange(1.0, F + 1)), rng.standard_normal(70)
-    kept = PairDifferences(*indices.T)
-    before = [kept.distances(Z), kept.weighted_sum(Z, a), kept.form_sum(Z, S, a)]
-    other = rng.standard_normal((30, F))
-    assert not np.allclose(kept.distances(other), before[0])  # other samples, other differences
-    monkeypatch.setattr(differences_module, "_KEPT", 0)
-    monkeypatch.setattr(differences_module, "_CHUNK", 16)
-    parts = PairDifferences(*indices.T)
-    after = [parts.distances(Z), parts.weighted_sum(Z, a), parts.form_sum(Z, S, a)]
-    for one, two in zip(before, after, strict=True):
-        np.testing.assert_allclose(one, two, atol=1e-10)
+    Z, (i, j) = rng.standard_normal((30, 80)), rng.integers(30, size=(2, n_pairs))
+    S, a = np.diag(np.arange(1.0, 81.0)), rng.standard_normal(n_pairs)
+    differences = PairDifferences(i, j)
+    for samples in (Z, rng.standard_normal((30, 80))):  # other samples, other differences
+        V = samples[i] - samples[j]
+        np.testing.assert_allclose(differences.distances(samples), (V**2).sum(axis=1))
+        np.testing.assert_allclose(differences.weighted_sum(samples, a), (V.T * a) @ V, atol=1e-8)
+        expected = (V.T * (a * np.einsum("kf,fg,kg->k", V, S, V, optimize=True))) @ V
+        np.testing.assert_allclose(differences.form_sum(samples, S, a), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("apart", [10.0, 1e3, 1e6])
@@ -227,19 +216,16 @@ def test_total_weight_counts_copies_of_a_sample_as_pairs(case) -> None:
     assert pairs.total_weight == pytest.approx(weight.sum() + own_weight(pairs, sample_weight))
 
 
-def test_tiles_and_chunks_do_not_matter(case, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs, Z, *_ = case
-    expected = pairs.evaluate(Z, LOSSES[0])
-    monkeypatch.setattr(tiles_module, "_ROWS", 4)
-    monkeypatch.setattr(tiles_module, "_COLUMNS", 5)
-    monkeypatch.setattr(differences_module, "_KEPT", 0)
-    monkeypatch.setattr(differences_module, "_CHUNK", 7)
-    if isinstance(pairs, AllPairs):
-        pairs = AllPairs(pairs._labels, pairs._weight)
-        assert len(pairs._chunks[0]) > 20
-    found = pairs.evaluate(Z, LOSSES[0])
+def test_sums_over_many_tiles_are_those_over_a_list() -> None:
+    rng = np.random.default_rng(7)
+    labels, Z = np.repeat([0, 1, 2], [1100, 300, 100]), rng.standard_normal((1500, F))
+    assert len(list(class_tiles(labels))) > 15
+    i, j = np.triu_indices(1500, 1)
+    found = AllPairs(labels).evaluate(Z, LOSSES[0])
+    expected = PairList(np.column_stack([i, j]), labels[i] == labels[j]).evaluate(Z, LOSSES[0])
     assert found.value == pytest.approx(expected.value)
-    np.testing.assert_allclose(found.slope_sum, expected.slope_sum, atol=1e-11)
+    assert found.curvature_total == expected.curvature_total
+    np.testing.assert_allclose(found.slope_sum, expected.slope_sum, rtol=1e-10, atol=1e-6)
 
 
 def test_index_list(case) -> None:
@@ -271,3 +257,10 @@ def test_losses_are_consistent(loss, similar: bool) -> None:
     a = loss.slope(d, similar)
     np.testing.assert_allclose(loss.conjugate(a, similar), a * d - loss.value(d, similar), atol=1e-12)
     assert (loss.conjugate(a[:, None], similar) >= a[:, None] * d - loss.value(d, similar) - 1e-12).all()
+
+
+@pytest.mark.parametrize(("n_pairs", "kind"), [(15_000_000, np.float32), (14_999_999, np.float64)])
+def test_forms_of_many_pairs_are_in_single_precision(n_pairs: int, kind: type) -> None:
+    Z = np.random.default_rng(0).standard_normal((6, 2))
+    assert form_block(Z, None, np.eye(2), n_pairs).Z.dtype == kind
+    assert form_block(1e30 * Z, None, np.eye(2), n_pairs).Z.dtype == np.float64

@@ -9,7 +9,7 @@ from geodual.manifolds import SPD
 from geodual.metric.geometry.all_pairs import AllPairs
 from geodual.metric.geometry.pair_list import PairList
 from geodual.metric.losses import OneSidedBurg, SquaredHinge
-from geodual.metric.program.logdet_program import LogDetProgram
+from geodual.metric.program.logdet_program import LogDetProgram, StraightFrame
 from geodual.metric.terms.term import PairTerm
 
 
@@ -92,3 +92,21 @@ def test_a_loss_that_is_light_already_is_taken_as_it_is() -> None:
     loss = SquaredHinge.weighted(1.0, 4.0, C1=1e-3, C2=0.0)
     program = LogDetProgram(X, PairTerm(PairList(pairs, similar), loss), np.eye(2))
     assert program(np.eye(2)).light_weight() == 1.0
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_the_loss_of_a_light_fit_is_at_most_the_number_of_features(n_features: int) -> None:
+    labels = np.repeat([0, 1], 20)
+    X = np.random.default_rng(0).standard_normal((40, n_features)) + labels[:, None]
+    term = PairTerm(AllPairs(labels), SquaredHinge(0.1, 9.0, 0.01, 0.01))
+    program = LogDetProgram(X, term, np.eye(n_features))
+    model = program(np.eye(n_features))
+    loss = model.primal  # at the prior the divergence is 0
+    assert loss > n_features
+    assert model.light_weight() * loss == pytest.approx(n_features)
+
+
+def test_a_step_that_overflows_leads_nowhere() -> None:
+    frame = StraightFrame(np.eye(2))
+    for wrong in ([[np.nan, 1.0], [1.0, 0.0]], [[-np.inf, 0.0], [0.0, 1.0]]):
+        assert np.isnan(frame.move(np.array(wrong))).all()

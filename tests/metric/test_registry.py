@@ -1,12 +1,14 @@
 """Metrics by name: one registry, for Python and for the command."""
 
+from types import SimpleNamespace
+
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 
 from geodual.errors import DataError
 from geodual.metric import GMML, RPDML, make_metric, metric_names, register_metric, registry
-from geodual.metric.registry import BASELINE, FEATURED, find_metric, metric_label
+from geodual.metric.registry import BASELINE, FEATURED, NamedMetric, find_metric, metric_label
 
 PAPER = ("euclidean", "mahalanobis", "lmnn", "itml", "gmml", "rpdml")
 
@@ -107,3 +109,11 @@ def test_settings_that_cannot_be_used_are_refused(target, options, told):
 def test_a_name_of_another_type_is_refused():
     with pytest.raises(DataError, match=r"unknown metric \['gmml'\]"):
         make_metric(["gmml"])
+
+
+@pytest.mark.parametrize("missing", ["fit", "transform"])
+def test_a_metric_needs_both_methods(missing: str) -> None:
+    methods = {"fit": None, "transform": None}
+    del methods[missing]
+    with pytest.raises(DataError, match="`fit` and `transform`"):
+        NamedMetric("half", lambda: SimpleNamespace(**methods), "Half").make()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import ITML, RPDML
@@ -223,11 +223,13 @@ def test_equal_samples_only_are_an_error() -> None:
     ("options", "message"),
     [
         ({"C": 0.0}, "`C` must be positive, got 0.0"),
+        ({"C": -1.0}, "`C` must be positive, got -1.0"),
         ({"alpha": -1.0}, "`alpha` must not be negative"),
         ({"solver": "sgd"}, "`solver` must be"),
         ({"errata": "mine"}, "`errata` must be"),
         ({"tol": 0.0}, "`tol` must be positive"),
-        ({"max_iter": 0}, "`max_iter` must be at least 1"),
+        ({"max_iter": 0}, "`max_iter` must be at least 1, got 0"),
+        ({"max_iter": -1}, "`max_iter` must be at least 1, got -1"),
         ({"max_iter": 2.5}, "`max_iter` must be a whole number, got 2.5"),
         ({"n_components": 2.0}, "`n_components` must be a whole number, got 2.0"),
         ({"percentiles": (5, 50, 95)}, "`percentiles` must be a pair"),
@@ -282,13 +284,24 @@ def test_string_labels(wine) -> None:
     np.testing.assert_allclose(named.get_mahalanobis_matrix(), plain.get_mahalanobis_matrix(), rtol=1e-6)
 
 
-def test_verbose_prints_iterations(wine, capsys: pytest.CaptureFixture) -> None:
-    learner = RPDML(pairs="all", verbose=1).fit(*wine)
-    assert len(capsys.readouterr().out.splitlines()) == len(learner.history_)
-
-
 def test_itml_is_certified_too(wine) -> None:
     for gamma in (1e-3, 1.0, 10.0):
         assert ITML(gamma=gamma, pairs="all").fit(*wine).duality_gap_ <= 1e-6
     with pytest.raises(ValueError, match="`gamma` must be positive"):
         ITML(gamma=0.0).fit(*wine)
+
+
+def test_a_learner_that_has_not_learnt_says_so() -> None:
+    with pytest.raises(NotFittedError):
+        RPDML().get_mahalanobis_matrix()
+    with pytest.raises(NotFittedError):
+        RPDML().transform(np.eye(2))
+    with pytest.raises(NotFittedError):
+        RPDML().get_metric()
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_iterations_are_printed_if_asked_for(wine, verbose: int, capsys: pytest.CaptureFixture) -> None:
+    learner = RPDML(verbose=verbose).fit(*wine)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == verbose * len(learner.history_)

@@ -270,3 +270,15 @@ def test_clusters_far_apart_still_get_a_certificate() -> None:
         warnings.simplefilter("error")
         model = RPDMLRegressor().fit(X, X[:, 0] + X[:, 1] ** 2)
     assert model.duality_gap_ <= 1e-6
+
+
+def test_a_fit_that_needs_no_step_has_taken_one_iteration(friedman) -> None:
+    assert RPDMLRegressor(C=1e-12, tol=0.5).fit(*friedman).n_iter_ == 1
+
+
+def test_predictions_need_the_features_of_the_fit(friedman) -> None:
+    X, y = friedman
+    learner = RPDMLRegressor().fit(X[:, :3], y)
+    with pytest.raises(ValueError, match="3 features"):
+        learner.predict(X[:, :2])
+    assert learner.n_features_in_ == 3

@@ -218,3 +218,7 @@ def test_labels_may_be_of_any_type(learner, samples):
     for labels in (codes, codes - 10, codes.astype(float), y.astype(object), pd.Categorical(y)):
         other = clone(learner).fit(X, labels).get_mahalanobis_matrix()
         np.testing.assert_allclose(other, W, rtol=1e-8, atol=1e-8 * np.abs(W).max())
+
+
+def test_labels_are_required() -> None:
+    assert RPDML().__sklearn_tags__().target_tags.required is True

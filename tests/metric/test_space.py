@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from geodual.manifolds import SPD
 from geodual.metric import ITML, RPDML, LocalPairs, PairRPDML, TripletRPDML
-from geodual.metric.program import logdet_program as program_module
-from geodual.metric.program import space as space_module
+from geodual.metric.estimators import logdet_learner
+from geodual.metric.program import pair_fit
+from geodual.metric.program.logdet_program import LogDetProgram
 from geodual.metric.program.space import FeatureSpace, SampleSpan, choose_space, prior_matrices
 
 N, F = 12, 20
@@ -46,7 +47,10 @@ def in_all_features(monkeypatch: pytest.MonkeyPatch):
 
     def fit(learner, *data, **options):
         with monkeypatch.context() as patch:
-            patch.setattr(space_module, "_COPIES", 0)
+            for module in (logdet_learner, pair_fit):
+                patch.setattr(
+                    module, "choose_space", lambda *given, reduce=False: choose_space(*given, reduce=False)
+                )
             return clone(learner).fit(*data, **options)
 
     return fit
@@ -58,8 +62,8 @@ def in_all_features(monkeypatch: pytest.MonkeyPatch):
 def test_it_is_the_fit_in_all_features(
     data, prior: str, kind: str, in_all_features, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A rough first fit may end at different points, and so lead to other neighbours.
-    monkeypatch.setattr(program_module, "_LIGHT", 0.0)
+    # Without the rough first fit, which may end at different points and so lead to other neighbours.
+    monkeypatch.setattr(LogDetProgram, "solve_lightly", lambda self, W, max_iter: (W, 0))
     learner = clone(LEARNERS[kind]).set_params(prior=PRIORS[prior], tol=1e-16)
     if prior == "covariance":
         learner.set_params(bounds=(5.0, 60.0))
@@ -175,7 +179,25 @@ def test_a_prior_that_rounding_made_singular_has_coordinates_too() -> None:
 def test_a_sample_very_far_away_does_not_make_others_equal() -> None:
     X = np.random.default_rng(0).standard_normal((8, 3))
     X[4, 2] = 1e150
-    Z = space_module._centred(X)
+    Z = choose_space("identity", X).X
     np.testing.assert_allclose(Z[2] - Z[3], X[2] - X[3], rtol=1e-12)
     usual = np.delete(X, 4, axis=0)
-    np.testing.assert_array_equal(space_module._centred(usual), usual - usual.mean(axis=0))
+    np.testing.assert_array_equal(choose_space("identity", usual).X, usual - usual.mean(axis=0))
+
+
+def test_a_feature_that_hardly_varies_has_no_inverse_covariance() -> None:
+    X, y = np.random.default_rng(0).standard_normal((6, 20)), np.arange(6) % 2
+    X[:, 7] *= 1e-160
+    with pytest.raises(ValueError, match="vary too little"):
+        RPDML(prior="covariance").fit(X, y)
+
+
+@pytest.mark.parametrize("prior", ["identity", "covariance"])
+def test_a_metric_of_many_features_is_symmetric_to_the_last_bit(prior: str) -> None:
+    rng = np.random.default_rng(0)
+    space = choose_space(prior, rng.standard_normal((40, 300)))
+    A = SPD(space.X.shape[1]).random_point(rng)
+    W = space.lift(A)
+    np.testing.assert_array_equal(W, W.T)
+    change = space.basis @ (A - np.diag(space.inside)) @ space.basis.T
+    np.testing.assert_allclose(W, np.diag(space.outside) + change, atol=1e-12 * np.abs(W).max())

@@ -7,11 +7,13 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import RPDML
 from geodual.metric.geometry import pair_set as thinned_module
-from geodual.metric.geometry import tiles as tiles_module
 from geodual.metric.geometry.all_pairs import AllPairs
+from geodual.metric.geometry.pair_list import PairList
 from geodual.metric.geometry.pair_set import ThinnedPairs, thinned_rows
+from geodual.metric.geometry.tiles import chunks_of, class_tiles
 from geodual.metric.losses import SquaredHinge
-from geodual.metric.program import logdet_program as program_module
+from geodual.metric.program.logdet_program import LogDetProgram
+from geodual.metric.terms.term import PairTerm
 
 LOSS = SquaredHinge(1.5, 4.0, 0.7, 1.3)
 
@@ -58,7 +60,7 @@ def test_every_class_is_there_by_its_share(thin_early) -> None:
     assert len(np.unique(rows)) == len(rows)
 
 
-@pytest.mark.parametrize(("n_samples", "n_features"), [(1000, 5), (4000, 100)])
+@pytest.mark.parametrize(("n_samples", "n_features"), [(1000, 5), (2000, 3), (4000, 100)])
 def test_too_few_pairs_or_samples_per_feature_are_not_thinned(n_samples: int, n_features: int) -> None:
     assert thinned_rows(np.zeros(n_samples, dtype=np.intp), n_features) is None
 
@@ -80,18 +82,53 @@ def test_a_part_that_misleads_is_given_up(thin_early, monkeypatch: pytest.Monkey
     expected = RPDML(C=100.0, pairs="all").fit(X, y)
     true_product = ThinnedPairs.curvature_product
     monkeypatch.setattr(ThinnedPairs, "curvature_product", lambda *args: 0.05 * true_product(*args))
-    given_up = []
-    serves = program_module._serves
-    monkeypatch.setattr(program_module, "_serves", lambda gaps: given_up.append(serves(gaps)) or given_up[-1])
+    sizes, product = [], AllPairs.curvature_product
+    monkeypatch.setattr(
+        AllPairs,
+        "curvature_product",
+        lambda pairs, *args: sizes.append(pairs.n_pairs) or product(pairs, *args),
+    )
     found = RPDML(C=100.0, pairs="all").fit(X, y)
-    assert not all(given_up)
+    assert sizes[0] < max(sizes) == found.n_pairs_  # from a part first, and later from all pairs
     assert found.duality_gap_ <= 1e-6
     assert found.objective_ == pytest.approx(expected.objective_, rel=2e-6)
 
 
-def test_threads_give_the_same_metric(thin_early, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles_module, "_CHUNK", 20_000)
-    X, y = samples()
-    assert len(AllPairs(y)._chunks) > 3
-    one, two = (RPDML(C=100.0, pairs="all", n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+def test_threads_give_the_same_metric() -> None:
+    X, y = (np.repeat(part, 4, axis=0) for part in samples())
+    X = X + 0.1 * np.random.default_rng(0).standard_normal(X.shape)
+    assert len(chunks_of(list(class_tiles(y)))) > 1
+    one, two = (RPDML(pairs="all", tol=1e-2, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one.W_, two.W_)
+
+
+@pytest.mark.parametrize(("n", "n_features", "expected"), [(2500, 3, 750), (2500, 55, 825), (2500, 60, None)])
+def test_a_third_of_many_samples_stands_for_all_unless_there_are_many_features(
+    n: int, n_features: int, expected: int | None
+) -> None:
+    labels = np.repeat([0, 1, 2], [n - 600, 400, 200])
+    rows = thinned_rows(labels, n_features)
+    assert (None if rows is None else len(rows)) == expected
+    if rows is not None:
+        share = np.bincount(labels[rows]) / np.bincount(labels)
+        np.testing.assert_allclose(share, expected / n, rtol=0.02)
+        assert rows[0] >= 0
+        assert (np.diff(rows) > 0).all()
+
+
+def test_a_part_of_the_pairs_whose_optimum_is_far_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = np.repeat([0, 1], 20)
+    X = np.random.default_rng(0).standard_normal((40, 3)) + labels[:, None]
+    loss = SquaredHinge(1.0, 4.0, 0.05, 0.05)
+
+    def solved(part: PairList | None) -> tuple[LogDetProgram, float]:
+        pairs = AllPairs(labels)
+        monkeypatch.setattr(pairs, "thinned", lambda n_features: part)
+        program = LogDetProgram(X, PairTerm(pairs, loss), np.eye(3))
+        return program, program.solve(np.eye(3), 1e-8, 200).primal
+
+    _, expected = solved(None)
+    unlike = PairList(np.array([[0, 39]]), np.array([True]), np.array([1e4]))
+    other, found = solved(unlike)
+    assert found == pytest.approx(expected, rel=1e-7)
+    assert other.hessian_term is other.term

@@ -8,8 +8,6 @@ from sklearn.preprocessing import StandardScaler
 from geodual.metric import GMML, ITML, RPDML, LocalPairs, PairRPDML
 from geodual.metric.base.checks import copy_weight
 from geodual.metric.base.pair_classifier import best_threshold
-from geodual.metric.selection import bounds as bounds_module
-from geodual.metric.selection.bounds import counted_percentiles
 from geodual.metric.selection.samples import Samples
 
 PAIRS = np.array([[0, 60], [1, 2], [100, 101], [60, 61], [3, 90]])
@@ -133,26 +131,6 @@ def test_weights_count_for_the_threshold(strategy: str) -> None:
     found = best_threshold(distance, similar, strategy, 0.5, weight=weight)
     repeated = best_threshold(np.repeat(distance, weight), np.repeat(similar, weight), strategy, 0.5)
     assert found == pytest.approx(repeated)
-
-
-def test_counted_percentiles() -> None:
-    rng = np.random.default_rng(0)
-    values, counts = rng.uniform(size=20), rng.integers(0, 4, 20)
-    wanted = (0, 5, 37.5, 95, 100)
-    found = counted_percentiles(values, counts.astype(float), wanted)
-    np.testing.assert_allclose(found, np.percentile(np.repeat(values, counts), wanted))
-
-
-def test_drawn_bounds_respect_the_weights(iris, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = iris
-    weight = np.where(y == 0, 5.0, 0.5)
-    exact = RPDML(pairs="all").fit(X, y, sample_weight=weight)
-    monkeypatch.setattr(bounds_module, "_LISTED_PAIRS", 0)
-    drawn = RPDML(pairs="all", random_state=0).fit(X, y, sample_weight=weight)
-    assert exact.bounds_are_exact_
-    assert not drawn.bounds_are_exact_
-    np.testing.assert_allclose(drawn.bounds_, exact.bounds_, rtol=0.02)
-    assert abs(exact.bounds_[1] / RPDML(pairs="all").fit(X, y).bounds_[1] - 1.0) > 0.1
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,8 @@ FITS = {
 RECORD = Path(__file__).with_name("recorded_work.txt")
 PLACES = (
     (LocalProgram, "__init__", "evaluations"),
-    (LargeMargin, "_pass", "evaluations"),
+    (LargeMargin, "value_and_gradient", "evaluations"),
+    (LargeMargin, "certify", "evaluations"),
     (LocalProgram, "hessian_product", "others"),
 )
 
