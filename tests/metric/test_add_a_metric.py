@@ -17,7 +17,7 @@ from tests.guides import DOCS, run_command, run_guide
 
 @pytest.fixture
 def guide(tmp_path, monkeypatch):
-    monkeypatch.setattr(registry, "_METRICS", dict(registry._METRICS))
+    monkeypatch.setattr(registry, "METRICS", dict(registry.METRICS))
     return run_guide("add_a_metric.md", tmp_path, monkeypatch)
 
 

@@ -64,7 +64,7 @@ class NamedMetric:
         return made if callable(target) else importlib.import_module("sklearn.base").clone(made, safe=False)
 
 
-_METRICS: dict[str, NamedMetric] = {}
+METRICS: dict[str, NamedMetric] = {}
 
 # Tight, so that tables of a study do not depend on the way by which the solver came to the optimum. Of 32,328
 # forecasts of the demo by RPDML and ITML, 9 change from 1e-10 to 1e-8, and none between two solvers at 1e-10.
@@ -126,17 +126,17 @@ def register_metric(
     choices = list(grid) if isinstance(grid, Iterable) else [grid]
     if not all(isinstance(choice, Mapping) for choice in choices):
         raise DataError(f"`grid` must hold mappings, got {grid!r}; give a list of them.")
-    _METRICS[name] = NamedMetric(name, target, label or name, dict(parameters or {}), tuple(choices))
+    METRICS[name] = NamedMetric(name, target, label or name, dict(parameters or {}), tuple(choices))
 
 
 def find_metric(name: str) -> NamedMetric:
     """Return the registered metric of this name, or the one at the place ``package.module:Class``."""
-    if isinstance(name, str) and name in _METRICS:
-        return _METRICS[name]
+    if isinstance(name, str) and name in METRICS:
+        return METRICS[name]
     if is_place(name):
         return NamedMetric(name, name, label=name_at(name))
     raise DataError(
-        f"`metrics`: unknown metric {name!r}; known are {', '.join(_METRICS)}. Give your own metric as "
+        f"`metrics`: unknown metric {name!r}; known are {', '.join(METRICS)}. Give your own metric as "
         "package.module:Class."
     )
 
@@ -197,12 +197,12 @@ def metric_names(*, in_paper: bool = False) -> tuple[str, ...]:
     >>> metric_names(in_paper=True)
     ('euclidean', 'mahalanobis', 'lmnn', 'itml', 'gmml', 'rpdml')
     """
-    return tuple(name for name, metric in _METRICS.items() if metric.in_paper or not in_paper)
+    return tuple(name for name, metric in METRICS.items() if metric.in_paper or not in_paper)
 
 
 def metric_label(name: str) -> str:
     """Return the label of a metric in tables and charts; the name itself if it is not registered."""
-    return find_metric(name).label if name in _METRICS or is_place(name) else name
+    return find_metric(name).label if name in METRICS or is_place(name) else name
 
 
 def _takes(target: Callable[..., Any], parameter: str) -> bool:
@@ -255,4 +255,4 @@ for _metric in (
         "neighbor_rpdml", "geodual.metric.estimators.neighbor_rpdml:NeighborRPDML", "RPDML for neighbours"
     ),
 ):
-    _METRICS[_metric.name] = _metric
+    METRICS[_metric.name] = _metric
