@@ -31,7 +31,7 @@ N_FUNDS = (40, 60)  # fewest and most
 N_QUARTERS = (16, 24)  # the first four give no decision
 N_TEST = (9, 12)  # quarters of the test period, if there is one; with fewer than 8 nothing is claimed
 NEVER = "2099-01-01"  # first day of the test period if there is none
-FORECASTERS = ("ridge", "factor_ic", "trend", "trend_blend")  # besides the metrics, if asked for
+FORECASTERS = ("ridge", "factor_ic")  # besides the metrics, if asked for
 EVERY = 50  # universes between two lines of progress
 
 

@@ -17,8 +17,6 @@ from .forecasters.registry import register_forecaster as register_forecaster
 from .forecasters.regression import RegressorForecaster as RegressorForecaster
 from .forecasters.training import Today as Today
 from .forecasters.training import Training as Training
-from .forecasters.trend import TrendForecaster as TrendForecaster
-from .forecasters.trend_blend import TrendBlendForecaster as TrendBlendForecaster
 from .panel import Finding as Finding
 from .panel import Panel as Panel
 from .sources.fetching.fetch import FetchSummary as FetchSummary
@@ -60,8 +58,6 @@ __all__ = [
     "Survivorship",
     "Today",
     "Training",
-    "TrendBlendForecaster",
-    "TrendForecaster",
     "Universe",
     "WindowedFactor",
     "backtest",

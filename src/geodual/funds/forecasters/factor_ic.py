@@ -1,17 +1,22 @@
-"""The sum of all factors, each weighted by how well it has forecast so far."""
+"""The sum of all factors, each weighted by how well it has forecast so far.
+
+All funds of a period share a market. So a period is one observation, however many funds it has, and factors
+and target are only compared within it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from geodual.arrays import Array
 
-from .period_regressor import PeriodRegressor
 
-
-class FactorICRegressor(PeriodRegressor):
+class FactorICRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Add up the factors, each weighted by its mean information coefficient (IC) over past periods.
 
     This is the linear forecaster with the least freedom: no factor is corrected for another. It is the limit
@@ -42,7 +47,7 @@ class FactorICRegressor(PeriodRegressor):
     See Also
     --------
     RegressorForecaster : Forecasts by a regressor such as this one.
-    TrendForecaster : Starts from factors that are known to be good.
+    sklearn.linear_model.Ridge : Corrects factors for each other.
 
     Examples
     --------
@@ -54,6 +59,8 @@ class FactorICRegressor(PeriodRegressor):
     array([ 1.  , -0.75])
     """
 
+    coef_: Array
+    intercept_: float
     ic_: Array
 
     def __init__(self, shrink: bool = False) -> None:
@@ -77,11 +84,77 @@ class FactorICRegressor(PeriodRegressor):
         -------
         self
         """
-        moments = self._measure(X, y, sample_weight, periods)
-        self.ic_ = np.average(moments.with_target, axis=0, weights=moments.weights)
-        b = self.ic_ * _reliability(moments.with_target, moments.weights) if self.shrink else self.ic_
-        self.coef_, self.intercept_ = moments.linear_rule(b)
+        X, y = validate_data(self, X, y, dtype=float, y_numeric=True, ensure_min_samples=2)
+        weights = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+        if not weights.any():
+            raise ValueError("`sample_weight` must be positive for at least one row, got zeros only.")
+        numbers = _check_periods(periods, len(X))
+        found = []
+        for period in np.unique(numbers[weights > 0.0]):
+            rows = (numbers == period) & (weights > 0.0)
+            # A period weighs as much as its average row.
+            found.append((weights[rows].mean(), *_correlate(X[rows], y[rows], weights[rows])))
+        by_period, ic, spreads, target_spreads = (np.array(part) for part in zip(*found, strict=True))
+        relative = by_period / by_period.max()
+        self.ic_ = np.average(ic, axis=0, weights=relative)
+        b = self.ic_ * _reliability(ic, relative) if self.shrink else self.ic_
+        spread = np.average(spreads, axis=0, weights=by_period)
+        # From standardised slopes to the units of factors and target; a factor that never varies has b = 0.
+        self.coef_ = b * np.average(target_spreads, weights=by_period) / np.where(spread > 0.0, spread, 1.0)
+        centre = np.average(X, axis=0, weights=weights)
+        self.intercept_ = float(np.average(y, weights=weights) - centre @ self.coef_)
         return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the forecasts wᵀx + b.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=float)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of scikit-learn; without periods there is little to learn from."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def _check_periods(periods: Any, n_rows: int) -> Any:
+    """Return the period of each row, one for all by default."""
+    numbers = np.zeros(n_rows) if periods is None else np.asarray(periods)
+    if numbers.shape != (n_rows,):
+        raise ValueError(
+            f"`periods` must have one value per row, shape ({n_rows},), got shape {numbers.shape}."
+        )
+    if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+        raise ValueError("`periods` must be finite, got NaN or infinity. Number the periods from 0.")
+    return numbers
+
+
+def _correlate(X: Array, y: Array, weights: Array) -> tuple[Array, Array, float]:
+    """Return the correlation of each factor with the target, and the standard deviations of all."""
+    share = weights / weights.sum()
+    Z, spread = _standardised(X, share)
+    target, target_spread = _standardised(y[:, None], share)
+    return Z.T @ (share * target[:, 0]), spread, float(target_spread[0])
+
+
+def _standardised(X: Array, share: Array) -> tuple[Array, Array]:
+    """Return columns with mean 0 and variance 1, or 0 where constant, and their standard deviations."""
+    centred = X - share @ X
+    spread = np.sqrt(share @ np.square(centred))
+    # A spread that is only rounding error means that the column is constant.
+    spread = np.where(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0), spread, 0.0)
+    return centred / np.where(spread > 0.0, spread, np.inf), spread
 
 
 def _reliability(ic: Array, weights: Array) -> Array:

@@ -17,9 +17,7 @@ from geodual.places import is_place, name_at
 FACTOR = "factor:"  # "factor:sharpe_90" ranks by this factor
 UNIVERSE = "universe"  # the baseline that holds all funds with equal weights; it makes no forecasts
 # What `select` chooses from: the paper's metric and the plain distance, regressions, and the baselines.
-CANDIDATES = ("rpdml", "euclidean", "ridge", "trend_blend", "factor_ic", "momentum", "return_12m")
-# Forecasters whose settings were chosen by comparing alternatives on real data, and these data.
-CHOSEN_ON = dict.fromkeys(("trend", "trend_blend"), "funds of India, 2006 to 2015, and China, 2012 to 2016")
+CANDIDATES = ("rpdml", "euclidean", "ridge", "factor_ic", "momentum", "return_12m")
 
 
 @dataclass(frozen=True)
@@ -168,10 +166,6 @@ for _forecaster in (
         },
         "Ridge",
         grid=_parameters("alpha", 1e3, 1e2, 1e4, 1e5),
-    ),
-    NamedForecaster("trend", "geodual.funds.forecasters.trend:TrendForecaster", "Trend"),
-    NamedForecaster(
-        "trend_blend", "geodual.funds.forecasters.trend_blend:TrendBlendForecaster", "Trend blend"
     ),
     NamedForecaster(
         "factor_ic",

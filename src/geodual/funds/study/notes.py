@@ -13,9 +13,8 @@ from ..decisions.decision_days import skipped_days
 from ..decisions.observations import Observations
 from ..evaluation.fees import FeeRules
 from ..forecasters.forecast import NO_LABEL
-from ..forecasters.registry import CHOSEN_ON, forecaster_label
+from ..forecasters.registry import forecaster_label
 from ..panel import Finding, Panel
-from ..report.wording import join_words
 from .look_back import FEWEST_PAST, LookBack
 
 _COVERAGE = 0.90  # warn below this share of known factors
@@ -183,19 +182,6 @@ def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
         for note in decision.notes:
             warned[decision.metric, note] = warned.get((decision.metric, note), 0) + 1
     notes += [f"{metric} ({count} ×): {note}" for (metric, note), count in warned.items()]
-    return notes + _note_origin(config.compared)
-
-
-def _note_origin(names: Sequence[str]) -> list[str]:
-    """Return a note per set of data on which settings of some of these forecasters were chosen."""
-    origins = dict.fromkeys(CHOSEN_ON[name] for name in names if name in CHOSEN_ON)
-    notes = []
-    for origin in origins:
-        own = [forecaster_label(name) for name in names if CHOSEN_ON.get(name) == origin]
-        notes.append(
-            f"The settings of {join_words(own)} were chosen on {origin}. There a good record is no "
-            "evidence of skill."
-        )
     return notes
 
 
@@ -216,7 +202,7 @@ def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
 
 def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, looked: LookBack) -> list[str]:
     """Return notes on the decision of a selection and on its track record."""
-    notes, n_past = [*_note_choice(looked), *_note_origin([looked.name])], len(looked.earned)
+    notes, n_past = _note_choice(looked), len(looked.earned)
     for parameters in looked.chosen.values():
         told = ", ".join(f"{name} = {value}" for name, value in parameters.items())
         notes.append(f"Chosen on past decisions before {config.test_start}: {told}.")
