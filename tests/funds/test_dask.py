@@ -9,7 +9,7 @@ import pytest
 
 from geodual.funds import backtest, select
 from geodual.funds.decisions.interval import Interval
-from geodual.funds.forecasters.training import Today
+from geodual.funds.forecasters.forecast import Today
 from geodual.metric import RPDMLCV
 from tests.funds.test_walk_forward import TABLES
 

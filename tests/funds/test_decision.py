@@ -17,7 +17,7 @@ from geodual.funds import DataError, NeighbourForecaster, StudyConfig, Today, Tr
 from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.picks import explain
 from geodual.funds.evaluation.result_tables import reasons_table
-from geodual.funds.forecasters.chosen import resolve_metrics
+from geodual.funds.forecasters.make import resolve_metrics
 from geodual.metric import GMML, RPDML, EuclideanMetric, MahalanobisMetric
 
 DAY = pd.Timestamp("2016-12-30")

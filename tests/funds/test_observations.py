@@ -8,7 +8,7 @@ from geodual.funds import DataError, Panel, backtest
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.factors.registry import choose_factors
-from geodual.funds.forecasters.targets import make_classes
+from geodual.funds.forecasters.learning import make_classes
 
 
 def make_nav(growth, n_funds=20, start="2019-01-01", seed=0):

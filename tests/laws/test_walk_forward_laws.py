@@ -13,7 +13,7 @@ from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.decisions.walk_forward import walk_forward
 from geodual.funds.factors.registry import choose_factors
-from geodual.funds.forecasters.chosen import resolve_metrics
+from geodual.funds.forecasters.make import resolve_metrics
 
 METRICS = ("euclidean", "gmml", "rpdml")
 NAV = synthetic_universe(30, "2012-01-04", "2013-12-31", seed=5).panel.nav

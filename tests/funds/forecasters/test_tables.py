@@ -19,7 +19,7 @@ from geodual.funds import (
     register_forecaster,
 )
 from geodual.funds.forecasters import registry
-from geodual.funds.forecasters.chosen import compared_settings, resolve_baselines, resolve_compared
+from geodual.funds.forecasters.make import compared_settings, resolve_baselines, resolve_compared
 from geodual.metric import GMML, RPDML, metric_names
 
 FILE = """

@@ -14,9 +14,8 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 from geodual.threads import one_thread
 
-from ..forecasters.forecast import NO_LABEL, Forecast, Forecaster, ask, check_values
-from ..forecasters.targets import TARGETS, check_choice
-from ..forecasters.training import Rows, Today, Training
+from ..forecasters.forecast import NO_LABEL, Forecast, Forecaster, Rows, Today, Training, ask, check_values
+from ..forecasters.learning import TARGETS, check_choice
 
 _PARTS = 5  # parts of a forecast that are kept per fund
 

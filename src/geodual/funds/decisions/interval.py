@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
-from ..forecasters.training import Training
+from ..forecasters.forecast import Training
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from ..calendar import trading_rows
 from ..config import StudyConfig, check_names
 from ..factors.factor import FactorSet
 from ..factors.registry import FACTORS, take_factors
-from ..forecasters.chosen import compared_settings, resolve_compared
 from ..forecasters.forecast import Forecaster, factors_asked
+from ..forecasters.make import compared_settings, resolve_compared
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..setting_checks import check_integer

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..factors.compute import compute_factors
 from ..factors.factor import FactorSet
 from ..factors.named_columns import compute_columns
-from ..forecasters.training import Today, Training
+from ..forecasters.forecast import Today, Training
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts, no_facts
 from .cross_section import Membership, take_cross_section

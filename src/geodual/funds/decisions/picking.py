@@ -11,9 +11,8 @@ import pandas as pd
 from geodual.threads import one_thread
 
 from ..config import StudyConfig
-from ..forecasters.forecast import Forecaster
+from ..forecasters.forecast import Forecaster, Rows
 from ..forecasters.neighbours import NeighbourForecaster
-from ..forecasters.training import Rows
 from ..sources.reading.fund_facts import FundFacts
 from .decision import Decision
 from .observations import Observations

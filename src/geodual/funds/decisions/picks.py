@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
-from ..forecasters.forecast import Forecaster
+from ..forecasters.forecast import Forecaster, Rows, Today, Training
 from ..forecasters.neighbours import NeighbourForecaster
-from ..forecasters.training import Rows, Today, Training
 from .decision import Decision
 
 

@@ -16,8 +16,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from geodual.cluster import Call, call_in_order
 from geodual.errors import DataError, LostWorkersError
 
-from ..forecasters.forecast import Forecaster, window_of
-from ..forecasters.training import Today
+from ..forecasters.forecast import Forecaster, Today, window_of
 from ..progress import ProgressCallback, ignore_progress
 from .checkpoints import Checkpoints
 from .decision import Decision, decide

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ..decisions.observations import Observations
-from ..forecasters.targets import centred_ranks
+from ..forecasters.learning import centred_ranks
 from .sign_flips import judge_means
 from .simultaneous_interval import simultaneous_interval
 from .statistics import corrected_p, newey_west_t, rank_correlations, spearman_ic

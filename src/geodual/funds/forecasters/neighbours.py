@@ -14,10 +14,18 @@ from sklearn.neighbors import NearestNeighbors
 from geodual.arrays import Array
 from geodual.errors import DataError
 
-from .estimators import fit_estimator, learns_values, set_parameters
-from .forecast import NO_LABEL, Forecast
-from .targets import age_weights, check_choice, check_lesson, make_classes, make_target, safe_target
-from .training import Rows, Today, Training
+from .forecast import NO_LABEL, Forecast, Rows, Today, Training
+from .learning import (
+    age_weights,
+    check_choice,
+    check_lesson,
+    fit_estimator,
+    learns_values,
+    make_classes,
+    make_target,
+    safe_target,
+    set_parameters,
+)
 
 WEIGHTS = ("uniform", "distance")
 _LABELS = ("sign", "median")

@@ -9,10 +9,16 @@ import numpy as np
 
 from geodual.errors import DataError
 
-from .estimators import fit_estimator, linear_weights, set_parameters
-from .forecast import Forecast
-from .targets import age_weights, check_lesson, make_target, safe_target
-from .training import Today, Training
+from .forecast import Forecast, Today, Training
+from .learning import (
+    age_weights,
+    check_lesson,
+    fit_estimator,
+    linear_weights,
+    make_target,
+    safe_target,
+    set_parameters,
+)
 
 
 @dataclass(frozen=True, eq=False)

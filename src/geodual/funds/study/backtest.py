@@ -30,8 +30,8 @@ from ..evaluation.skill_map import factor_ics
 from ..evaluation.tuning import tune_forecasters
 from ..factors.factor import FactorSet
 from ..factors.registry import take_factors
-from ..forecasters.chosen import compared_settings, resolve_baselines, resolve_compared
 from ..forecasters.forecast import Forecaster, factors_asked
+from ..forecasters.make import compared_settings, resolve_baselines, resolve_compared
 from ..panel import Finding, Panel
 from ..progress import ProgressCallback, ignore_progress
 from ..settings import takes_settings

@@ -19,7 +19,7 @@ from ..evaluation.ledger import run_ledger
 from ..evaluation.market import Market
 from ..evaluation.random_portfolios import draw_random_portfolios
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
-from ..forecasters.chosen import resolve_baselines
+from ..forecasters.make import resolve_baselines
 from ..forecasters.registry import UNIVERSE
 
 # The tables of the baselines, and their columns if there are none.

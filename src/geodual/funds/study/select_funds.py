@@ -24,8 +24,8 @@ from ..decisions.walk_forward import walk_forward
 from ..evaluation.result_tables import neighbours_table, reasons_table
 from ..evaluation.weights import make_caps, portfolio_weights
 from ..factors.registry import take_factors
-from ..forecasters.chosen import compared_settings, resolve_compared
 from ..forecasters.forecast import Forecaster, factors_asked, window_of
+from ..forecasters.make import compared_settings, resolve_compared
 from ..forecasters.registry import CANDIDATES
 from ..panel import Panel
 from ..progress import ProgressCallback, ignore_progress

@@ -1,4 +1,4 @@
-"""Forecast by several forecasters together: the mean of their ranks."""
+"""Forecast by ranks: those of one factor, and the mean of those of several forecasters."""
 
 from __future__ import annotations
 
@@ -9,9 +9,71 @@ import numpy as np
 
 from geodual.errors import DataError
 
-from .forecast import NO_LABEL, Forecast, Forecaster, ask, check_values, factors_asked, window_of
-from .targets import centred_ranks
-from .training import Today, Training
+from .forecast import (
+    NO_LABEL,
+    Forecast,
+    Forecaster,
+    Today,
+    Training,
+    ask,
+    check_values,
+    factors_asked,
+    window_of,
+)
+from .learning import centred_ranks
+
+
+@dataclass(frozen=True)
+class FactorForecaster:
+    """Rank the funds by one factor. Nothing is learnt.
+
+    A fund whose factor is not known gets the middle rank.
+
+    Parameters
+    ----------
+    factor : str
+        Name of the factor with its window, such as "sharpe_90", or "return_12m" for the return over the last
+        12 months.
+    sign : int
+        1 if a high value is good, −1 if a low one is.
+
+    See Also
+    --------
+    RegressorForecaster : Learn how to combine factors.
+    compute_factors : What the factors are.
+
+    Examples
+    --------
+    >>> from geodual.funds import FactorForecaster, backtest, synthetic_universe
+    >>> panel = synthetic_universe(20, "2014-01-02", "2015-06-30").panel
+    >>> study = backtest(panel, forecasters={"momentum": FactorForecaster("sharpe_90")})
+    >>> list(study.ic)
+    ['momentum']
+    """
+
+    factor: str
+    sign: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.factor, str) or not self.factor:
+            raise DataError(f"`factor` must be the name of a factor such as sharpe_90, got {self.factor!r}.")
+        if self.sign not in (1, -1):
+            raise DataError(f"`sign` must be 1 or -1, got {self.sign!r}; -1 means that low values are good.")
+
+    @property
+    def window(self) -> int:
+        """One interval, the fewest: nothing is learnt from it."""
+        return 1
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The factor that must be known of each fund."""
+        return (self.factor,)
+
+    def forecast(self, training: Training, today: Today) -> Forecast:
+        """Return the ranks of the funds of the day by the factor, from −½ to ½."""
+        ranks = self.sign * centred_ranks(np.asarray(today.factors[self.factor], dtype=float))
+        return Forecast(ranks, unit="rank", parts=ranks[:, None], part_names=(self.factor,))
 
 
 @dataclass(frozen=True, eq=False)
