@@ -21,8 +21,8 @@ from geodual.bounded_reading import parse_nested, read_arrays
 from geodual.errors import DataError
 from geodual.funds.config import read_config
 from geodual.funds.sources.fetching.download import _read_fund
+from geodual.funds.sources.reading.excel_file import check_sheet
 from geodual.funds.sources.reading.nav_file import read_nav
-from geodual.funds.sources.reading.workbook_limits import check_sheet
 
 SHEET = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>%s</sheetData></worksheet>'
 STYLES = b'<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><cellXfs>%s</cellXfs></styleSheet>'

@@ -10,7 +10,7 @@ from scipy.stats import zscore
 from geodual.funds import compute_factors, read_facts
 from geodual.funds.decisions.cross_section import Membership, standardised, take_cross_section
 from geodual.funds.decisions.fund_history import FundHistory
-from geodual.funds.factors.registry import choose_factors
+from geodual.funds.factors.factor import choose_factors
 
 
 def test_scores_are_scipys_cut_off_at_three():

@@ -21,7 +21,7 @@ from geodual.funds.evaluation.risk import spread_of
 from geodual.funds.evaluation.sign_flips import judge_means
 from geodual.funds.evaluation.track_record import TrackRecord
 from geodual.funds.evaluation.weights import _covariance, _proportions, nearest_weights
-from geodual.funds.factors.registry import choose_factors
+from geodual.funds.factors.factor import choose_factors
 
 
 @pytest.mark.parametrize("lag", [0, 2])

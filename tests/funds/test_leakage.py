@@ -23,7 +23,7 @@ from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.cross_section import standardised
 from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.observations import Observations
-from geodual.funds.factors.registry import choose_factors
+from geodual.funds.factors.factor import choose_factors
 from geodual.metric import EuclideanMetric
 
 

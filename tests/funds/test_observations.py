@@ -7,7 +7,7 @@ import pytest
 from geodual.funds import DataError, Panel, backtest
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
-from geodual.funds.factors.registry import choose_factors
+from geodual.funds.factors.factor import choose_factors
 from geodual.funds.forecasters.learning import make_classes
 
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds.panel import Finding
-from geodual.funds.sources.reading.index_quality import inspect_index
-from geodual.funds.sources.reading.quality import inspect_quality
+from geodual.funds.sources.reading.quality import inspect_index, inspect_quality
 
 N_DAYS, N_FUNDS = 300, 12
 

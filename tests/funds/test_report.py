@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import backtest
-from geodual.funds.factors.registry import choose_factors
+from geodual.funds.factors.factor import choose_factors
 from geodual.funds.report import render_report, write_report
 from geodual.funds.report.markup import make_breakable, make_text
 from geodual.funds.report.wording import format_number, format_p, format_percent, join_words, name_factor

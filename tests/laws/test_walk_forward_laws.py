@@ -12,7 +12,7 @@ from geodual.funds import Panel, StudyConfig, backtest, synthetic_universe
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.decisions.walk_forward import walk_forward
-from geodual.funds.factors.registry import choose_factors
+from geodual.funds.factors.factor import choose_factors
 from geodual.funds.forecasters.make import resolve_metrics
 
 METRICS = ("euclidean", "gmml", "rpdml")

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from geodual.funds.progress import ProgressCallback, ignore_progress
+from geodual.funds.run import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
     import pandas as pd

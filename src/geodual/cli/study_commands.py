@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from geodual import funds
-from geodual.funds.run_layout import CHECKPOINTS, REPORT
+from geodual.funds.run import CHECKPOINTS, REPORT
 from geodual.funds.study.folder_lock import hold_folder
 
 from .cluster_option import Dask, use_cluster

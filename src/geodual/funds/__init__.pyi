@@ -7,7 +7,6 @@ from .decisions.leakage_checks import LeakageChecks as LeakageChecks
 from .factors.compute import compute_factors as compute_factors
 from .factors.factor import RecursiveFactor as RecursiveFactor
 from .factors.factor import WindowedFactor as WindowedFactor
-from .forecasters.factor_ic import FactorICRegressor as FactorICRegressor
 from .forecasters.forecast import Forecast as Forecast
 from .forecasters.forecast import Today as Today
 from .forecasters.forecast import Training as Training
@@ -16,6 +15,7 @@ from .forecasters.ranks import EnsembleForecaster as EnsembleForecaster
 from .forecasters.ranks import FactorForecaster as FactorForecaster
 from .forecasters.registry import forecaster_names as forecaster_names
 from .forecasters.registry import register_forecaster as register_forecaster
+from .forecasters.regression import FactorICRegressor as FactorICRegressor
 from .forecasters.regression import RegressorForecaster as RegressorForecaster
 from .panel import Finding as Finding
 from .panel import Panel as Panel
@@ -23,9 +23,9 @@ from .sources.fetching.fetch import FetchSummary as FetchSummary
 from .sources.fetching.fetch import fetch_universe as fetch_universe
 from .sources.reading.fund_facts import FundFacts as FundFacts
 from .sources.reading.fund_facts import read_facts as read_facts
-from .sources.reading.index_quality import inspect_index as inspect_index
 from .sources.reading.nav_file import read_index as read_index
 from .sources.reading.nav_file import read_nav as read_nav
+from .sources.reading.quality import inspect_index as inspect_index
 from .sources.reading.quality import inspect_quality as inspect_quality
 from .sources.reading.survivorship import Survivorship as Survivorship
 from .sources.reading.survivorship import measure_survivorship as measure_survivorship

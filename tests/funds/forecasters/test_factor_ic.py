@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from geodual.funds.forecasters.factor_ic import FactorICRegressor
+from geodual.funds.forecasters.regression import FactorICRegressor
 
 
 def draw(seed=0, n_periods=3, n_rows=20, n_features=4):

@@ -22,7 +22,7 @@ from geodual.funds import (
 )
 from geodual.funds.evaluation.baselines import learnt_names
 from geodual.funds.evaluation.track_record import no_record
-from geodual.funds.factors.named_columns import return_over_months
+from geodual.funds.factors.compute import return_over_months
 from geodual.funds.report.headline import write_headline
 from geodual.funds.study.look_back import LookBack, _can_choose, _compare
 from geodual.funds.study.notes import _note_choice

@@ -15,7 +15,7 @@ import pandas as pd
 from geodual.atomic_file import write_atomically
 from geodual.bounded_reading import parse_nested, read_arrays
 
-from ..run_layout import CHECKPOINTS
+from ..run import CHECKPOINTS
 from .decision import Decision
 
 _ARRAYS = ("forecast", "nearest", "distances", "linear_map", "parts", "part_names")

@@ -15,14 +15,12 @@ import pandas as pd
 from geodual.errors import DataError
 
 from ..calendar import trading_rows
-from ..config import StudyConfig, check_names
-from ..factors.factor import FactorSet
-from ..factors.registry import FACTORS, take_factors
+from ..config import StudyConfig, check_integer, check_names
+from ..factors.factor import FACTORS, FactorSet, take_factors
 from ..forecasters.forecast import Forecaster, factors_asked
 from ..forecasters.make import compared_settings, resolve_compared
 from ..panel import Panel
-from ..progress import ProgressCallback, ignore_progress
-from ..setting_checks import check_integer
+from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..factors.compute import compute_factors
+from ..factors.compute import compute_columns, compute_factors
 from ..factors.factor import FactorSet
-from ..factors.named_columns import compute_columns
 from ..forecasters.forecast import Today, Training
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts, no_facts

@@ -17,7 +17,7 @@ from geodual.cluster import Call, call_in_order
 from geodual.errors import DataError, LostWorkersError
 
 from ..forecasters.forecast import Forecaster, Today, window_of
-from ..progress import ProgressCallback, ignore_progress
+from ..run import ProgressCallback, ignore_progress
 from .checkpoints import Checkpoints
 from .decision import Decision, decide
 from .interval import Interval, join_intervals

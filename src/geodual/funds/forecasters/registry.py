@@ -170,7 +170,7 @@ for _forecaster in (
     NamedForecaster(
         "factor_ic",
         {
-            "estimator": "geodual.funds.forecasters.factor_ic:FactorICRegressor",
+            "estimator": "geodual.funds.forecasters.regression:FactorICRegressor",
             "target": "rank",
             "window": "all",
         },

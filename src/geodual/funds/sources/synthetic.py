@@ -17,8 +17,8 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 
 from ..calendar import rebalance_days
+from ..config import check_day, check_integer
 from ..panel import Panel
-from ..setting_checks import check_day, check_integer
 from .reading.fund_facts import FundFacts, read_facts
 from .reading.quality import inspect_quality
 

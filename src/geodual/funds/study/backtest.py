@@ -28,16 +28,15 @@ from ..evaluation.fees import FeeRules, make_fee_rules
 from ..evaluation.result_tables import neighbours_table, reasons_table, universe_table
 from ..evaluation.skill_map import factor_ics
 from ..evaluation.tuning import tune_forecasters
-from ..factors.factor import FactorSet
-from ..factors.registry import take_factors
+from ..factors.factor import FactorSet, take_factors
 from ..forecasters.forecast import Forecaster, factors_asked
 from ..forecasters.make import compared_settings, resolve_baselines, resolve_compared
 from ..panel import Finding, Panel
-from ..progress import ProgressCallback, ignore_progress
+from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
-from ..sources.reading.index_quality import inspect_index
 from ..sources.reading.nav_file import read_index, read_nav
+from ..sources.reading.quality import inspect_index
 from .fingerprint import fingerprint
 from .notes import note_data, note_decisions, note_index, note_portfolios, note_rows, note_universe
 from .portfolios import EQUAL_WEIGHT, keep_baselines, keep_ledgers

@@ -16,7 +16,7 @@ from ..panel import Finding
 from ..report import write_report
 from ..report.plots import draw_annual_returns, draw_performance, save_figure
 from ..report.summary import summarise
-from ..run_layout import CONFIG, REPORT, SUMMARY
+from ..run import CONFIG, REPORT, SUMMARY
 from .portfolios import BASELINE_TABLES
 
 TABLES = (

@@ -17,7 +17,7 @@ from ..config import StudyConfig, read_config
 from ..csv_cells import read_csv
 from ..forecasters.registry import UNIVERSE
 from ..panel import Finding
-from ..run_layout import CONFIG, SUMMARY
+from ..run import CONFIG, SUMMARY
 from .portfolios import BASELINE_TABLES, no_baselines
 from .study import Study
 from .table_comparisons import compare_summary, compare_tables

@@ -23,13 +23,13 @@ from ..decisions.picks import Picks
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.result_tables import neighbours_table, reasons_table
 from ..evaluation.weights import make_caps, portfolio_weights
-from ..factors.registry import take_factors
+from ..factors.factor import take_factors
 from ..forecasters.forecast import Forecaster, factors_asked, window_of
 from ..forecasters.make import compared_settings, resolve_compared
 from ..forecasters.registry import CANDIDATES
 from ..panel import Panel
-from ..progress import ProgressCallback, ignore_progress
 from ..report.wording import TERMS
+from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav

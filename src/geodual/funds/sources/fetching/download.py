@@ -11,7 +11,7 @@ import pandas as pd
 from geodual.atomic_file import write_atomically
 from geodual.errors import DataError
 
-from ..parquet_file import read_parquet
+from ..reading.table_file import read_parquet
 from .adjusted_nav import adjust_nav, needs_events
 from .akshare_source import Akshare
 

@@ -13,18 +13,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from geodual.bounded_reading import check_archive
 from geodual.errors import DataError
 from geodual.extras import import_extra
 
-from .header_row import SAMPLE, find_header
-from .raw_table import RawTable
-from .workbook_limits import check_sheet, check_workbook
+from .raw_table import SAMPLE, RawTable, find_header
 
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # first bytes of .xls files, and of encrypted .xlsx files
 ZIP = b"PK\x03\x04"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 Grid = list[tuple[int, tuple[Any, ...]]]  # filled rows, each with its number in the sheet
+_ROWS = 1 << 20  # all that a sheet of Excel has
+_CELLS = 8 * _ROWS  # eight full columns, or 2,500 days of 3,300 funds
+_TAGS = 1 << 20  # outside of the sheets: 250,000 different texts
+_CHUNK = 1 << 20
+_REMEDY = "Save the table as CSV or Parquet"
 
 
 def read_workbook(data: bytes, source: str) -> RawTable:
@@ -128,3 +132,49 @@ def _text(cell: Any) -> str:
         return ""
     # A code such as 519001 is sometimes stored as 519001.0.
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def check_workbook(archive: zipfile.ZipFile, packed: int, source: str) -> None:
+    """Raise if a workbook would take too much memory or time, by a look at its bytes.
+
+    Parameters
+    ----------
+    archive : ZipFile
+        The workbook.
+    packed : int
+        Bytes of the file.
+    source : str
+        Its name.
+    """
+    check_archive(archive, packed, source, _REMEDY)
+    cells = tags = 0
+    for member in archive.infolist():
+        is_sheet = member.filename.startswith("xl/worksheets/")
+        with archive.open(member) as file:
+            while chunk := file.read(_CHUNK):
+                # Cells are <c>, or <x:c> with a prefix. UTF-16 would hide them, and only it has zero bytes.
+                cells += sum(map(chunk.count, (b"<c", b":c", b"\0"))) if is_sheet else 0
+                tags += 0 if is_sheet else chunk.count(b"<")
+                _check(cells, _CELLS, "cells in its sheets", source)
+                _check(tags, _TAGS, "tags outside of its sheets", source)
+
+
+def check_sheet(n_rows: int, n_columns: int, source: str) -> None:
+    """Raise if a sheet is too large, empty cells included.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int
+        Its size so far.
+    source : str
+        Name of the file.
+    """
+    _check(n_rows, _ROWS, "rows in a sheet", source)
+    _check(n_rows * n_columns, _CELLS, "cells in a sheet with the empty ones", source)
+
+
+def _check(count: int, limit: int, what: str, source: str) -> None:
+    if count > limit:
+        raise DataError(
+            f"{source}: there are at least {count:,} {what}, and {limit:,} is the limit. {_REMEDY}."
+        )

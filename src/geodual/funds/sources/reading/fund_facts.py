@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from ...csv_cells import unmark_text
-from .day_column import read_days
-from .known_columns import find_named, open_source
-from .raw_table import RawTable
+from .raw_table import RawTable, read_days
+from .table_file import find_named, open_source
 
 # Known column names in order of preference, compared without case, spaces, signs and anything in brackets.
 _CODE_NAMES = (
