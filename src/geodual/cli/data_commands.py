@@ -12,7 +12,18 @@ from geodual import funds
 from geodual.atomic_file import write_atomically
 
 from .console import print_json, print_table, progress_of, say
-from .options import ConfigFile, Facts, Index, IndexColumn, Jobs, Json, Nav, Quiet, takes_settings
+from .options import (
+    ConfigFile,
+    Facts,
+    Index,
+    IndexColumn,
+    Jobs,
+    Json,
+    Nav,
+    Quiet,
+    find_own_modules,
+    takes_settings,
+)
 from .output_files import check_file, keep_inputs
 
 
@@ -152,6 +163,9 @@ def run_fetch(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the data; an interrupted run resumes there.")
     ],
+    source: Annotated[
+        str, typer.Option(help="akshare (install the extra `data`), or your own: package.module:Class.")
+    ] = "akshare",
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-01",
     end: Annotated[str | None, typer.Option(help="Last day. (default: today)")] = None,
     minimum_size: Annotated[float, typer.Option(help="Smallest size of a fund, in yuan.")] = 1e8,
@@ -160,7 +174,7 @@ def run_fetch(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Download real Chinese fund NAVs and the CSI 930950 index with akshare (install the extra `data`).
+    """Download fund NAVs and an index: with akshare, those of Chinese funds and the CSI 930950 index.
 
     [bold]Examples[/bold]
 
@@ -168,10 +182,10 @@ def run_fetch(
 
     geodual backtest cn-funds/nav.parquet --index cn-funds/index.csv --meta cn-funds/meta.csv
     """
+    find_own_modules([source])
+    chosen: dict[str, Any] = {"source": source, "minimum_size": minimum_size, "limit": limit}
     with progress_of("fetching", quiet or as_json) as progress:
-        summary = funds.fetch_universe(
-            out, start=start, end=end, minimum_size=minimum_size, limit=limit, pause=pause, progress=progress
-        )
+        summary = funds.fetch_universe(out, start=start, end=end, pause=pause, progress=progress, **chosen)
     if as_json:
         print_json(asdict(summary) | {"folder": str(summary.folder)})
     elif not quiet:

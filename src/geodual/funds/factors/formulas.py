@@ -7,9 +7,9 @@ for any number of funds, so a factor is the same to the last bit whichever other
 value that a formula needs is missing, the factor is missing.
 
 EMA, RSI and MACD are *recursive*: they depend on the whole history. They skip missing values: on a missing
-day the factor is missing and its state does not change, and the change across a gap counts as one change. Where
-no value is missing, they agree with TA-Lib. The start of the history is forgotten slowly: after 3w values the
-seed still weighs about e⁻⁴ = 2 % in an EMA of window w, and e⁻² = 14 % in an RSI.
+day the factor is missing and its state does not change, and the change across a gap counts as one change.
+Where no value is missing, they agree with TA-Lib. The start of the history is forgotten slowly: after 3w
+values the seed still weighs about e⁻⁴ = 2 % in an EMA of window w, and e⁻² = 14 % in an RSI.
 
 P is the NAV, r the daily return, A = 252 the number of trading days per year.
 """
