@@ -22,7 +22,7 @@ def test_the_blend_is_the_weighted_mean_rank_of_its_members():
     forecasters = {**settings.pop("forecasters"), **members}
     study = backtest(universe.panel, **settings, forecasters=forecasters, baselines=())
     last = study.predictions[study.predictions["date"] == study.ic.index[-1]]
-    forecasts = last.pivot_table(index="fund", columns="metric", values="forecast")
+    forecasts = last.pivot_table(index="fund", columns="forecaster", values="forecast")
     ranks = forecasts.rank()
     mean = 0.5 * ranks["trend"] + 0.25 * ranks["momentum"] + 0.25 * ranks["return_12m"]
     n = len(ranks)

@@ -23,7 +23,7 @@ class Picks:
 
     Attributes
     ----------
-    day, metric : Timestamp and str
+    day, forecaster : Timestamp and str
         Day of the decision, and name of the forecaster.
     funds : Index of shape (n_picks,)
         The funds picked.
@@ -49,7 +49,7 @@ class Picks:
     """
 
     day: pd.Timestamp
-    metric: str
+    forecaster: str
     funds: pd.Index[str]
     forecast: Array
     known: Array
@@ -91,7 +91,7 @@ def explain(
         }
     return Picks(
         day=decision.day,
-        metric=decision.metric,
+        forecaster=decision.forecaster,
         funds=decision.funds[rows],
         forecast=decision.forecast[rows],
         known=today.known[rows],
