@@ -1,4 +1,4 @@
-"""The source of docs/add_a_source.md, from its own text: in Python, and in the command; and sources that err."""
+"""The source of docs/add_a_source.md, from its own text, in Python and in the command; sources that err."""
 
 import re
 

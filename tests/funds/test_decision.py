@@ -70,7 +70,7 @@ def test_a_line_by_hand():
     assert made.neighbours.tolist() == [["T00", "T01"], ["T01", "T02"]]
     assert made.distances == pytest.approx(np.array([[0.4, 0.6], [4.4, 4.6]]))
     assert made.returns == pytest.approx(np.array([[0.1, 0.3], [0.3, -0.2]]))
-    assert (made.day, made.metric, made.label, made.notes) == (DAY, "m", "sign", ())
+    assert (made.day, made.forecaster, made.label, made.notes) == (DAY, "m", "sign", ())
 
 
 def test_ties_go_to_the_first_name():

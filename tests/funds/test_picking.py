@@ -177,7 +177,9 @@ def test_start_and_end_bound_the_study_and_change_no_decision(panel, plain_study
     part = backtest(panel, metrics="euclidean", start="2013-06-01", end="2014-05-15")
     assert part.ic.index[0] == pd.Timestamp("2013-06-28")
     assert part.equity.index[-1] == pd.Timestamp("2014-05-15")
-    both = whole.predictions.merge(part.predictions, on=["date", "metric", "fund"], suffixes=("", "_part"))
+    both = whole.predictions.merge(
+        part.predictions, on=["date", "forecaster", "fund"], suffixes=("", "_part")
+    )
     assert len(both) == len(part.predictions)
     assert (both["forecast"] == both["forecast_part"]).all()
 

@@ -137,7 +137,7 @@ def test_tables_by_period_show_the_statistics(study, page, caption, table, colum
 
 def test_skill_and_overfitting_are_told_in_words(study, page):
     assert np.isnan(study.spa["test"])
-    assert "There are too few values to test all metrics together." in page.text
+    assert "There are too few values to test all forecasters together." in page.text
     assert f"({format_equal_p(study.spa['both'])}, test of superior predictive ability)" in page.text
     assert f"Probability of overfitting: {format_percent(study.overfitting_probability, 0)}." in page.text
     rows = page.table("Sharpe ratios after the number of trials")
@@ -149,7 +149,7 @@ def test_skill_and_overfitting_are_told_in_words(study, page):
 
 @pytest.mark.parametrize(("spa", "p", "told"), [(0.01, 0.2, "not clearly"), (0.01, 0.02, "ranks funds")])
 def test_the_test_of_superior_ability_alone_claims_no_skill(study, spa, p, told):
-    """With few days it finds skill too often; the p-value of the best metric decides."""
+    """With few days it finds skill too often; the p-value of the best forecaster decides."""
     changed = replace(study)
     changed.__dict__["spa"] = study.spa * 0.0 + spa
     changed.__dict__["skill"] = study.skill.assign(p=p)
@@ -187,7 +187,7 @@ def test_the_heat_map_shows_every_month_and_year():
 def test_worst_drawdowns_have_one_row_per_portfolio_and_all_below(study, page):
     shown = page.table("Worst drawdown of each")
     assert [row["Depth"] for row in shown] == [
-        format_percent(study.drawdowns[study.drawdowns["metric"] == name]["depth"].min())
+        format_percent(study.drawdowns[study.drawdowns["forecaster"] == name]["depth"].min())
         for name in study.equity
     ]
     assert len(page.table("Three worst drawdowns")) == len(study.drawdowns)

@@ -65,7 +65,11 @@ TABLE_EDITS = {
     "no day": ("trades", lambda t: change(t, 1, "executed", ""), "no finite value in .* `executed`"),
     "a strange day": ("ic", lambda t: change(t, 0, "date", "soon"), "no finite value in .* `date`"),
     "the header only": ("holdings", lambda t: t.iloc[:0], "no rows"),
-    "another metric": ("trades", lambda t: change(t, 0, "metric", "rpdml"), "metrics differ from those"),
+    "another forecaster": (
+        "trades",
+        lambda t: change(t, 0, "forecaster", "rpdml"),
+        "forecasters differ from those",
+    ),
     "another fund": ("holdings", lambda t: change(t, 0, "fund", "X"), "a fund is not in predictions.csv"),
     "no longer held": ("holdings", lambda t: t.iloc[1:], "a fund is not in holdings.csv"),
     "another day": ("universe", lambda t: change(t, 0, "date", "2011-01-04"), "a day is not in ic.csv"),

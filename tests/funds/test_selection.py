@@ -72,7 +72,7 @@ def chosen(nav):
 def assert_same(one, other):
     for name in ("picks", "neighbours", "reasons", "left_out"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
-    for name in ("as_of", "metric", "notes", "first_day", "pooled"):
+    for name in ("as_of", "forecaster", "notes", "first_day", "pooled"):
         assert getattr(one, name) == getattr(other, name)
 
 

@@ -30,7 +30,7 @@ def rest_by_regression(forecast, momentum, realised):
 
 def test_the_ic_of_a_factor_is_the_rank_correlation_of_its_scores(universe, study):
     day = study.ic.index[2]
-    own = study.predictions[(study.predictions["date"] == day) & (study.predictions["metric"] == "gmml")]
+    own = study.predictions[(study.predictions["date"] == day) & (study.predictions["forecaster"] == "gmml")]
     raw = compute_factors(universe.panel, [day]).loc[day].loc[own["fund"]]
     for factor in raw.columns[::9]:
         scores = (raw[factor] - raw[factor].mean()) / raw[factor].std(ddof=0)
@@ -48,11 +48,11 @@ def test_rows_are_found_without_a_warning_of_an_unsorted_index(study):
 
 def test_the_rest_is_what_a_regression_on_the_ranks_of_momentum_leaves(study):
     rows = study.skill_map.loc["test"].loc["forecaster"]
-    momentum = study.baseline_predictions.query("metric == 'momentum'").set_index(["date", "fund"])
+    momentum = study.baseline_predictions.query("forecaster == 'momentum'").set_index(["date", "fund"])
     for name in study.config.compared:
         alike, rest = [], []
         for day in study.decided("test"):
-            own = study.predictions.query("metric == @name and date == @day")
+            own = study.predictions.query("forecaster == @name and date == @day")
             other = momentum["forecast"][day].reindex(own["fund"]).to_numpy()
             alike.append(spearmanr(own["forecast"], other).statistic)
             if own["realised"].notna().all():

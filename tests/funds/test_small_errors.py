@@ -54,7 +54,7 @@ def test_a_track_record_day_by_day() -> None:
         ics.append(spearmanr(forecast, realised)[0])
         excess.append((3.0 * realised[0] + realised[1]) / 4.0 - realised.mean())
         beaten += [realised[j] > np.median(realised) for j in (0, 1)]
-    predictions = pd.DataFrame(rows, columns=["date", "metric", "fund", "forecast", "realised"])
+    predictions = pd.DataFrame(rows, columns=["date", "forecaster", "fund", "forecast", "realised"])
     held = [(day, fund, weight) for day in days for fund, weight in (("F0", 0.6), ("F1", 0.2), ("F2", 0.0))]
     record = measure_record(predictions, pd.DataFrame(held, columns=["date", "fund", "weight"]))
     assert (record.n, record.beat_median) == (12, pytest.approx(np.mean(beaten)))

@@ -30,7 +30,7 @@ def with_types(study):
 
 def test_the_portfolios_of_a_period_against_the_index(study):
     table = study.against_index
-    assert table.index.names == ["period", "metric"]
+    assert table.index.names == ["period", "forecaster"]
     assert list(table.index) == [(period, name) for period in PERIODS for name in (*METRICS, "index")]
     start = study.equity.index.searchsorted(pd.Timestamp("2014-01-01")) - 1  # the last close of 2013
     own, index = study.equity["gmml"].iloc[start:], study.equity["index"].iloc[start:]
@@ -41,8 +41,8 @@ def test_the_portfolios_of_a_period_against_the_index(study):
     assert row["information_ratio"] == benchmark.information_ratio(own, index)
     assert (row["sortino"], row["cvar"]) == (risk.sortino(own), risk.cvar(own))
     assert table.loc[("test", "index"), "cvar"] == risk.cvar(index)
-    assert table.xs("index", level="metric").iloc[:, :6].isna().all(axis=None)
-    assert table.drop(index="index", level="metric").notna().all(axis=None)
+    assert table.xs("index", level="forecaster").iloc[:, :6].isna().all(axis=None)
+    assert table.drop(index="index", level="forecaster").notna().all(axis=None)
 
 
 def test_curves_and_months(study):
@@ -81,9 +81,9 @@ def test_types(study):
     assert list(by_type.index) == [(name, kind) for name in METRICS for kind in ("bond", "stock")]
     assert list(by_type.columns) == ["ic_mean", "t", "n", "funds"]
     assert by_type["n"].tolist() == [int(study.ic.notna().all(axis=1).sum())] * 6
-    assert exposure.index.names == ["date", "metric"]
+    assert exposure.index.names == ["date", "forecaster"]
     np.testing.assert_allclose(exposure.sum(axis=1), 1.0, rtol=1e-12)
-    held = study.holdings.groupby(["date", "metric"], sort=False).size()
+    held = study.holdings.groupby(["date", "forecaster"], sort=False).size()
     assert list(exposure.index) == list(held.index)
 
 

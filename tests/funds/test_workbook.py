@@ -68,13 +68,13 @@ def test_plain_tables_are_read_back_exactly(workbook, study):
 
 def test_indexed_tables_are_read_back_exactly(workbook, study):
     tables = {
-        ("Table 1", "period", "metric"): study.table(),
+        ("Table 1", "period", "forecaster"): study.table(),
         ("ICs", "date"): study.ic,
         ("Equity", "date"): study.equity,
         ("Cash", "date"): study.cash,
         ("Annual returns", "year"): study.annual_returns(),
-        ("Comparisons", "period", "metric", "against"): study.comparisons_by_period,
-        ("Costs", "metric"): study.costs,
+        ("Comparisons", "period", "forecaster", "against"): study.comparisons_by_period,
+        ("Costs", "forecaster"): study.costs,
     }
     for (title, *index), table in tables.items():
         assert_same_numbers(read_sheet(workbook, title).set_index(index), table)

@@ -78,11 +78,11 @@ def test_a_decision_works_with_no_later_row(case):
         rows = [len(observations.days) - 1]
         for decision in walk_forward(observations, resolve_metrics(METRICS, config), rows):
             stored = whole_study(case).predictions
-            stored = stored[(stored["date"] == day) & (stored["metric"] == decision.metric)]
+            stored = stored[(stored["date"] == day) & (stored["forecaster"] == decision.forecaster)]
             assert stored["fund"].tolist() == decision.funds.tolist()
             assert np.array_equal(stored["forecast"], decision.forecast)
             held = whole_study(case).holdings
-            held = held[(held["date"] == day) & (held["metric"] == decision.metric)]
+            held = held[(held["date"] == day) & (held["forecaster"] == decision.forecaster)]
             assert held["fund"].tolist() == decision.funds[decision.ranking[: config.top]].tolist()
 
 

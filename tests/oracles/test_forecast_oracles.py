@@ -26,16 +26,18 @@ def predictions():
     rng = np.random.default_rng(7)
     forecast = rng.standard_normal((2, len(DAYS), len(FUNDS)))
     realised = 0.05 * rng.standard_normal((len(DAYS), len(FUNDS))) + 0.02 * forecast[0]
-    index = pd.MultiIndex.from_product([["a", "b"], DAYS, FUNDS], names=["metric", "date", "fund"])
+    index = pd.MultiIndex.from_product([["a", "b"], DAYS, FUNDS], names=["forecaster", "date", "fund"])
     table = pd.DataFrame(
         {"forecast": forecast.ravel(), "realised": np.tile(realised.ravel(), 2)}, index=index
     )
-    return table.reset_index()[["date", "metric", "fund", "forecast", "realised"]]
+    return table.reset_index()[["date", "forecaster", "fund", "forecast", "realised"]]
 
 
 def factor_data(predictions, metric):
     """The table that alphalens works with, for one metric."""
-    own = predictions[predictions["metric"] == metric].rename(columns={"fund": "asset", "forecast": "factor"})
+    own = predictions[predictions["forecaster"] == metric].rename(
+        columns={"fund": "asset", "forecast": "factor"}
+    )
     table = own.set_index(["date", "asset"])[["factor", "realised"]].rename(columns={"realised": "90D"})
     table["group"] = table.index.get_level_values("asset").map(TYPES)
     table["factor_quantile"] = quantize_factor(table, quantiles=5)
@@ -61,7 +63,7 @@ def test_ic_by_type(predictions, metric):
     data = factor_data(predictions, metric)
     expected = alphalens.factor_information_coefficient(data, by_group=True)["90D"]
     found = diagnostics.ic_by_day_and_type(predictions, TYPES)
-    own = found[found["metric"] == metric].set_index(["date", "type"])["ic"]
+    own = found[found["forecaster"] == metric].set_index(["date", "type"])["ic"]
     np.testing.assert_allclose(own, expected.loc[own.index], **CLOSE)
     means = diagnostics.summarise_types(found, ["a", "b"]).loc[metric, "ic_mean"]
     expected = alphalens.mean_information_coefficient(data, by_group=True)["90D"]

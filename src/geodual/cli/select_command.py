@@ -117,15 +117,15 @@ def _add_metrics(settings: dict[str, Any]) -> None:
 def _as_record(selection: funds.Selection) -> dict[str, object]:
     return {
         "as_of": str(selection.as_of.date()),
-        "metric": selection.metric,
+        "forecaster": selection.forecaster,
         "track_record": {
             name: None if value != value else value for name, value in asdict(selection.record).items()
         },
         "candidates": plain_records(selection.candidates.reset_index(names="forecaster")),
         "unit": selection.unit,
         "picks": plain_records(selection.picks),
-        "neighbours": plain_records(selection.neighbours.drop(columns=["date", "metric"])),
-        "reasons": plain_records(selection.reasons.drop(columns=["date", "metric"])),
+        "neighbours": plain_records(selection.neighbours.drop(columns=["date", "forecaster"])),
+        "reasons": plain_records(selection.reasons.drop(columns=["date", "forecaster"])),
         "left_out": plain_records(selection.left_out),
         "notes": list(selection.notes),
     }
@@ -146,7 +146,7 @@ def _print_selection(selection: funds.Selection, quiet: bool) -> None:
         }
         for pick in selection.picks.to_dict("records")
     ]
-    title = f"Picks of {selection.metric} on {selection.as_of.date()}, for the next holding interval"
+    title = f"Picks of {selection.forecaster} on {selection.as_of.date()}, for the next holding interval"
     print_table(rows, title, _NUMERIC)
     for note in (*selection.notes, *_doubts(selection)):
         say(f"Note: {note}")

@@ -190,7 +190,7 @@ def _print_table1(study: funds.Study) -> None:
         names = (_FORECASTS + _PORTFOLIOS,) if page_width() >= _TABLE_WIDTH else (_FORECASTS, _PORTFOLIOS)
         rows = _table1(study, period)
         for part in names:
-            shown = [{name: row[name] for name in ("metric", *part)} for row in rows]
+            shown = [{name: row[name] for name in ("forecaster", *part)} for row in rows]
             print_table(shown, f"Table 1, {_TITLES[period]}", _FORECASTS + _PORTFOLIOS)
             say("")
     if len(periods) == 1:
@@ -207,7 +207,7 @@ def _print_baselines(study: funds.Study) -> None:
     rows = _format_rows(study, study.baselines, period)
     title = _TITLES["validation" if known == ("validation", "both") else period]
     for part in names:
-        shown = [{"baseline": row["metric"], **{name: row[name] for name in part}} for row in rows]
+        shown = [{"baseline": row["forecaster"], **{name: row[name] for name in part}} for row in rows]
         print_table(shown, f"Baselines, {title}", _FORECASTS + _PORTFOLIOS)
         say("")
 
@@ -220,7 +220,7 @@ def _table1(study: funds.Study, period: str) -> list[dict[str, str]]:
 def _format_rows(study: funds.Study, table: pd.DataFrame, period: str) -> list[dict[str, str]]:
     return [
         {
-            "metric": study.index_name if name == "index" else str(name),
+            "forecaster": study.index_name if name == "index" else str(name),
             "IC": _joined(format_signed(row["ic_mean"]), " ± ", format_signed(row["ic_std"])[1:]),
             "ICIR": format_number(row["icir"]),
             "t": format_number(row["t"]),

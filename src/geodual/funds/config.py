@@ -304,7 +304,7 @@ def check_different(setting: str, names: Any, default: tuple[str, ...]) -> tuple
         raise DataError(f"`{setting}` must be a list of names, got {names!r}; {remedy}.")
     if not names or not all(isinstance(name, str) and name for name in names):
         raise DataError(f"`{setting}` must be one or more names in quotes, got {list(names)!r}; {remedy}.")
-    # The equity curves of a study are columns named by metric; "index" is the column of the benchmark.
+    # The equity curves of a study are columns named by forecaster; "index" is the column of the benchmark.
     if len(set(names)) < len(names) or "index" in names:
         raise DataError(
             f"`{setting}` must be different names, none of them 'index', got {', '.join(names)}; remove the "

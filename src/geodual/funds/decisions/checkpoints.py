@@ -37,28 +37,28 @@ class Checkpoints:
         self._key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
         self._root, self._folder = folder, folder / self._key[:16]
 
-    def load(self, day: pd.Timestamp, metric: str) -> Decision | None:
+    def load(self, day: pd.Timestamp, forecaster: str) -> Decision | None:
         """Return a finished decision, or None if there is none, or its file was damaged or changed."""
         try:
-            stored = read_arrays(self._path(day, metric).read_bytes())
+            stored = read_arrays(self._path(day, forecaster).read_bytes())
             content = {name: stored[name] for name in (*_ARRAYS, "funds", "text")}
-            if str(stored["seal"]) != self._seal(day, metric, content):
+            if str(stored["seal"]) != self._seal(day, forecaster, content):
                 return None
             text = parse_nested(json.loads, str(content.pop("text")))
         except Exception:  # a damaged file raises whatever comes first
             return None
         text["notes"] = tuple(text["notes"])
         funds = pd.Index(content.pop("funds").tolist(), name="fund", dtype=str)
-        return Decision(day=day, metric=metric, funds=funds, **content, **text)
+        return Decision(day=day, forecaster=forecaster, funds=funds, **content, **text)
 
     def save(self, decision: Decision) -> None:
         """Save a decision."""
         text = {name: getattr(decision, name) for name in _TEXTS}
         content: dict[str, Any] = {name: getattr(decision, name) for name in _ARRAYS}
         content["funds"], content["text"] = decision.funds.to_numpy(str), np.array(json.dumps(text))
-        content["seal"] = np.array(self._seal(decision.day, decision.metric, content))
+        content["seal"] = np.array(self._seal(decision.day, decision.forecaster, content))
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(decision.day, decision.metric)
+        path = self._path(decision.day, decision.forecaster)
         with suppress(FileNotFoundError):  # another study just finished and cleared the folder
             write_atomically(path, lambda temporary: np.savez(temporary, **content))
 
@@ -72,14 +72,16 @@ class Checkpoints:
         with suppress(OSError):  # not empty: it holds decisions of other studies
             self._root.rmdir()
 
-    def _seal(self, day: pd.Timestamp, metric: str, content: dict[str, Any]) -> str:
+    def _seal(self, day: pd.Timestamp, forecaster: str, content: dict[str, Any]) -> str:
         """Return the SHA-256 of a decision: a file that was edited, or moved to another name, has another."""
-        hasher = hashlib.sha256(f"{self._key} {day.date()} {metric}".encode())
+        hasher = hashlib.sha256(f"{self._key} {day.date()} {forecaster}".encode())
         for name, array in sorted(content.items()):
             hasher.update(f"{name} {array.dtype.str} {array.shape}".encode())
             hasher.update(np.ascontiguousarray(array).tobytes())
         return hasher.hexdigest()
 
-    def _path(self, day: pd.Timestamp, metric: str) -> Path:
-        name = hashlib.sha256(metric.encode()).hexdigest()[:16]  # a metric may have any text as its name
+    def _path(self, day: pd.Timestamp, forecaster: str) -> Path:
+        name = hashlib.sha256(forecaster.encode()).hexdigest()[
+            :16
+        ]  # a forecaster may have any text as its name
         return self._folder / f"{day.date()}-{name}.npz"

@@ -28,8 +28,8 @@ class Decision:
     ----------
     day : Timestamp
         Day of the decision.
-    metric : str
-        Name of the forecaster: a metric, in the paper.
+    forecaster : str
+        Name of the forecaster; in the paper, of the metric whose neighbours it averages.
     funds : Index
         The universe of the day.
     forecast : array of shape (n_funds,)
@@ -57,7 +57,7 @@ class Decision:
     """
 
     day: pd.Timestamp
-    metric: str
+    forecaster: str
     funds: pd.Index[str]
     forecast: Array
     nearest: Rows
@@ -99,7 +99,7 @@ def decide(name: str, forecaster: Forecaster, training: Training, today: Today) 
     shares, names = _largest_parts(made)
     return Decision(
         day=today.day,
-        metric=name,
+        forecaster=name,
         funds=today.funds,
         forecast=values,
         nearest=made.nearest,

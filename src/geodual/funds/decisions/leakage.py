@@ -70,7 +70,7 @@ def check_leakage(
         Forecasters to check, as in `backtest`.
     forecaster : callable, optional
         Your own procedure to check instead of the study: ``forecaster(panel, days)`` returns a DataFrame with
-        the columns `date`, `metric`, `fund` and `forecast`, and rows for each of these days.
+        the columns `date`, `forecaster`, `fund` and `forecast`, and rows for each of these days.
     n_jobs : int, optional
         Number of processes side by side, as in `backtest`; the result does not depend on it.
     progress : callable
@@ -81,7 +81,7 @@ def check_leakage(
     Returns
     -------
     LeakageChecks
-        A sequence with one `LeakageCheck` per day, test and metric. Its `summary` says what was tested.
+        A sequence with one `LeakageCheck` per day, test and forecaster. Its `summary` says what was tested.
 
     Raises
     ------
@@ -156,14 +156,14 @@ def forecast_days(
     facts: FundFacts,
     index_days: pd.Index | None = None,
 ) -> pd.DataFrame:
-    """Return the forecasts that a study makes on some rebalance days: date, metric, fund, forecast."""
+    """Return the forecasts that a study makes on some rebalance days: date, forecaster, fund, forecast."""
     prepared, asked = prepare_panel(panel, config, facts, index_days), factors_asked(forecasters.values())
     observations = observe(prepared, config, factors, facts, asked=asked)
     possible = possible_rows(observations, config, include_last=True)
     rows = [t for t in possible if observations.days[t] in days]
     decisions = walk_forward(observations, forecasters, rows)
     tables = [
-        pd.DataFrame({"date": d.day, "metric": d.metric, "fund": d.funds, "forecast": d.forecast})
+        pd.DataFrame({"date": d.day, "forecaster": d.forecaster, "fund": d.funds, "forecast": d.forecast})
         for d in decisions
     ]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
@@ -222,13 +222,13 @@ def _check_forecasts(table: pd.DataFrame, days: pd.DatetimeIndex) -> pd.DataFram
 def _compare(
     test: str, day: pd.Timestamp, expected: pd.DataFrame, found: pd.DataFrame
 ) -> Iterator[LeakageCheck]:
-    """Count the forecasts of a day that differ, by metric; a fund that appears or disappears differs too."""
+    """Count the forecasts of a day that differ, by forecaster; so does a fund that appears or vanishes."""
     sides = (table.loc[table["date"] == day, list(COLUMNS)] for table in (expected, found))
     both = next(sides).merge(next(sides), on=list(COLUMNS[:3]), how="outer", suffixes=("", "_found"))
     made, same = (
         both[["forecast", "forecast_found"]].notna().any(axis=1),
         both["forecast"].eq(both["forecast_found"]),
     )
-    for metric, some in made.groupby(both["metric"], sort=False):
+    for name, some in made.groupby(both["forecaster"], sort=False):
         compared, equal = int(some.sum()), int(same[some.index].sum())
-        yield LeakageCheck(test, str(day.date()), str(metric), compared, compared - equal)
+        yield LeakageCheck(test, str(day.date()), str(name), compared, compared - equal)

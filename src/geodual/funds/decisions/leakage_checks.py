@@ -19,8 +19,8 @@ class LeakageCheck:
         "cut" (later rows removed) or "garbage" (later rows replaced by noise).
     day : str
         Day of the decision, the last that was left unchanged (ISO).
-    metric : str
-        Name of the metric or forecaster.
+    forecaster : str
+        Name of the forecaster.
     compared : int
         Number of forecasts compared.
     differing : int
@@ -41,7 +41,7 @@ class LeakageCheck:
 
     test: str
     day: str
-    metric: str
+    forecaster: str
     compared: int
     differing: int
 
@@ -58,7 +58,7 @@ class LeakageChecks(Sequence[LeakageCheck]):
     Parameters
     ----------
     checks : tuple of LeakageCheck
-        One per day, test and metric.
+        One per day, test and forecaster.
     decision_days : int
         Number of days on which the study makes a decision, tested or not.
 
@@ -71,7 +71,7 @@ class LeakageChecks(Sequence[LeakageCheck]):
     >>> from geodual.funds import LeakageCheck, LeakageChecks
     >>> check = LeakageCheck("cut", "2016-12-30", "rpdml", compared=120, differing=0)
     >>> checks = LeakageChecks((check,), decision_days=14)
-    >>> checks.passed, len(checks), checks[0].metric
+    >>> checks.passed, len(checks), checks[0].forecaster
     (True, 1, 'rpdml')
     >>> checks.summary.split(": ")[0]
     '120 forecasts of rpdml on 1 of 14 decision days compared'
@@ -111,4 +111,4 @@ class LeakageChecks(Sequence[LeakageCheck]):
 
 
 def _names(checks: Sequence[LeakageCheck]) -> str:
-    return ", ".join(dict.fromkeys(check.metric for check in checks))
+    return ", ".join(dict.fromkeys(check.forecaster for check in checks))

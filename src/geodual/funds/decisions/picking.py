@@ -53,11 +53,11 @@ def pick_funds(
     picked = []
     with one_thread():  # the same bits whatever the number of threads
         for decision in decisions:
-            if decision.metric not in pickers:
-                pickers[decision.metric] = _Picker(config, observations.facts, held)
-            t, rows = row_of[decision.day], pickers[decision.metric].pick(decision)
-            known = observations.training(t, _window(forecasters[decision.metric])), observations.today(t)
-            picked.append(explain(decision, rows, forecasters[decision.metric], *known))
+            if decision.forecaster not in pickers:
+                pickers[decision.forecaster] = _Picker(config, observations.facts, held)
+            t, rows = row_of[decision.day], pickers[decision.forecaster].pick(decision)
+            known = observations.training(t, _window(forecasters[decision.forecaster])), observations.today(t)
+            picked.append(explain(decision, rows, forecasters[decision.forecaster], *known))
     return picked
 
 
@@ -129,7 +129,7 @@ class _Picker:
 
 
 def held_since(picked: Sequence[Picks]) -> dict[str, pd.Timestamp]:
-    """Return the funds of the last picks of one metric, and since when each has been held without a break."""
+    """Return the funds that one forecaster picked last, and since when each has been held without a break."""
     held: dict[str, pd.Timestamp] = {}
     for picks in picked:
         held = {fund: held.get(fund, picks.day) for fund in picks.funds}

@@ -22,7 +22,7 @@ class Picks:
 
     Attributes
     ----------
-    day, metric : Timestamp and str
+    day, forecaster : Timestamp and str
         Day of the decision, and name of the forecaster.
     funds : Index of shape (n_picks,)
         The funds picked.
@@ -48,7 +48,7 @@ class Picks:
     """
 
     day: pd.Timestamp
-    metric: str
+    forecaster: str
     funds: pd.Index[str]
     forecast: Array
     known: Array
@@ -90,7 +90,7 @@ def explain(
         }
     return Picks(
         day=decision.day,
-        metric=decision.metric,
+        forecaster=decision.forecaster,
         funds=decision.funds[rows],
         forecast=decision.forecast[rows],
         known=today.known[rows],

@@ -15,11 +15,11 @@ from geodual.errors import DataError
 
 from ..panel import Panel
 
-COLUMNS = ("date", "metric", "fund", "forecast")
+COLUMNS = ("date", "forecaster", "fund", "forecast")
 _RUN = 4  # values in a row: 32 bytes that are in no pickle by chance
 
 Procedure = Callable[[Panel, pd.DatetimeIndex], pd.DataFrame]
-"""Returns the forecasts of some days, one per row; columns `date`, `metric`, `fund` and `forecast`."""
+"""Returns the forecasts of some days, one per row; columns `date`, `forecaster`, `fund` and `forecast`."""
 
 
 @dataclass(frozen=True)

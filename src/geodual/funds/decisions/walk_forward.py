@@ -85,7 +85,7 @@ def walk_forward(
             made[task] = decision
             if checkpoints:
                 checkpoints.save(decision)
-            progress(len(made), len(tasks), f"{decision.day.date()} {decision.metric}")
+            progress(len(made), len(tasks), f"{decision.day.date()} {decision.forecaster}")
     return [made[task] for task in tasks]
 
 

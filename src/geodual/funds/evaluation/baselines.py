@@ -78,7 +78,7 @@ def compare_with_baselines(ic: pd.DataFrame, baseline_ic: pd.DataFrame, n_choice
     Returns
     -------
     DataFrame
-        One row per pair, indexed by (metric, baseline): difference (mean IC of metric minus that of
+        One row per pair, indexed by (forecaster, baseline): difference (mean IC of forecaster minus that of
         baseline), t (Newey–West), low, high (95 % interval), p (two-sided), n (number of shared rebalance
         days). Interval and p are corrected for the choice among forecasters, settings and baselines.
     """
@@ -91,7 +91,7 @@ def compare_with_baselines(ic: pd.DataFrame, baseline_ic: pd.DataFrame, n_choice
             interval, p = simultaneous_interval(paired, n_pairs), corrected_p(paired, n_pairs)
             row = paired.mean(), newey_west_t(paired), *interval, p, paired.count()
             rows[str(name), str(baseline)] = row
-    index = pd.MultiIndex.from_tuples(rows, names=["metric", "baseline"])
+    index = pd.MultiIndex.from_tuples(rows, names=["forecaster", "baseline"])
     return pd.DataFrame(list(rows.values()), index=index, columns=columns).astype({"n": int})
 
 

@@ -13,17 +13,17 @@ def type_exposure(holdings: pd.DataFrame, types: pd.Series[str]) -> pd.DataFrame
     Parameters
     ----------
     holdings : DataFrame
-        One row per holding: date, metric, fund, weight.
+        One row per holding: date, forecaster, fund, weight.
     types : Series
         Type by fund.
 
     Returns
     -------
     DataFrame
-        Indexed by (date, metric), in the order of the holdings. Columns: the types held, by name, then
+        Indexed by (date, forecaster), in the order of the holdings. Columns: the types held, by name, then
         "unknown" if funds without a type are held.
     """
     held = holdings["fund"].map(types).fillna(UNKNOWN).rename("type")
-    weights = holdings["weight"].groupby([holdings["date"], holdings["metric"], held], sort=False).sum()
+    weights = holdings["weight"].groupby([holdings["date"], holdings["forecaster"], held], sort=False).sum()
     table = weights.unstack("type").fillna(0.0)
     return table[sorted(table.columns, key=lambda name: (name == UNKNOWN, name))]

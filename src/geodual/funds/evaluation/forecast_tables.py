@@ -44,29 +44,29 @@ def fifths_by_day(predictions: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     predictions : DataFrame
-        One row per fund and decision: date, metric, fund, forecast, realised.
+        One row per fund and decision: date, forecaster, fund, forecast, realised.
 
     Returns
     -------
     DataFrame
-        Indexed by (metric, date), both sorted. Columns: 1 (worst forecasts) to 5; NaN for a fifth that has no
-        fund because there are fewer than five.
+        Indexed by (forecaster, date), both sorted. Columns: 1 (worst forecasts) to 5; NaN for a fifth that
+        has no fund because there are fewer than five.
     """
     known = predictions.dropna(subset=["forecast", "realised"])
-    groups = known.groupby(["date", "metric"])["forecast"]
+    groups = known.groupby(["date", "forecaster"])["forecast"]
     # Ties are ranked in row order, so that all fifths have the same size up to one fund.
     rank = (groups.rank(method="first") - 1.0) / groups.transform("size")
     fifth = (rank * len(FIFTHS)).astype(int) + 1
-    by_day = known["realised"].groupby([known["metric"], known["date"], fifth.rename("fifth")]).mean()
+    by_day = known["realised"].groupby([known["forecaster"], known["date"], fifth.rename("fifth")]).mean()
     return by_day.unstack().reindex(columns=FIFTHS)
 
 
-def returns_by_fifth(predictions: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """Return the mean realised return by fifth of the forecasts, metric × fifth (1 is the worst).
+def returns_by_fifth(predictions: pd.DataFrame, forecasters: Sequence[str]) -> pd.DataFrame:
+    """Return the mean realised return by fifth of the forecasts, forecaster × fifth (1 is the worst).
 
     The funds of each day are split into fifths by forecast. Every day has the same weight in the mean.
     """
-    return fifths_by_day(predictions).groupby("metric").mean().reindex(list(metrics))
+    return fifths_by_day(predictions).groupby("forecaster").mean().reindex(list(forecasters))
 
 
 def judge_fifths(by_period: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -75,7 +75,7 @@ def judge_fifths(by_period: dict[str, pd.DataFrame]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Indexed by (period, metric). Columns: 1 to 5 (5 is the fifth with the best forecasts), `spread` (5
+        Indexed by (period, forecaster). Columns: 1 to 5 (5 is the fifth with the best forecasts), `spread` (5
         minus 1), and `rising` (whether no fifth earned less than the one below it).
     """
     if not by_period:

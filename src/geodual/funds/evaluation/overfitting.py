@@ -104,7 +104,7 @@ def deflate_sharpe(equity: pd.DataFrame, trials: int) -> pd.DataFrame:
         }
         for name, own in zip(equity.columns, returns.T, strict=True)
     }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("forecaster")
 
 
 def overfitting_probability(equity: pd.DataFrame, n_blocks: int = _BLOCKS) -> float:

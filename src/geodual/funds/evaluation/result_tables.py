@@ -19,7 +19,7 @@ _REASONS = 5  # number of factors listed per pick and view
 
 
 def predictions_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
-    """Return one row per decision and fund: date, metric, fund, forecast, realised (NaN if not known yet)."""
+    """Return one row per decision and fund: date, forecaster, fund, forecast, realised (NaN if not known)."""
     # What a decision at day t forecasts is the return over the holding interval that ends at day t + 1.
     realised = {day: observations.returns(t + 1) for t, day in enumerate(observations.days[:-1])}
     nothing = pd.Series(dtype=float)
@@ -27,7 +27,7 @@ def predictions_table(decisions: Sequence[Decision], observations: Observations)
         pd.DataFrame(
             {
                 "date": decision.day,
-                "metric": decision.metric,
+                "forecaster": decision.forecaster,
                 "fund": decision.funds.to_numpy(),
                 "forecast": decision.forecast,
                 "realised": realised.get(decision.day, nothing).reindex(decision.funds).to_numpy(float),
@@ -41,25 +41,25 @@ def predictions_table(decisions: Sequence[Decision], observations: Observations)
 def ic_table(predictions: pd.DataFrame) -> pd.DataFrame:
     """Return the information coefficients, the rank correlations of forecast and realised returns.
 
-    The table is rebalance day × metric, with the metrics in the order of the predictions.
+    The table is rebalance day × forecaster, with the forecasters in the order of the predictions.
     """
-    groups = predictions.groupby(["date", "metric"], sort=False)
+    groups = predictions.groupby(["date", "forecaster"], sort=False)
     values = {key: spearman_ic(group["forecast"], group["realised"]) for key, group in groups}
     table = pd.Series(values).unstack()
-    table.index.name, table.columns.name = "date", "metric"
-    return table[list(dict.fromkeys(predictions["metric"]))]
+    table.index.name, table.columns.name = "date", "forecaster"
+    return table[list(dict.fromkeys(predictions["forecaster"]))]
 
 
 def holdings_table(
     picked: Sequence[Picks], predictions: pd.DataFrame, observations: Observations, config: StudyConfig
 ) -> pd.DataFrame:
-    """Return one row per holding: date, metric, fund, weight, forecast, known (factors), realised."""
+    """Return one row per holding: date, forecaster, fund, weight, forecast, known (factors), realised."""
     nav, caps = observations.panel.nav, make_caps(config, observations.facts)
     tables = [
         pd.DataFrame(
             {
                 "date": picks.day,
-                "metric": picks.metric,
+                "forecaster": picks.forecaster,
                 "fund": picks.funds.to_numpy(),
                 "weight": portfolio_weights(
                     config.weights, pd.Series(picks.forecast, picks.funds), nav.loc[: picks.day], caps
@@ -71,17 +71,17 @@ def holdings_table(
         for picks in picked
     ]
     holdings = pd.concat(tables, ignore_index=True)
-    key = ["date", "metric", "fund"]
+    key = ["date", "forecaster", "fund"]
     return holdings.merge(predictions[[*key, "realised"]], on=key, how="left", validate="one_to_one")
 
 
 def neighbours_table(picked: Sequence[Picks]) -> pd.DataFrame:
-    """Return one row per pick and neighbour: date, metric, fund, neighbour, distance, earned."""
+    """Return one row per pick and neighbour: date, forecaster, fund, neighbour, distance, earned."""
     tables = [
         pd.DataFrame(
             {
                 "date": picks.day,
-                "metric": picks.metric,
+                "forecaster": picks.forecaster,
                 "fund": np.repeat(picks.funds.to_numpy(), picks.neighbours.shape[1]),
                 "neighbour": picks.neighbours.ravel(),
                 "distance": picks.distances.ravel(),
@@ -94,7 +94,7 @@ def neighbours_table(picked: Sequence[Picks]) -> pd.DataFrame:
 
 
 def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.DataFrame:
-    """Return the factors that matter most for each pick: date, metric, fund, view, factor, share.
+    """Return the factors that matter most for each pick: date, forecaster, fund, view, factor, share.
 
     There are three views. "near" lists the factors in which the neighbours differ much less from the pick
     than all funds do. "apart" lists the factors that set the pick apart from the centre of the universe.
@@ -108,11 +108,11 @@ def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.Da
             for view, shares in (("near", picks.near[i]), ("apart", picks.apart[i])):
                 if np.isfinite(shares).all():
                     order = np.argsort(-shares, kind="stable")[:_REASONS]
-                    rows += [(picks.day, picks.metric, fund, view, names[j], shares[j]) for j in order]
+                    rows += [(picks.day, picks.forecaster, fund, view, names[j], shares[j]) for j in order]
             if picks.parts.size:
                 pairs = zip(picks.part_names[i], picks.parts[i], strict=True)
-                rows += [(picks.day, picks.metric, fund, "adds", name, share) for name, share in pairs]
-    return pd.DataFrame(rows, columns=["date", "metric", "fund", "view", "factor", "share"])
+                rows += [(picks.day, picks.forecaster, fund, "adds", name, share) for name, share in pairs]
+    return pd.DataFrame(rows, columns=["date", "forecaster", "fund", "view", "factor", "share"])
 
 
 def universe_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:

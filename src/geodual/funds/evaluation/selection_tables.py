@@ -15,7 +15,7 @@ class SelectionTables:
     """The tables of a selection; `Selection` adds a report and documents the fields."""
 
     as_of: pd.Timestamp
-    metric: str
+    forecaster: str
     picks: pd.DataFrame
     neighbours: pd.DataFrame = field(repr=False)
     reasons: pd.DataFrame = field(repr=False)

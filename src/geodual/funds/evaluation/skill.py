@@ -1,7 +1,8 @@
-"""Do forecasts have skill? Tests of the best of several metrics, and the set of metrics that may be the best.
+"""Do forecasts have skill? Tests of the best of several forecasters, and the set that may be the best.
 
-The values are information coefficients (ICs), rebalance day × metric. Only days on which all metrics have an
-IC count in the tests that compare metrics. The bootstraps are those of the package arch, with fixed seeds.
+The values are information coefficients (ICs), rebalance day × forecaster. Only days on which all forecasters
+have an IC count in the tests that compare forecasters. The bootstraps are those of the package arch, with
+fixed seeds.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ _FEWEST = 8  # rebalance days for a bootstrap: of fewer, too few different resam
 _RESAMPLES = 2000
 _SEED = 0
 _NOISE = 1e-9
-_LEVEL = 0.10  # at which metrics are excluded from the set that may be the best
+_LEVEL = 0.10  # at which forecasters are excluded from the set that may be the best
 
 
-def count_choices(n_metrics: int, tuned: Iterable[str] = (), config: StudyConfig | None = None) -> int:
-    """Return the number of metrics and settings that the best was chosen from.
+def count_choices(n_forecasters: int, tuned: Iterable[str] = (), config: StudyConfig | None = None) -> int:
+    """Return the number of forecasters and settings that the best was chosen from.
 
     Parameters
     ----------
-    n_metrics : int
-        Number of metrics or other forecasters compared.
+    n_forecasters : int
+        Number of forecasters compared.
     tuned : iterable of str
         Those whose settings were chosen on the period in question. Each adds its candidates, or one if it is
         not known in this process.
@@ -39,22 +40,22 @@ def count_choices(n_metrics: int, tuned: Iterable[str] = (), config: StudyConfig
     -------
     int
     """
-    return n_metrics + sum(count_candidates(name, config) for name in tuned)
+    return n_forecasters + sum(count_candidates(name, config) for name in tuned)
 
 
 def superior_ability_p(ic: pd.DataFrame) -> float:
-    """Return the p-value of superior predictive ability: that not even the best metric has skill.
+    """Return the p-value of superior predictive ability: that not even the best forecaster has skill.
 
     Hansen's test (2005) with the loss −IC, against forecasts without skill (IC 0); his consistent p-value,
-    by the stationary bootstrap with blocks of mean length n^{1/3}. It heeds that the metrics resemble each
-    other. With few days it is too small: of 1,500 sets of six series without skill (correlations 0.3 to
+    by the stationary bootstrap with blocks of mean length n^{1/3}. It heeds that the forecasters resemble
+    each other. With few days it is too small: of 1,500 sets of six series without skill (correlations 0.3 to
     0.95), up to 13 % had p < 0.05 for n = 8, 11 % for n = 16, 9 % for n = 24, and 8 % for n = 36. So judge by
     `judge_skill`.
 
     Parameters
     ----------
     ic : DataFrame
-        Rebalance day × metric, in order of time.
+        Rebalance day × forecaster, in order of time.
 
     Returns
     -------
@@ -73,23 +74,23 @@ def superior_ability_p(ic: pd.DataFrame) -> float:
 
 
 def confidence_set(ic: pd.DataFrame) -> list[str]:
-    """Return the metrics that may be the best: a 90 % model confidence set (Hansen, Lunde and Nason, 2011).
+    """Return the forecasters that may be the best: a 90 % model confidence set.
 
-    With few days the set of arch is too small: where six metrics are equally good, it should exclude any of
-    them in 10 % of the cases, but did so in 60 % for 8 days and in 29 % for 36 days. Therefore a metric is
-    excluded only if, besides, its paired difference to the metric with the highest mean IC has a
-    `corrected_p`, for all pairs of metrics, of at most 0.10. Then it was 7 % at most, for 8 to 36 days and
-    correlations of 0.3 to 0.95 (1,500 sets each).
+    The set is that of Hansen, Lunde and Nason (2011). With few days the set of arch is too small: where six
+    forecasters are equally good, it should exclude any of them in 10 % of the cases, but did so in 60 % for 8
+    days and in 29 % for 36 days. Therefore one is excluded only if, besides, its paired difference to the one
+    with the highest mean IC has a `corrected_p`, for all pairs of forecasters, of at most 0.10. Then it was 7
+    % at most, for 8 to 36 days and correlations of 0.3 to 0.95 (1,500 sets each).
 
     Parameters
     ----------
     ic : DataFrame
-        Rebalance day × metric, in order of time.
+        Rebalance day × forecaster, in order of time.
 
     Returns
     -------
     list of str
-        All metrics with fewer than eight days: none can be excluded.
+        All forecasters with fewer than eight days: none can be excluded.
     """
     shared, names = _shared_days(ic), [str(name) for name in ic.columns]
     if len(shared) < _FEWEST or shared.shape[1] < 2:
@@ -106,26 +107,26 @@ def confidence_set(ic: pd.DataFrame) -> list[str]:
 
 
 def judge_skill(ic: pd.DataFrame, n_choices: int, spa: float) -> pd.DataFrame:
-    """Return for each metric whether its mean IC differs from zero, and whether it may be the best.
+    """Return for each forecaster whether its mean IC differs from zero, and whether it may be the best.
 
-    The p-value is `corrected_p`, multiplied by the number of choices. The metric with the highest mean IC was
-    chosen because of it; it gets the larger of that and of the p-value of superior predictive ability. Of
+    The p-value is `corrected_p`, multiplied by the number of choices. The forecaster with the highest mean IC
+    was chosen because of it; it gets the larger of that and of the p-value of superior predictive ability. Of
     1,500 sets of six series without skill (8 to 36 values, correlations 0.3 to 0.95), at most 1.9 % had a
     best series with p < 0.05.
 
     Parameters
     ----------
     ic : DataFrame
-        Rebalance day × metric, in order of time.
+        Rebalance day × forecaster, in order of time.
     n_choices : int
-        Number of metrics and settings that the best was chosen from.
+        Number of forecasters and settings that the best was chosen from.
     spa : float
         From `superior_ability_p`.
 
     Returns
     -------
     DataFrame
-        By metric: `ic_mean`; `p`, NaN if it cannot be known; `in_set`, whether the metric is in
+        By forecaster: `ic_mean`; `p`, NaN if it cannot be known; `in_set`, whether the forecaster is in
         `confidence_set`.
     """
     table = pd.DataFrame({"ic_mean": ic.mean(), "p": [corrected_p(ic[name], n_choices) for name in ic]})
@@ -137,7 +138,7 @@ def judge_skill(ic: pd.DataFrame, n_choices: int, spa: float) -> pd.DataFrame:
 
 
 def _shared_days(ic: pd.DataFrame) -> pd.DataFrame:
-    """Return the rebalance days on which all metrics have an IC; a metric without any is left out."""
+    """Return the rebalance days on which all forecasters have an IC; a forecaster without any is left out."""
     known = ic.dropna(axis="columns", how="all")
     return known.dropna() if known.shape[1] else known.iloc[:0]
 

@@ -53,7 +53,7 @@ def factor_ics(observations: Observations, rows: Sequence[int]) -> pd.DataFrame:
             features = observations.sections[t].features[known]
             values[i] = rank_correlations(features.T, realised[None, known])[:, 0]
     days = pd.DatetimeIndex(observations.days[list(rows)], name="date")
-    return pd.DataFrame(values, index=days, columns=pd.Index(columns, name="metric"))
+    return pd.DataFrame(values, index=days, columns=pd.Index(columns, name="forecaster"))
 
 
 def unexplained_ic(forecast: ArrayLike, momentum: ArrayLike, realised: ArrayLike) -> float:
@@ -90,19 +90,20 @@ def compare_with_momentum(
     Parameters
     ----------
     predictions : DataFrame
-        One row per decision and fund: date, metric, fund, forecast, realised.
+        One row per decision and fund: date, forecaster, fund, forecast, realised.
     momentum : DataFrame
         The same of momentum alone.
 
     Returns
     -------
     alike, rest : DataFrame
-        Decision day × metric: Spearman's correlation of the forecast with momentum's, and `unexplained_ic`.
+        Decision day × forecaster: Spearman's correlation of the forecast with momentum's, and
+        `unexplained_ic`.
     """
     known = momentum.set_index(["date", "fund"])["forecast"].rename(MOMENTUM)
     joined = predictions.join(known, on=["date", "fund"])
     alike, rest = {}, {}
-    for key, group in joined.groupby(["date", "metric"], sort=False):
+    for key, group in joined.groupby(["date", "forecaster"], sort=False):
         alike[key] = spearman_ic(group["forecast"], group[MOMENTUM])
         rest[key] = unexplained_ic(group["forecast"], group[MOMENTUM], group["realised"])
     return pd.Series(alike, dtype=float).unstack(), pd.Series(rest, dtype=float).unstack()

@@ -1,4 +1,4 @@
-"""Statistics of forecasts: rank correlations, t-statistics, intervals, and metric against metric.
+"""Statistics of forecasts: rank correlations, t-statistics, intervals, and forecaster against forecaster.
 
 All funds of one holding interval share a market, so significance is judged over holding intervals, never
 within one. With fewer than three of them, or without variation among them, what cannot be known is NaN.
@@ -263,25 +263,25 @@ def summarise_ic(series: ArrayLike) -> ICSummary:
 
 
 def compare_pairs(ic: pd.DataFrame) -> pd.DataFrame:
-    """Test every metric against every other, paired by holding interval.
+    """Test every forecaster against every other, paired by holding interval.
 
     Parameters
     ----------
     ic : DataFrame
-        Information coefficients, rebalance day × metric, in order of time.
+        Information coefficients, rebalance day × forecaster, in order of time.
 
     Returns
     -------
     DataFrame
-        One row per pair, indexed by (`metric`, `against`). Columns: `difference`, the mean of metric −
-        against over the holding intervals that both have; `t`, `low` and `high` of this mean, as in
+        One row per pair, indexed by (`forecaster`, `against`). Columns: `difference`, the mean of forecaster
+        − against over the holding intervals that both have; `t`, `low` and `high` of this mean, as in
         `ICSummary`; `p`, two-sided, of t under Student's distribution with n − 1 degrees of freedom;
         `p_holm`, adjusted for the number of rows; `n`, the number of holding intervals. For small n, p is too
         optimistic: of independent normal differences with mean zero, 7 % had p < 0.05 for n = 24 and n = 40.
     """
     pairs = list(combinations(ic.columns, 2))
     rows = [asdict(summarise_ic(ic[first] - ic[second])) for first, second in pairs]
-    index = pd.MultiIndex.from_tuples(pairs, names=["metric", "against"])
+    index = pd.MultiIndex.from_tuples(pairs, names=["forecaster", "against"])
     table = pd.DataFrame(rows, index=index, columns=["mean", "t", "low", "high", "n"], dtype=float)
     p = 2.0 * student_t.sf(table["t"].abs(), table["n"] - 1.0)
     table = table.rename(columns={"mean": "difference"}).assign(p=p, p_holm=holm(p)).astype({"n": int})

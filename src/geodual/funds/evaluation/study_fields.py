@@ -76,7 +76,7 @@ class StudyFields:
         return tuple(known)
 
     def n_choices(self, period: str) -> int:
-        """Return the number of metrics and settings that the best of a period was chosen from.
+        """Return the number of forecasters and settings that the best of a period was chosen from.
 
         Parameters
         ----------
@@ -86,8 +86,8 @@ class StudyFields:
         Returns
         -------
         int
-            The number of metrics, and, where the period is one on which settings were tuned, the number of
-            candidates tried.
+            The number of forecasters, and, where the period is one on which settings were tuned, the number
+            of candidates tried.
         """
         tuned = self.chosen if self.config.tune and period != "test" else ()
         return count_choices(len(self.config.compared), tuned, self.config)

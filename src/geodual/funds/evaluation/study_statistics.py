@@ -34,7 +34,7 @@ class StudyStatistics(StudyFields):
 
     @cached_property
     def against_index(self) -> pd.DataFrame:
-        """The portfolios against the index, by (period, metric) for the known periods.
+        """The portfolios against the index, by (period, forecaster) for the known periods.
 
         Columns: alpha (per year), beta, tracking_error and information_ratio (per year), up_capture and
         down_capture (of months), sortino (per year), cvar (mean of the worst 5 % of the returns from row to
@@ -52,30 +52,30 @@ class StudyStatistics(StudyFields):
 
     @cached_property
     def monthly_returns(self) -> pd.DataFrame:
-        """The returns of calendar months, month (its first day) × metric and `index`."""
+        """The returns of calendar months, month (its first day) × forecaster and `index`."""
         return risk.monthly_returns(self.equity)
 
     @cached_property
     def rolling_sharpe(self) -> pd.DataFrame:
-        """The Sharpe ratio of the year up to each day, day × metric and `index`; NaN in the first year."""
+        """The Sharpe ratio of the last year, day × forecaster and `index`; NaN in the first year."""
         return risk.roll_sharpe(self.equity)
 
     @cached_property
     def rolling_beta(self) -> pd.DataFrame:
-        """The beta to the index over the year up to each day, day × metric; NaN in the first year."""
+        """The beta to the index over the year up to each day, day × forecaster; NaN in the first year."""
         return benchmark.roll_beta(self.equity)
 
     @cached_property
     def spreads(self) -> pd.DataFrame:
-        """What the fifth with the best forecasts earned more than the worst, rebalance day × metric."""
+        """What the fifth with the best forecasts earned more than the worst, rebalance day × forecaster."""
         return measure_spreads(self.predictions)
 
     @cached_property
     def spread_summary(self) -> pd.DataFrame:
-        """The mean spread between the best and the worst fifth, by (period, metric) for the known periods.
+        """The mean spread between the best and the worst fifth, by (period, forecaster).
 
         Columns: mean, t (Newey–West), low, high (95 % bootstrap interval), p (two-sided, corrected for the
-        number of metrics and tuned settings), n (number of rebalance days).
+        number of forecasters and tuned settings), n (number of rebalance days).
         """
         rows = {
             (period, name): summarise_spread(
@@ -88,7 +88,7 @@ class StudyStatistics(StudyFields):
 
     @cached_property
     def ic_within_types(self) -> pd.DataFrame:
-        """The mean IC within types of funds, weighted by their numbers, rebalance day × metric.
+        """The mean IC within types of funds, weighted by their numbers, rebalance day × forecaster.
 
         Empty without types. Funds of unknown type are left out.
         """
@@ -98,7 +98,7 @@ class StudyStatistics(StudyFields):
 
     @cached_property
     def ic_by_type(self) -> pd.DataFrame:
-        """The mean IC by (metric, type): ic_mean, t (Newey–West), n (days), funds (their mean number).
+        """The mean IC by (forecaster, type): ic_mean, t (Newey–West), n (days), funds (their mean number).
 
         Empty without types.
         """
@@ -117,27 +117,27 @@ class StudyStatistics(StudyFields):
 
     @cached_property
     def rank_autocorrelation(self) -> pd.DataFrame:
-        """The rank correlation of the forecasts with those of the rebalance day before, day × metric."""
+        """The rank correlation of the forecasts with those of the rebalance day before, day × forecaster."""
         return correlate_ranks(self.predictions)
 
     @cached_property
     def exposure(self) -> pd.DataFrame:
-        """The weight of each type of funds at the decision, by (date, metric). Empty without types."""
+        """The weight of each type of funds at the decision, by (date, forecaster). Empty without types."""
         return pd.DataFrame() if self._types.empty else type_exposure(self.holdings, self._types)
 
     @cached_property
     def spa(self) -> pd.Series[float]:
-        """The p-value of superior predictive ability, by known period: the best metric against no skill."""
+        """The p-value of superior predictive ability, by known period: the best against no skill."""
         values = {period: superior_ability_p(self._ic_in(period)) for period in self.known_periods}
         return pd.Series(values, dtype=float, name="spa").rename_axis("period")
 
     @cached_property
     def skill(self) -> pd.DataFrame:
-        """Whether the forecasts have skill, by (period, metric) for the known periods.
+        """Whether the forecasts have skill, by (period, forecaster) for the known periods.
 
-        Columns: ic_mean; p (two-sided, that the mean IC is zero, corrected for the choice among metrics and
-        tuned settings); in_set (whether the metric is in the 90 % model confidence set: whether it may be the
-        best). A metric has skill if its mean IC is above zero and p is below 0.05.
+        Columns: ic_mean; p (two-sided, that the mean IC is zero, corrected for the choice among forecasters
+        and tuned settings); in_set (whether the forecaster is in the 90 % model confidence set: whether it
+        may be the best). A forecaster has skill if its mean IC is above zero and p is below 0.05.
         """
         tables = {
             period: judge_skill(self._ic_in(period), self.n_choices(period), self.spa[period])
@@ -145,7 +145,7 @@ class StudyStatistics(StudyFields):
         }
         if not tables:
             return _by_period({}, ["ic_mean", "p", "in_set"])
-        return pd.concat(tables, names=["period", "metric"])
+        return pd.concat(tables, names=["period", "forecaster"])
 
     def _ic_in(self, period: str) -> pd.DataFrame:
         return self.ic.loc[self.decided(period), list(self.config.compared)]
@@ -159,7 +159,7 @@ class StudyStatistics(StudyFields):
 
     @cached_property
     def against_baselines(self) -> pd.DataFrame:
-        """The ICs compared with those of the baselines, by (period, metric, baseline) for known periods.
+        """The ICs compared with those of the baselines, by (period, forecaster, baseline) for known periods.
 
         Columns: difference (of the mean ICs), t (Newey–West), low, high (95 % interval), p (two-sided), n
         (shared days). Interval and p are corrected for the choice among forecasters, settings and baselines.
@@ -188,28 +188,28 @@ class StudyStatistics(StudyFields):
 
     @cached_property
     def overfitting(self) -> pd.DataFrame:
-        """The Sharpe ratio of each portfolio in the light of the number of trials, by metric.
+        """The Sharpe ratio of each portfolio in the light of the number of trials, by forecaster.
 
         Columns: sharpe (per year, whole study); deflated_sharpe (probability that the true Sharpe ratio is
         above zero after the number of trials); probabilistic_sharpe (the same for a single trial); trials
-        (number of metrics and tuned settings).
+        (number of forecasters and tuned settings).
         """
         return deflate_sharpe(self._portfolios, self.n_choices("both"))
 
     @cached_property
     def overfitting_probability(self) -> float:
-        """The probability that the best metric on half of the days is not above the median on the others.
+        """The probability that the best forecaster on half of the days is not above the median on the others.
 
-        NaN with fewer than two metrics or too few days.
+        NaN with fewer than two forecasters or too few days.
         """
         return overfitting_probability(self._portfolios)
 
     @cached_property
     def random_rank(self) -> pd.DataFrame:
-        """The share of the random portfolios that each metric's portfolio beats, by metric.
+        """The share of the random portfolios that each forecaster's portfolio beats, by forecaster.
 
         Columns: annual_return, sharpe. Empty without random portfolios. This is no p-value: the funds that a
-        metric picks resemble each other, random ones do not. Where styles explained 25 to 75 % of the
+        forecaster picks resemble each other, random ones do not. Where styles explained 25 to 75 % of the
         differences between funds, 17 to 31 % of the portfolios without skill beat 95 % of the random ones
         (400 simulations of 36 quarters each).
         """
@@ -221,7 +221,7 @@ class StudyStatistics(StudyFields):
                 for name, curve in self._portfolios.items()
             }
         )
-        return rank_among_random(measured.T.rename_axis("metric"), self.random_portfolios)
+        return rank_among_random(measured.T.rename_axis("forecaster"), self.random_portfolios)
 
     @property
     def _portfolios(self) -> pd.DataFrame:
@@ -242,6 +242,6 @@ def _compare(own: pd.Series[float], index: pd.Series[float]) -> dict[str, float]
 
 
 def _by_period(rows: dict[tuple[str, str], dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """Return a table indexed by (period, metric); it keeps its columns if there are no rows."""
-    index = pd.MultiIndex.from_tuples(list(rows), names=["period", "metric"])
+    """Return a table indexed by (period, forecaster); it keeps its columns if there are no rows."""
+    index = pd.MultiIndex.from_tuples(list(rows), names=["period", "forecaster"])
     return pd.DataFrame(list(rows.values()), index=index, columns=columns)

@@ -23,16 +23,17 @@ class StudyTables(StudyStatistics):
     """The tables of a study; `Study` adds saving, reports and plots, and documents the fields."""
 
     def table(self) -> pd.DataFrame:
-        """Return Table 1: the quality of the forecasts and of the portfolios, by period and metric.
+        """Return Table 1: the quality of the forecasts and of the portfolios, by period and forecaster.
 
         Returns
         -------
         DataFrame
-            Indexed by (period, metric): the periods "validation", "test" and "both", in each the metrics and
-            `index`. Columns on the forecasts: ic_mean, ic_std, icir (mean/std), t (Newey–West), low, high
-            (95 % bootstrap interval for the mean), hit_rate (share of positive ICs), n (number of ICs).
-            Columns on the portfolios: annual_return, volatility, sharpe, max_drawdown, turnover (mean per
-            rebalance, without the first purchase). A copy: changing it does not change the study.
+            Indexed by (period, forecaster): the periods "validation", "test" and "both", in each the
+            forecasters and `index`. Columns on the forecasts: ic_mean, ic_std, icir (mean/std), t
+            (Newey–West), low, high (95 % bootstrap interval for the mean), hit_rate (share of positive ICs),
+            n (number of ICs). Columns on the portfolios: annual_return, volatility, sharpe, max_drawdown,
+            turnover (mean per rebalance, without the first purchase). A copy: changing it does not change the
+            study.
         """
         return self._table1.copy()
 
@@ -44,12 +45,12 @@ class StudyTables(StudyStatistics):
             for name in (*self.config.compared, "index")
         }
         table = pd.DataFrame.from_dict(rows, orient="index")
-        table.index = pd.MultiIndex.from_tuples(table.index, names=["period", "metric"])
+        table.index = pd.MultiIndex.from_tuples(table.index, names=["period", "forecaster"])
         return table.astype({"n": "Int64"})
 
     @cached_property
     def baselines(self) -> pd.DataFrame:
-        """The baselines in the columns of Table 1, by (period, metric) for all periods.
+        """The baselines in the columns of Table 1, by (period, forecaster) for all periods.
 
         The universe with equal weights makes no forecasts: it has the columns of portfolios only. Empty
         without baselines.
@@ -62,7 +63,7 @@ class StudyTables(StudyStatistics):
         if not rows:
             return pd.DataFrame(columns=self._table1.columns)
         table = pd.DataFrame.from_dict(rows, orient="index").reindex(columns=self._table1.columns)
-        table.index = pd.MultiIndex.from_tuples(table.index, names=["period", "metric"])
+        table.index = pd.MultiIndex.from_tuples(table.index, names=["period", "forecaster"])
         return table.astype({"n": "Int64"})
 
     def _baseline_row(self, period: str, name: str) -> dict[str, Any]:
@@ -70,7 +71,7 @@ class StudyTables(StudyStatistics):
         if name not in self.baseline_ic:
             return portfolio
         decided = self.decided(period)
-        own = self.baseline_trades[self.baseline_trades["metric"] == name]
+        own = self.baseline_trades[self.baseline_trades["forecaster"] == name]
         turnover = mean_turnover(own[own["decided"].isin(decided)], self.trades["decided"].min())
         return {**forecast_row(self.baseline_ic[name].reindex(decided)), **portfolio, "turnover": turnover}
 
@@ -79,7 +80,7 @@ class StudyTables(StudyStatistics):
         if name == "index":
             return portfolio
         decided = self.decided(period)
-        own = self.trades[(self.trades["metric"] == name) & self.trades["decided"].isin(decided)]
+        own = self.trades[(self.trades["forecaster"] == name) & self.trades["decided"].isin(decided)]
         turnover = mean_turnover(own, self.trades["decided"].min())
         return {**forecast_row(self.ic.loc[decided, name]), **portfolio, "turnover": turnover}
 
@@ -126,7 +127,7 @@ class StudyTables(StudyStatistics):
     ) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
         """Compare forecasts with those of momentum: a baseline, one of those compared, or absent."""
         for table in (self.baseline_predictions, self.predictions):
-            momentum = table[table["metric"] == MOMENTUM] if len(table) else table
+            momentum = table[table["forecaster"] == MOMENTUM] if len(table) else table
             if len(momentum):
                 return compare_with_momentum(predictions, momentum)
         return None, None
@@ -137,13 +138,13 @@ class StudyTables(StudyStatistics):
         Returns
         -------
         DataFrame
-            Year × metric and `index`. The first and the last year may be incomplete.
+            Year × forecaster and `index`. The first and the last year may be incomplete.
         """
         table = pd.DataFrame({name: performance.annual_returns(self.equity[name]) for name in self.equity})
-        return table.rename_axis(index="year", columns="metric")
+        return table.rename_axis(index="year", columns="forecaster")
 
     def comparisons(self, period: str = "both") -> pd.DataFrame:
-        """Compare the ICs of all pairs of metrics on the same rebalance days, with Holm's correction.
+        """Compare the ICs of all pairs of forecasters on the same rebalance days, with Holm's correction.
 
         Parameters
         ----------
@@ -153,8 +154,8 @@ class StudyTables(StudyStatistics):
         Returns
         -------
         DataFrame
-            One row per pair, indexed by (metric, against): difference (mean IC of metric minus that of
-            against), t (Newey–West), low, high (95 % bootstrap interval), p (two-sided), p_holm (corrected
+            One row per pair, indexed by (forecaster, against): difference (mean IC of forecaster minus that
+            of against), t (Newey–West), low, high (95 % bootstrap interval), p (two-sided), p_holm (corrected
             for the number of pairs), n (number of shared rebalance days). A copy.
         """
         if period not in self._compared:
@@ -167,7 +168,7 @@ class StudyTables(StudyStatistics):
 
     @cached_property
     def comparisons_by_period(self) -> pd.DataFrame:
-        """The comparisons of all known periods, indexed by (period, metric, against)."""
+        """The comparisons of all known periods, indexed by (period, forecaster, against)."""
         periods = self.known_periods if len(self.config.compared) > 1 else ()
         tables = {period: self.comparisons(period) for period in periods}
         return pd.concat(tables, names=["period"]) if tables else pd.DataFrame()
@@ -183,7 +184,7 @@ class StudyTables(StudyStatistics):
         Returns
         -------
         DataFrame
-            Metric × fifth, from 1 (worst forecasts) to 5 (best).
+            Forecaster × fifth, from 1 (worst forecasts) to 5 (best).
         """
         chosen = self.predictions[self.predictions["date"].isin(self.decided(period))]
         return returns_by_fifth(chosen, self.config.compared)
@@ -195,7 +196,7 @@ class StudyTables(StudyStatistics):
 
     @cached_property
     def costs(self) -> pd.DataFrame:
-        """Turnover, cost and break-even cost of each metric's portfolio."""
+        """Turnover, cost and break-even cost of each forecaster's portfolio."""
         return measure_costs(self.equity, self.trades, self.cash)
 
     @cached_property
@@ -205,7 +206,7 @@ class StudyTables(StudyStatistics):
 
     @cached_property
     def rolling_drawdowns(self) -> pd.DataFrame:
-        """The one-year rolling maximum drawdown, day × metric and `index`."""
+        """The one-year rolling maximum drawdown, day × forecaster and `index`."""
         return roll_drawdowns(self.equity)
 
 

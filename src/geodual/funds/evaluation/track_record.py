@@ -101,12 +101,12 @@ def measure_record(
     index_returns: pd.Series[float] | None = None,
     n_choices: int = 1,
 ) -> TrackRecord:
-    """Measure the record of one metric.
+    """Measure the record of one forecaster.
 
     Parameters
     ----------
     predictions : DataFrame
-        One row per fund and decision: date, metric, fund, forecast, realised.
+        One row per fund and decision: date, forecaster, fund, forecast, realised.
     holdings : DataFrame
         One row per pick: date, fund, weight.
     index_returns : Series, optional

@@ -17,7 +17,7 @@ def show_baselines(study: StudyTables, headline: Headline) -> Section | None:
     if study.baselines.empty or not study.known_periods:
         return None
     name = partial(name_curve, study.index_name)
-    columns = (Column("metric", "Baseline", name, kind="text"), *TABLE1)
+    columns = (Column("forecaster", "Baseline", name, kind="text"), *TABLE1)
     panels = {
         PERIOD_TITLES[period]: make_table(
             study.baselines.loc[period].reset_index(),
@@ -45,13 +45,13 @@ def _differences(study: StudyTables, headline: Headline) -> list[str]:
         return []
     name = partial(name_curve, study.index_name)
     columns = (
-        Column("metric", "Metric", name, kind="text"),
+        Column("forecaster", "Forecaster", name, kind="text"),
         Column("baseline", "Baseline", name, kind="text"),
         Column("difference", "IC difference", format_number),
         Column("low", "95 % low", format_number, hint="Lower end of the interval, corrected as p is"),
         Column("high", "95 % high", format_number, hint="Upper end of the interval, corrected as p is"),
         Column("t", "t", format_two, hint="t-statistic of the mean difference (Newey and West)"),
-        Column("p", "p", format_p, hint="Corrected for the choice among metrics, settings and baselines"),
+        Column("p", "p", format_p, hint="Corrected for the choice among forecasters, settings and baselines"),
         Column("n", "n", format_whole, hint="Rebalance days on which both have an IC"),
     )
     title = f"Paired differences of the IC, {name_period(headline.period, study.decided(headline.period))}"

@@ -119,7 +119,7 @@ def make_chart(
     log_switch : bool
         Whether to add a switch for a logarithmic scale in the first panel.
     chooser : bool
-        Whether the chart shows one metric at a time, which the reader chooses.
+        Whether the chart shows one forecaster at a time, which the reader chooses.
     beside : bool
         Whether the panels stand side by side where there is room.
     """
@@ -128,7 +128,7 @@ def make_chart(
         if log_switch
         else ""
     )
-    choice = '<label class="choice">Metric <select class="chooser"></select></label>' if chooser else ""
+    choice = '<label class="choice">Forecaster <select class="chooser"></select></label>' if chooser else ""
     canvases = "\n".join(map(_canvas, plots))
     return (
         f'<div class="chart">\n<div class="chart-bar">{choice}<div class="legend" role="group" '

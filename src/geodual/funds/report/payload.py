@@ -18,7 +18,7 @@ from ..forecasters.registry import forecaster_label
 from .plots import COLOURS, colour_map
 from .wording import ALL_VIEWS, name_factor
 
-_KEY = ["date", "metric", "fund"]
+_KEY = ["date", "forecaster", "fund"]
 _DECIMALS = 4  # of rolling measures: more are never shown, and cost space
 _SIGNIFICANT = 5  # digits of distances, returns and shares: more are never shown, and cost space
 
@@ -31,17 +31,17 @@ def make_payload(study: StudyTables, best: str) -> str:
     study : StudyTables
         A finished study.
     best : str
-        The metric whose picks are shown first; the last metric if "".
+        The forecaster whose picks are shown first; the last forecaster if "".
     """
-    metrics = list(study.config.compared)
+    forecasters = list(study.config.compared)
     payload = {
-        "metrics": metrics,
-        "names": {name: forecaster_label(name) for name in metrics} | {"index": study.index_name},
-        "colours": colour_map(metrics),
+        "forecasters": forecasters,
+        "names": {name: forecaster_label(name) for name in forecasters} | {"index": study.index_name},
+        "colours": colour_map(forecasters),
         "palette": COLOURS,
         "testStart": study.config.test_start,
         "testDecision": _first_test_decision(study),
-        "best": best or metrics[-1],
+        "best": best or forecasters[-1],
         "featured": FEATURED,
         "units": study.units,
         "csv": _csv_texts(study),
@@ -140,7 +140,7 @@ def _pick_reasons(study: StudyTables) -> dict[str, Any]:
 
 def _ranks_afterwards(study: StudyTables) -> list[list[int] | None]:
     """Return the rank of each holding's realised return among all funds of the day, and their number."""
-    # All metrics forecast the same funds, so one row per day and fund is enough.
+    # All forecasters forecast the same funds, so one row per day and fund is enough.
     every = study.predictions.drop_duplicates(["date", "fund"])[["date", "fund", "realised"]]
     by_day = every.groupby("date")["realised"]
     every = every.assign(rank=by_day.rank(ascending=False, method="min"), known=by_day.transform("count"))

@@ -93,7 +93,7 @@ def show_annual_returns(study: StudyTables) -> Section:
         "first and the last year may be incomplete."
     )
     table = make_table(returns.reset_index(), columns, "Returns of calendar years")
-    plot = Plot("annual", "Grouped bar chart of the returns of calendar years, by metric.")
+    plot = Plot("annual", "Grouped bar chart of the returns of calendar years, by forecaster.")
     return make_section(
         "annual",
         "Figure 2: annual returns",
@@ -131,7 +131,7 @@ def show_against_index(study: StudyTables, headline: Headline) -> Section | None
     if not study.known_periods:
         return None
     columns = (
-        Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
+        Column("forecaster", "Forecaster", partial(name_curve, study.index_name), kind="text"),
         *_AGAINST_INDEX,
     )
     panels = {
@@ -156,22 +156,22 @@ def show_against_index(study: StudyTables, headline: Headline) -> Section | None
 
 
 def show_random_portfolios(study: StudyTables) -> Section | None:
-    """Return the annual returns of random portfolios, and how many of them each metric beats."""
+    """Return the annual returns of random portfolios, and how many of them each forecaster beats."""
     if study.random_portfolios.empty:
         return None
     n = len(study.random_portfolios)
     lead = (
         f"Annual returns of {n:,} portfolios drawn at random from the same universe, on the same days and "
-        f"under the same rules{_but_equal(study)}. The lines are the metrics. A high rank alone is no proof "
-        "of skill: the funds that a metric picks are alike, so luck moves them together, while random funds "
-        "differ."
+        f"under the same rules{_but_equal(study)}. The lines are the forecasters. A high rank alone is no "
+        "proof of skill: the funds that a forecaster picks are alike, so luck moves them together, while "
+        "random funds differ."
     )
     shares = study.random_rank["annual_return"]
     beaten = join_words(
         [f"{forecaster_label(str(key))} beats {format_percent(share)}" for key, share in shares.items()]
     )
     columns = (
-        Column("metric", "Metric", lambda key: forecaster_label(str(key)), kind="text"),
+        Column("forecaster", "Forecaster", lambda key: forecaster_label(str(key)), kind="text"),
         Column("earned", "Return p.a.", format_percent, hint="After cost, over the whole study"),
         Column("annual_return", "Beats, by return", format_percent, hint="Share of the random portfolios"),
         Column("sharpe_earned", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
@@ -196,7 +196,7 @@ def _but_equal(study: StudyTables) -> str:
 
 
 def _ranks(study: StudyTables) -> pd.DataFrame:
-    """Return the rank of each metric with the return and Sharpe ratio that it belongs to."""
+    """Return the rank of each forecaster with the return and Sharpe ratio that it belongs to."""
     whole = study.table().loc["both"]
     ranks = study.random_rank.assign(earned=whole["annual_return"], sharpe_earned=whole["sharpe"])
-    return ranks.rename_axis("metric").reset_index()
+    return ranks.rename_axis("forecaster").reset_index()

@@ -52,7 +52,7 @@ def show_rolling(study: StudyTables) -> Section | None:
 def show_drawdowns(study: StudyTables) -> Section:
     """Return the worst drawdowns of each portfolio and of the index."""
     columns = (
-        Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
+        Column("forecaster", "Forecaster", partial(name_curve, study.index_name), kind="text"),
         Column("depth", "Depth", format_percent),
         Column("peak", "Peak", format_day, kind="text"),
         Column("trough", "Trough", format_day, kind="text"),
@@ -65,7 +65,7 @@ def show_drawdowns(study: StudyTables) -> Section:
         "The deepest fall of each portfolio and of the index. A fall lasts from a peak until its value is "
         "reached again."
     )
-    worst = study.drawdowns.drop_duplicates("metric")  # the deepest stands first
+    worst = study.drawdowns.drop_duplicates("forecaster")  # the deepest stands first
     title = "Three worst drawdowns of each portfolio and of the index"
     return make_section(
         "drawdowns",
@@ -86,7 +86,7 @@ def show_exposure(study: StudyTables) -> Section | None:
     lead = "Share of the portfolio in each type of fund, as decided on each rebalance day."
     plot = Plot(
         "exposure",
-        "Stacked bar chart of the share of each type of fund by rebalance day, for one metric.",
+        "Stacked bar chart of the share of each type of fund by rebalance day, for one forecaster.",
     )
     return make_section(
         "exposure",

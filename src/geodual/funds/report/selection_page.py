@@ -37,7 +37,7 @@ def render_selection(selection: SelectionTables) -> str:
     selection : SelectionTables
         The result of `select`.
     """
-    title = f"Picks of {forecaster_label(selection.metric)} on {selection.as_of:%Y-%m-%d}"
+    title = f"Picks of {forecaster_label(selection.forecaster)} on {selection.as_of:%Y-%m-%d}"
     style = read_asset("style.css")
     sections = (_show_picks(selection), _show_reasons(selection), _show_left_out(selection))
     facts = (

@@ -1,4 +1,4 @@
-"""Sections on whether the results are more than chance: skill, overfitting, metric against metric."""
+"""Sections on whether the results are more than chance: skill, overfitting, forecaster against forecaster."""
 
 from __future__ import annotations
 
@@ -30,21 +30,23 @@ from .wording import (
     name_period,
 )
 
-_METRIC = Column("metric", "Metric", lambda name: forecaster_label(str(name)), kind="text")
+_FORECASTER = Column("forecaster", "Forecaster", lambda name: forecaster_label(str(name)), kind="text")
 _SKILL = (
-    _METRIC,
+    _FORECASTER,
     Column("ic_mean", "IC mean", format_number),
-    Column("p", "p", format_p, hint="Of a mean IC of zero, corrected for the choice of metrics and settings"),
+    Column(
+        "p", "p", format_p, hint="Of a mean IC of zero, corrected for the choice of forecasters and settings"
+    ),
     Column(
         "in_set",
         "Among the best",
         lambda value: "yes" if value else "no",
         kind="text",
-        hint="In the 90 % model confidence set: the metrics that cannot be told from the best one",
+        hint="In the 90 % model confidence set: the forecasters that cannot be told from the best one",
     ),
 )
 _OVERFITTING = (
-    _METRIC,
+    _FORECASTER,
     Column("sharpe", "Sharpe", format_two, hint="Sharpe ratio of the portfolio over the whole study"),
     Column(
         "probabilistic_sharpe",
@@ -58,7 +60,7 @@ _OVERFITTING = (
         format_percent,
         hint="The same probability after the number of trials (deflated Sharpe ratio)",
     ),
-    Column("trials", "Trials", format_whole, hint="Number of metrics and settings that were tried"),
+    Column("trials", "Trials", format_whole, hint="Number of forecasters and settings that were tried"),
 )
 
 
@@ -76,8 +78,9 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
         for period in study.known_periods
     }
     lead = (
-        "A mean IC counts as skill if its p-value, corrected for the choice among all metrics and settings "
-        "that were tried, is below 0.05. Metrics “among the best” cannot be told from the best one."
+        "A mean IC counts as skill if its p-value, corrected for the choice among all forecasters and "
+        "settings that were tried, is below 0.05. Forecasters “among the best” cannot be told from the best "
+        "one."
     )
     overfitting = make_table(
         study.overfitting.reset_index(), _OVERFITTING, "Sharpe ratios after the number of trials, whole study"
@@ -95,27 +98,27 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
 
 
 def _tell_superiority(study: StudyTables, period: str) -> str:
-    """Return whether the best metric is better than no skill, by the test of superior ability."""
+    """Return whether the best forecaster is better than no skill, by the test of superior ability."""
     p = study.spa.get(period, float("nan"))
     if pd.isna(p):
-        return "There are too few values to test all metrics together."
-    # The p-value of the best metric is at least that of this test, which alone finds skill too often.
+        return "There are too few values to test all forecasters together."
+    # The p-value of the best forecaster is at least that of this test, which alone finds skill too often.
     rows = study.skill.loc[period]
     sure = rows["p"][str(rows["ic_mean"].idxmax())] < LEVEL
     result = "ranks funds better than chance" if sure else "is not clearly better than chance"
     alone = " This test alone is too optimistic if values are few." if p < LEVEL and not sure else ""
     return (
-        f"All metrics together: the best one {result} ({format_equal_p(p)}, test of superior predictive "
+        f"All forecasters together: the best one {result} ({format_equal_p(p)}, test of superior predictive "
         f"ability).{alone}"
     )
 
 
 def _tell_overfitting(probability: float) -> str:
     if pd.isna(probability):
-        return "The probability of overfitting needs at least two metrics and enough days."
+        return "The probability of overfitting needs at least two forecasters and enough days."
     return (
-        f"Probability of overfitting: {format_percent(probability, 0)}. So often the metric that did best in "
-        "one half of the days was not above the median in the other half."
+        f"Probability of overfitting: {format_percent(probability, 0)}. So often the forecaster that did "
+        "best in one half of the days was not above the median in the other half."
     )
 
 
@@ -124,7 +127,7 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
     if study.comparisons_by_period.empty:
         return None
     columns = (
-        _METRIC,
+        _FORECASTER,
         Column("against", "Against", lambda name: forecaster_label(str(name)), kind="text"),
         Column("difference", "IC difference", format_number),
         Column("low", "95 % low", format_number),
@@ -144,14 +147,14 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
         for period in study.known_periods
     }
     lead = (
-        "Mean difference between the ICs of two metrics on the same rebalance days. Two metrics differ by "
-        "more than chance alone would produce if p, after Holm's correction, is below 0.05."
+        "Mean difference between the ICs of two forecasters on the same rebalance days. Two forecasters "
+        "differ by more than chance alone would produce if p, after Holm's correction, is below 0.05."
         f"{_count(tables, headline)}"
     )
     tabs = make_tabs("comparisons-panel", panels, PERIOD_TITLES[headline.period])
     return make_section(
         "comparisons",
-        "Metric against metric",
+        "Forecaster against forecaster",
         make_paragraph(lead),
         make_foot(make_details("Table of all pairs", tabs), csv=["comparisons_by_period"]),
     )

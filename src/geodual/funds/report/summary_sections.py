@@ -85,7 +85,7 @@ def _fact_row(fact: TrustFact) -> str:
 
 
 def _compare(study: StudyTables, headline: Headline) -> tuple[str, str]:
-    """Return by how much the best metric's portfolio beats the index, and the numbers beside each other."""
+    """Return by how much the portfolio of the best forecaster beats the index, and the numbers of both."""
     best, period = headline.best, headline.period
     rows = study.table().loc[period]
     if not best or pd.isna(rows["annual_return"][best]) or pd.isna(rows["annual_return"]["index"]):
@@ -94,7 +94,7 @@ def _compare(study: StudyTables, headline: Headline) -> tuple[str, str]:
     side = "above" if rows["annual_return"][best] >= rows["annual_return"]["index"] else "below"
     shown = rows.loc[[best, "index"], list(_COMPARED)].reset_index()
     columns = (
-        Column("metric", "Portfolio", partial(name_curve, study.index_name), kind="text"),
+        Column("forecaster", "Portfolio", partial(name_curve, study.index_name), kind="text"),
         *(Column(key, title, show) for key, (title, show) in _COMPARED.items()),
     )
     table = make_table(shown, columns, PERIOD_PHRASES[period], kind="compact")
@@ -134,8 +134,8 @@ def universe_return(study: StudyTables, period: str) -> float:
     float
         NaN if no return is known, or no time passed.
     """
-    first_metric = study.predictions[study.predictions["metric"] == study.config.compared[0]]
-    means = first_metric.groupby("date")["realised"].mean().reindex(study.decided(period)).dropna()
+    first_forecaster = study.predictions[study.predictions["forecaster"] == study.config.compared[0]]
+    means = first_forecaster.groupby("date")["realised"].mean().reindex(study.decided(period)).dropna()
     if means.empty:
         return float("nan")
     later = study.ic.index[study.ic.index > means.index[-1]]
@@ -166,7 +166,10 @@ def _tell_best_earner(returns: pd.Series[float], best: str) -> list[str]:
 
 def show_table1(study: StudyTables, headline: Headline) -> Section:
     """Return Table 1, with one panel per period."""
-    columns = (Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"), *TABLE1)
+    columns = (
+        Column("forecaster", "Forecaster", partial(name_curve, study.index_name), kind="text"),
+        *TABLE1,
+    )
     panels = {
         PERIOD_TITLES[period]: make_table(
             study.table().loc[period].reset_index(),
@@ -176,7 +179,7 @@ def show_table1(study: StudyTables, headline: Headline) -> Section:
         for period in study.known_periods or ["both"]
     }
     lead = (
-        "How well each metric's forecasts ranked the funds (IC), and what a portfolio of its "
+        "How well each forecaster's forecasts ranked the funds (IC), and what a portfolio of its "
         f"{study.config.top} best funds earned. Click a heading to sort."
     )
     tabs = make_tabs("table1-panel", panels, PERIOD_TITLES[headline.period])

@@ -61,7 +61,7 @@ _NEIGHBOURS = {
 def show_costs(study: StudyTables) -> Section:
     """Return turnover, fees, gross and net return, and the break-even cost of each portfolio."""
     columns = (
-        Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
+        Column("forecaster", "Forecaster", partial(name_curve, study.index_name), kind="text"),
         *_COSTS,
     )
     rules = (
@@ -125,7 +125,7 @@ def _tell_forecasts(study: StudyTables, term: str) -> str:
     if len(study.neighbours):
         averaged = "mean return" if set(study.units.values()) <= {"return"} else "mean result"
         told.append(
-            f"A metric forecasts the {averaged} of the nearest neighbours.{relative} "
+            f"With a metric, the forecast is the {averaged} of the nearest neighbours.{relative} "
             f"{_NEIGHBOURS[study.config.neighbours].format(term=term)} {SHARES}"
         )
     if (study.reasons["view"] == "adds").any():
@@ -137,13 +137,13 @@ def show_picks(study: StudyTables) -> Section:
     """Return the frame in which the page shows the picks of a rebalance day, and why a fund was picked."""
     term = TERMS[study.config.frequency]
     lead = (
-        "Choose a rebalance day and a metric to see what was held, its forecast, and its realised return "
+        "Choose a rebalance day and a forecaster to see what was held, its forecast, and its realised return "
         f"in the next {term}. Choose a fund to see why it was picked."
     )
     note = make_paragraph(_tell_forecasts(study, term), "note")
     places = f"""<div class="choices">
 <label class="choice">Rebalance day <select id="pick-day"></select></label>
-<label class="choice">Metric <select id="pick-metric"></select></label>
+<label class="choice">Forecaster <select id="pick-forecaster"></select></label>
 </div>
 <div class="picks">
 <div>

@@ -49,7 +49,7 @@ def list_trust_facts(study: StudyTables, headline: Headline) -> list[TrustFact]:
     study : StudyTables
         A finished study.
     headline : Headline
-        Its headline; the facts are about its metric and period.
+        Its headline; the facts are about its forecaster and period.
     """
     facts = [*_weigh_evidence(study, headline), *_weigh_overfitting(study, headline.best)]
     facts += [_weigh_survivorship(study), _weigh_trading(study, headline.best), _weigh_data(study)]

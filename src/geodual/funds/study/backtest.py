@@ -108,7 +108,7 @@ def backtest(
     >>> from geodual.funds import backtest, synthetic_universe
     >>> universe = synthetic_universe(20, "2014-01-02", "2015-06-30")
     >>> study = backtest(universe.panel, universe.index, metrics=["euclidean", "gmml"], top=5)
-    >>> study.ic.shape, len(study.holdings)  # 2 rebalance days, 2 metrics, 5 funds each
+    >>> study.ic.shape, len(study.holdings)  # 2 rebalance days, 2 forecasters, 5 funds each
     ((2, 2), 20)
     """
     started = time.perf_counter()
@@ -141,7 +141,7 @@ def backtest(
         facts=given.facts.of_funds(observations.funds),
         facts_digest=given.facts.digest,
         chosen=chosen,
-        units={decision.metric: decision.unit for decision in decisions},
+        units={decision.forecaster: decision.unit for decision in decisions},
         notes=_collect_notes(given, observations, rows, decisions, books, universe, filled),
         seconds=time.perf_counter() - started,
         checkpoints=checkpoints,

@@ -107,8 +107,8 @@ def look_back(
     every = predictions_table(decisions, observations)
     candidates = _compare(ic_table(every), n_choices)
     name = str(candidates.index[0]) if _can_choose(candidates) else next(iter(forecasters))
-    picked = pick_funds(observations, [d for d in decisions if d.metric == name], forecasters, config)
-    predictions = every[every["metric"] == name]
+    picked = pick_funds(observations, [d for d in decisions if d.forecaster == name], forecasters, config)
+    predictions = every[every["forecaster"] == name]
     realised = predictions.set_index(["date", "fund"])["realised"]
     earned = [pd.Series(realised[picks.day].reindex(picks.funds).to_numpy()) for picks in picked]
     record = measure_record(

@@ -124,12 +124,12 @@ def _note_orders(trades: pd.DataFrame) -> list[str]:
     return [
         f"On {_days(failed['decided'].nunique())} purchases could not be made in full, because funds had no "
         "value to trade at in time, or because sales that waited brought less money than planned: up to "
-        f"{100 * worst['unfilled']:.1f} % of a portfolio ({worst['metric']}, {worst['decided'].date()})."
+        f"{100 * worst['unfilled']:.1f} % of a portfolio ({worst['forecaster']}, {worst['decided'].date()})."
     ]
 
 
 def _note_limits(holdings: pd.DataFrame, config: StudyConfig) -> list[str]:
-    groups = holdings.groupby(["date", "metric"])
+    groups = holdings.groupby(["date", "forecaster"])
     few, invested = groups.size().min(), groups["weight"].sum().min()
     notes = []
     if few < config.top:
@@ -169,7 +169,7 @@ def _note_flagged(holdings: pd.DataFrame, findings: Sequence[Finding]) -> list[s
 
 
 def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
-    """Return notes on labels that fell back to the median, and each warning of a metric once."""
+    """Return notes on labels that fell back to the median, and each warning of a forecaster once."""
     fallen = dict.fromkeys(str(d.day.date()) for d in decisions if d.label not in (config.label, NO_LABEL))
     notes = []
     if fallen:
@@ -180,8 +180,8 @@ def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
     warned: dict[tuple[str, str], int] = {}
     for decision in decisions:
         for note in decision.notes:
-            warned[decision.metric, note] = warned.get((decision.metric, note), 0) + 1
-    notes += [f"{metric} ({count} ×): {note}" for (metric, note), count in warned.items()]
+            warned[decision.forecaster, note] = warned.get((decision.forecaster, note), 0) + 1
+    notes += [f"{forecaster} ({count} ×): {note}" for (forecaster, note), count in warned.items()]
     return notes
 
 

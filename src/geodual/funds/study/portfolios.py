@@ -24,10 +24,10 @@ from ..forecasters.registry import UNIVERSE
 
 # The tables of the baselines, and their columns if there are none.
 BASELINE_TABLES = {
-    "baseline_predictions": ["date", "metric", "fund", "forecast", "realised"],
+    "baseline_predictions": ["date", "forecaster", "fund", "forecast", "realised"],
     "baseline_equity": [],
     "baseline_trades": [
-        *("metric", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"),
+        *("forecaster", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"),
     ],
 }
 EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
@@ -55,7 +55,7 @@ def keep_ledgers(
         "ic": ic_table(predictions),
         "ic_decay": ic_decay(predictions, nav),
         "holdings": holdings,
-        "equity": equity.rename_axis(index="date", columns="metric"),
+        "equity": equity.rename_axis(index="date", columns="forecaster"),
         "random_portfolios": draw_random_portfolios(Market(nav, fees), universes, config, observations.facts),
     }
 
@@ -63,7 +63,7 @@ def keep_ledgers(
 def no_baselines() -> dict[str, pd.DataFrame]:
     """Return the tables of a study without baselines."""
     tables = {name: pd.DataFrame(columns=columns) for name, columns in BASELINE_TABLES.items()}
-    equity = tables["baseline_equity"].rename_axis(index="date", columns="metric")
+    equity = tables["baseline_equity"].rename_axis(index="date", columns="forecaster")
     return tables | {"baseline_equity": equity}
 
 
@@ -92,7 +92,7 @@ def keep_baselines(
         }
         curve = run_ledger(nav, targets, execution_lag=config.execution_lag).equity
         equity = equity.reindex(curve.index).assign(**{UNIVERSE: curve})
-    return tables | {"baseline_equity": equity.rename_axis(index="date", columns="metric")}
+    return tables | {"baseline_equity": equity.rename_axis(index="date", columns="forecaster")}
 
 
 def _keep_books(
@@ -106,19 +106,19 @@ def _keep_books(
     cash = pd.DataFrame({name: ledger.cash for name, ledger in ledgers.items()})
     return {
         "equity": pd.DataFrame({name: ledger.equity for name, ledger in ledgers.items()}),
-        "cash": cash.rename_axis(index="date", columns="metric"),
+        "cash": cash.rename_axis(index="date", columns="forecaster"),
         "trades": _joined({name: ledger.trades for name, ledger in ledgers.items()}),
         "fills": _joined({name: ledger.fills for name, ledger in ledgers.items()}),
     }
 
 
 def _targets(holdings: pd.DataFrame, name: str) -> dict[Any, pd.Series[float]]:
-    own = holdings[holdings["metric"] == name]
+    own = holdings[holdings["forecaster"] == name]
     return {day: group.set_index("fund")["weight"] for day, group in own.groupby("date")}
 
 
 def _joined(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(tables, names=["metric", None]).reset_index("metric").reset_index(drop=True)
+    return pd.concat(tables, names=["forecaster", None]).reset_index("forecaster").reset_index(drop=True)
 
 
 def _index_curve(

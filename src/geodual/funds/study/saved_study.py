@@ -23,7 +23,7 @@ from .study import Study
 from .table_comparisons import compare_summary, compare_tables
 
 _DAYS = ("date", "decided", "executed", "day")
-_TEXTS = ("fund", "metric", "neighbour", "factor", "view", "label", "side", "name", "type", "company")
+_TEXTS = ("fund", "forecaster", "neighbour", "factor", "view", "label", "side", "name", "type", "company")
 _SUMMARY = {
     "source": str,
     "sha256": str,
@@ -37,22 +37,24 @@ _SUMMARY = {
     "seconds": int | float,
 }
 _COLUMNS = {
-    "predictions": ["date", "metric", "fund", "forecast", "realised"],
-    "holdings": ["date", "metric", "fund", "weight", "forecast", "known", "realised"],
-    "trades": ["metric", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"],
-    "fills": ["metric", "decided", "day", "fund", "side", "price", "units", "value", "fee"],
+    "predictions": ["date", "forecaster", "fund", "forecast", "realised"],
+    "holdings": ["date", "forecaster", "fund", "weight", "forecast", "known", "realised"],
+    "trades": [
+        *("forecaster", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"),
+    ],
+    "fills": ["forecaster", "decided", "day", "fund", "side", "price", "units", "value", "fee"],
     "universe": ["date", "funds", "coverage", "label"],
-    "neighbours": ["date", "metric", "fund", "neighbour", "distance", "earned"],
-    "reasons": ["date", "metric", "fund", "view", "factor", "share"],
+    "neighbours": ["date", "forecaster", "fund", "neighbour", "distance", "earned"],
+    "reasons": ["date", "forecaster", "fund", "view", "factor", "share"],
     "facts": ["fund", "name", "type", "company"],
     "random_portfolios": ["annual_return", "volatility", "sharpe", "max_drawdown"],
 }
 # Tables in which any value may be missing: what is not known of a fund, what a short curve does not define.
 _GAPS = ("facts", "random_portfolios", "ic_decay", "factor_ic")
-# Tables that may lack a metric: one that is not linear has no reasons, one without trades no fills, one
-# that is no metric no neighbours. Runs of earlier versions have no baselines and no ICs of factors.
+# Tables that may lack a forecaster: one that is not linear has no reasons, one without trades no fills, one
+# without a metric no neighbours. Runs of earlier versions have no baselines and no ICs of factors.
 _SPARSE = ("reasons", "fills", "neighbours", "factor_ic", *BASELINE_TABLES)
-_KEY = ["date", "metric", "fund"]
+_KEY = ["date", "forecaster", "fund"]
 # Each row of a table on the left belongs to a row, with the same key, of the table on the right.
 _PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
 
@@ -167,7 +169,7 @@ def _read_baselines(folder: Path, config: StudyConfig) -> dict[str, pd.DataFrame
     tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
     forecasting = {name for name in config.baselines if name != UNIVERSE}
     for name in ("baseline_predictions", "baseline_trades"):
-        if set(tables[name]["metric"]) != forecasting:
+        if set(tables[name]["forecaster"]) != forecasting:
             raise ValueError(f"{name}.csv: its baselines differ from those of config.toml")
     equity = tables["baseline_equity"]
     if bool(config.baselines) == equity.empty:
@@ -192,8 +194,12 @@ def _read_summary(path: Path) -> dict[str, Any]:
 
 def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
     """Return the columns of a table with their types checked; only sparse ones may have no rows."""
+    # Runs of earlier versions call the column of the forecasters `metric`.
+    old = {"metric": "forecaster"} if "forecaster" in columns else {}
     # Only an empty cell is missing: a fund may be called "NA".
-    table = read_csv(path, dtype=dict.fromkeys(_TEXTS, str), keep_default_na=False, na_values=[""])
+    table = read_csv(path, dtype=dict.fromkeys((*_TEXTS, *old), str), keep_default_na=False, na_values=[""])
+    if "forecaster" not in table:
+        table = table.rename(columns=old)
     missing = [column for column in columns if column not in table]
     if missing:
         raise ValueError(f"{path.name}: no column `{missing[0]}`")
@@ -221,12 +227,12 @@ def _check_column(values: pd.Series[Any], path: Path) -> None:
         raise ValueError(f"{path.name}: a row has no finite value in the column `{values.name}`")
 
 
-def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
-    """Raise if the tables are not about the same metrics, days and funds."""
+def _check_keys(tables: dict[str, pd.DataFrame], forecasters: set[str]) -> None:
+    """Raise if the tables are not about the same forecasters, days and funds."""
     for name, table in tables.items():
-        found = set(table["metric"]) if "metric" in table else metrics
-        if found != metrics and not (name in _SPARSE and found <= metrics):
-            raise ValueError(f"{name}.csv: its metrics differ from those of config.toml")
+        found = set(table["forecaster"]) if "forecaster" in table else forecasters
+        if found != forecasters and not (name in _SPARSE and found <= forecasters):
+            raise ValueError(f"{name}.csv: its forecasters differ from those of config.toml")
     days = set(tables["ic"]["date"])
     for name, column in (
         ("predictions", "date"),
@@ -241,7 +247,7 @@ def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
     for name, parent in _PARENTS.items():
         if not keys[name].isin(keys[parent]).all():
             raise ValueError(f"{name}.csv: a fund is not in {parent}.csv")
-    for name, key in (("predictions", _KEY), ("holdings", _KEY), ("trades", ["metric", "decided"])):
+    for name, key in (("predictions", _KEY), ("holdings", _KEY), ("trades", ["forecaster", "decided"])):
         if tables[name].duplicated(key).any():
             raise ValueError(f"{name}.csv: a row occurs twice")
 
@@ -249,7 +255,7 @@ def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
 def _indexed(table: pd.DataFrame, name: str, key: str) -> pd.DataFrame:
     if not (table[key].is_monotonic_increasing and table[key].is_unique):
         raise ValueError(f"{name}.csv: the column `{key}` is not in order")
-    return table.set_index(key).rename_axis(columns="metric")
+    return table.set_index(key).rename_axis(columns="forecaster")
 
 
 def _read_findings(path: Path) -> tuple[Finding, ...]:

@@ -196,7 +196,7 @@ def _assemble(
     reasons, left_out = reasons_table([picked], now.factors.columns), now.sections[-1].left_out
     return Selection(
         as_of=decision.day,
-        metric=decision.metric,
+        forecaster=decision.forecaster,
         picks=_table_of_picks(now, picked, looked, config, reasons),
         neighbours=neighbours_table([picked]),
         reasons=reasons,

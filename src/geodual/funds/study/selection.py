@@ -18,8 +18,8 @@ class Selection(SelectionTables):
     ----------
     as_of : Timestamp
         The day of the decision, a row of the data.
-    metric : str
-        Name of the metric or other forecaster.
+    forecaster : str
+        Name of the forecaster.
     picks : DataFrame
         One row per pick, best first: rank, fund, name, type, weight, forecast, past_low and past_high (80 %
         of past picks earned between these two: past picks of the same rank or, if `pooled`, of all ranks; NaN
@@ -28,9 +28,9 @@ class Selection(SelectionTables):
         forecasters without), factors (those that did most to make the neighbours near, or that add most to
         the forecast).
     neighbours : DataFrame
-        One row per pick and neighbour: date, metric, fund, neighbour, distance, earned.
+        One row per pick and neighbour: date, forecaster, fund, neighbour, distance, earned.
     reasons : DataFrame
-        The factors that matter most for each pick: date, metric, fund, view, factor, share. The view is
+        The factors that matter most for each pick: date, forecaster, fund, view, factor, share. The view is
         "near" (what made its neighbours near), "apart" (what sets it apart from the universe) or "adds" (what
         adds most to its forecast).
     left_out : DataFrame

@@ -13,7 +13,7 @@ from ..evaluation.result_tables import ic_table
 
 # Tables are written with all digits. Sums of up to a million numbers may be rounded in another order.
 _ROUNDING = 1e-9
-_KEY = ["date", "metric", "fund"]
+_KEY = ["date", "forecaster", "fund"]
 
 
 def compare_tables(tables: Mapping[str, pd.DataFrame]) -> None:
@@ -32,12 +32,12 @@ def compare_tables(tables: Mapping[str, pd.DataFrame]) -> None:
     _compare(tables["ic"], ic_table(tables["predictions"]), "ic.csv", "predictions.csv")
     _compare_holdings(tables["holdings"], tables["predictions"])
     fills = tables["fills"]
-    values = fills.set_index(["day", "metric", "fund"])[["value"]].astype(float)
+    values = fills.set_index(["day", "forecaster", "fund"])[["value"]].astype(float)
     products = (fills["units"] * fills["price"]).to_numpy(float)
     _compare(values, values.assign(value=products), "fills.csv", "its units and prices")
-    for metric, trades in tables["trades"].groupby("metric"):
-        own = fills[fills["metric"] == metric]
-        _compare_books(str(metric), trades.set_index("decided"), own, tables["equity"])
+    for forecaster, trades in tables["trades"].groupby("forecaster"):
+        own = fills[fills["forecaster"] == forecaster]
+        _compare_books(str(forecaster), trades.set_index("decided"), own, tables["equity"])
 
 
 def compare_summary(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
@@ -78,11 +78,11 @@ def _compare_holdings(holdings: pd.DataFrame, predictions: pd.DataFrame) -> None
     _compare(found, predictions.set_index(_KEY)[columns], "holdings.csv", "predictions.csv")
 
 
-def _compare_books(metric: str, trades: pd.DataFrame, fills: pd.DataFrame, equity: pd.DataFrame) -> None:
+def _compare_books(forecaster: str, trades: pd.DataFrame, fills: pd.DataFrame, equity: pd.DataFrame) -> None:
     """Compare fees with costs and, on days of trades, the equity with what the fills leave in the books."""
-    before = equity[metric].reindex(trades["executed"]).set_axis(trades.index)
+    before = equity[forecaster].reindex(trades["executed"]).set_axis(trades.index)
     fees = fills.groupby("decided")["fee"].sum().reindex(trades.index, fill_value=0.0)
-    _compare(trades[["cost"]], (fees / before).to_frame("cost"), f"trades.csv, {metric}", "fills.csv")
+    _compare(trades[["cost"]], (fees / before).to_frame("cost"), f"trades.csv, {forecaster}", "fills.csv")
     # Orders that waited, and funds that closed, change the books on days that the fills do not tell.
     executed = trades["executed"].reindex(fills["decided"]).to_numpy()
     if fills.empty or (fills["side"] == "closure").any() or (fills["day"].to_numpy() != executed).any():
@@ -96,7 +96,7 @@ def _compare_books(metric: str, trades: pd.DataFrame, fills: pd.DataFrame, equit
     money = 1.0 - own.groupby("decided")["spent"].sum().cumsum()
     worth = (money + (held * price).sum(axis=1) + fees.reindex(money.index))[is_known]
     worth = worth.set_axis(trades["executed"].reindex(worth.index))
-    _compare(equity[[metric]].reindex(worth.index), worth.to_frame(metric), "equity.csv", "fills.csv")
+    _compare(equity[[forecaster]].reindex(worth.index), worth.to_frame(forecaster), "equity.csv", "fills.csv")
 
 
 def _compare(found: pd.DataFrame, expected: pd.DataFrame, file: str, source: str) -> None:

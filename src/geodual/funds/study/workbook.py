@@ -42,20 +42,20 @@ class Sheet(NamedTuple):
 
 
 STUDY_SHEETS = (
-    Sheet("Table 1", "table", "quality of forecasts and portfolios, by period and metric"),
+    Sheet("Table 1", "table", "quality of forecasts and portfolios, by period and forecaster"),
     Sheet("Baselines", "baselines", "the same for baselines that learn nothing"),
     Sheet("Against baselines", "against_baselines", "differences of mean ICs from those of the baselines"),
-    Sheet("ICs", "ic", "information coefficients, rebalance day × metric"),
-    Sheet("Skill", "skill", "mean ICs with p-values corrected for the choice among metrics"),
+    Sheet("ICs", "ic", "information coefficients, rebalance day × forecaster"),
+    Sheet("Skill", "skill", "mean ICs with p-values corrected for the choice among forecasters"),
     Sheet("Skill map", "skill_map", "what factors and forecasters know, and what momentum does not explain"),
     Sheet("Factor ICs", "factor_ic", "information coefficients of every factor alone"),
-    Sheet("Comparisons", "comparisons_by_period", "metric against metric: differences of mean ICs"),
+    Sheet("Comparisons", "comparisons_by_period", "forecaster against forecaster: differences of mean ICs"),
     Sheet("IC decay", "ic_decay", "mean IC by months after the decision"),
-    Sheet("ICs within types", "ic_within_types", "mean IC within fund types, rebalance day × metric"),
-    Sheet("ICs by type", "ic_by_type", "mean IC of each metric in each fund type"),
+    Sheet("ICs within types", "ic_within_types", "mean IC within fund types, rebalance day × forecaster"),
+    Sheet("ICs by type", "ic_by_type", "mean IC of each forecaster in each fund type"),
     Sheet("Rank autocorrelation", "rank_autocorrelation", "forecasts against those one rebalance before"),
     Sheet("Fifths", "fifths", "mean returns by fifth of the forecasts; 5 has the best"),
-    Sheet("Spreads", "spreads", "best fifth minus worst, rebalance day × metric", None),
+    Sheet("Spreads", "spreads", "best fifth minus worst, rebalance day × forecaster", None),
     Sheet("Spread summary", "spread_summary", "the mean of these spreads", {"mean", "low", "high"}),
     Sheet("Equity", "equity", "value of each portfolio and of the index, starting at 1"),
     Sheet("Annual returns", "annual_returns", "returns of calendar years", None),
@@ -68,11 +68,11 @@ STUDY_SHEETS = (
     Sheet("Rolling drawdowns", "rolling_drawdowns", "one-year rolling maximum drawdowns", None),
     Sheet("Rolling Sharpe", "rolling_sharpe", "one-year rolling Sharpe ratios"),
     Sheet("Rolling beta", "rolling_beta", "one-year rolling betas"),
-    Sheet("Exposure", "exposure", "weight of each fund type, by decision and metric", None),
+    Sheet("Exposure", "exposure", "weight of each fund type, by decision and forecaster", None),
     Sheet("Costs", "costs", "turnover, cost and break-even cost of each portfolio"),
-    Sheet("Cash", "cash", "share of each portfolio in cash, day × metric", None),
+    Sheet("Cash", "cash", "share of each portfolio in cash, day × forecaster", None),
     Sheet("Holdings", "holdings", "the funds held, with weight, forecast and realised return"),
-    Sheet("Trades", "trades", "one row per metric and rebalance"),
+    Sheet("Trades", "trades", "one row per forecaster and rebalance"),
     Sheet("Fills", "fills", "one row per order filled; the portfolio starts with the value 1"),
     Sheet("Universe", "universe", "the funds that could be chosen, by rebalance day"),
     Sheet("Funds", "facts", "name, type and company of each fund"),
@@ -201,7 +201,7 @@ def _summarise_selection(selection: SelectionTables) -> Iterator[tuple[str, Any]
     for note in selection.notes:
         yield "Note", note
     yield "Day of the decision", selection.as_of
-    yield "Metric", selection.metric
+    yield "Forecaster", selection.forecaster
     yield from _name_data(selection.source)
     yield "First day of the data", selection.first_day
     yield from (("Version", f"{name} {number}") for name, number in versions().items())
