@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from geodual.funds import read_nav, synthetic_universe
-from geodual.funds.decisions.checkpoints import Checkpoints
 from geodual.funds.decisions.decision import Decision
+from geodual.funds.decisions.walk_forward import Checkpoints
 from tests.funds.broken_files import BROKEN
 from tests.funds.fake_akshare import make_market
 from tests.funds.test_run_folder import FILES

@@ -13,7 +13,7 @@ import pytest
 import geodual.cluster
 from geodual.cli import cluster_option, study_commands
 from geodual.funds import synthetic_universe
-from geodual.funds.decisions.checkpoints import Checkpoints
+from geodual.funds.decisions.walk_forward import Checkpoints
 from tests.dask_processes import DaskProcesses
 from tests.trust.kills import read_files
 

@@ -11,8 +11,8 @@ import pytest
 
 from geodual.funds import WindowedFactor
 from geodual.funds import backtest as full_backtest
-from geodual.funds.decisions.checkpoints import Checkpoints
 from geodual.funds.decisions.decision import Decision
+from geodual.funds.decisions.walk_forward import Checkpoints
 from geodual.funds.study.fingerprint import fingerprint
 from geodual.metric import RPDML
 

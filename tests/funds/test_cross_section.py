@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import zscore
 
 from geodual.funds import compute_factors, read_facts
-from geodual.funds.decisions.cross_section import Membership, standardised, take_cross_section
-from geodual.funds.decisions.fund_history import FundHistory
+from geodual.funds.decisions.universe import FundHistory, Membership, standardised, take_cross_section
 from geodual.funds.factors.factor import choose_factors
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geodual.funds import backtest, select
-from geodual.funds.decisions.interval import Interval
+from geodual.funds.decisions.observations import Interval
 from geodual.funds.forecasters.forecast import Today
 from geodual.metric import RPDMLCV
 from tests.funds.test_walk_forward import TABLES

@@ -15,7 +15,7 @@ from sklearn.random_projection import SparseRandomProjection
 
 from geodual.funds import DataError, NeighbourForecaster, StudyConfig, Today, Training
 from geodual.funds.decisions.decision import decide
-from geodual.funds.decisions.picks import explain
+from geodual.funds.decisions.picking import explain
 from geodual.funds.evaluation.result_tables import reasons_table
 from geodual.funds.forecasters.make import resolve_metrics
 from geodual.metric import GMML, RPDML, EuclideanMetric, MahalanobisMetric

@@ -9,9 +9,7 @@ import pytest
 from geodual.funds import DataError, Panel, StudyConfig, synthetic_universe
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.decision import _PARTS, _largest_parts
-from geodual.funds.decisions.decision_days import _enough, _first_possible_end
-from geodual.funds.decisions.observations import Observations
-from geodual.funds.decisions.observe import prepare_panel
+from geodual.funds.decisions.observations import Observations, _enough, _first_possible_end, prepare_panel
 from geodual.funds.decisions.walk_forward import walk_forward
 from geodual.funds.evaluation.books import Books
 from geodual.funds.evaluation.fees import FeeRules

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import compute_factors, panel
-from geodual.funds.decisions.fund_history import FundHistory
+from geodual.funds.decisions.universe import FundHistory
 from geodual.funds.panel import fund_blocks
 
 PARTS = ("has_value", "last_value", "n_values", "n_still")

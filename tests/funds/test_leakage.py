@@ -20,9 +20,9 @@ from geodual.funds import (
     synthetic_universe,
 )
 from geodual.funds.calendar import rebalance_days
-from geodual.funds.decisions.cross_section import standardised
 from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.observations import Observations
+from geodual.funds.decisions.universe import standardised
 from geodual.funds.factors.factor import choose_factors
 from geodual.metric import EuclideanMetric
 

@@ -9,8 +9,8 @@ import pytest
 
 from geodual.funds import DataError, Panel, StudyConfig, backtest, read_facts, select
 from geodual.funds.decisions.decision import Decision
-from geodual.funds.decisions.fund_filter import filter_funds
 from geodual.funds.decisions.picking import _Picker, held_since
+from geodual.funds.decisions.universe import filter_funds
 from geodual.funds.evaluation.fees import make_fee_rules
 from geodual.funds.sources.reading.fund_facts import no_facts
 

@@ -10,10 +10,9 @@ from scipy.stats import spearmanr
 
 from geodual.funds import DataError
 from geodual.funds.config import StudyConfig
-from geodual.funds.decisions.checkpoints import Checkpoints
-from geodual.funds.decisions.fund_filter import _check_known
-from geodual.funds.decisions.fund_history import _lively_rows
 from geodual.funds.decisions.observations import _ENOUGH_OF_TYPE, Observations
+from geodual.funds.decisions.universe import _check_known, _lively_rows
+from geodual.funds.decisions.walk_forward import Checkpoints
 from geodual.funds.evaluation.fees import FeeRules
 from geodual.funds.evaluation.ledger import run_ledger
 from geodual.funds.evaluation.periods import decisions_in, equity_in

@@ -13,7 +13,7 @@ import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from geodual.errors import LostWorkersError
-from geodual.funds.decisions.worker_watch import tied_workers
+from geodual.funds.decisions.walk_forward import tied_workers
 from geodual.funds.study.folder_lock import hold_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such 
 # Two workers start. One or both say that they are at work, and would be so for long.
 PROGRAM = """
 import joblib
-from geodual.funds.decisions.worker_watch import tied_workers
+from geodual.funds.decisions.walk_forward import tied_workers
 from tests.funds.test_worker_watch import report_and_sleep
 joblib.Parallel(n_jobs=2, **tied_workers())(joblib.delayed(report_and_sleep)(120) for _ in range({tasks}))
 """

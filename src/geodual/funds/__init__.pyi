@@ -1,9 +1,9 @@
 from .config import DataError as DataError
 from .config import StudyConfig as StudyConfig
 from .config import read_config as read_config
+from .decisions.leakage import LeakageCheck as LeakageCheck
+from .decisions.leakage import LeakageChecks as LeakageChecks
 from .decisions.leakage import check_leakage as check_leakage
-from .decisions.leakage_checks import LeakageCheck as LeakageCheck
-from .decisions.leakage_checks import LeakageChecks as LeakageChecks
 from .factors.compute import compute_factors as compute_factors
 from .factors.factor import RecursiveFactor as RecursiveFactor
 from .factors.factor import WindowedFactor as WindowedFactor

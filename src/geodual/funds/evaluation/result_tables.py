@@ -10,7 +10,7 @@ import pandas as pd
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations
-from ..decisions.picks import Picks
+from ..decisions.picking import Picks
 from ..forecasters.forecast import NO_LABEL
 from .statistics import spearman_ic
 from .weights import make_caps, portfolio_weights

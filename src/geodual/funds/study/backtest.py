@@ -17,13 +17,10 @@ import geodual
 from geodual.errors import DataError
 
 from ..config import StudyConfig, check_names
-from ..decisions.checkpoints import Checkpoints
 from ..decisions.decision import Decision
-from ..decisions.decision_days import decision_rows
-from ..decisions.observations import Observations
-from ..decisions.observe import observe, prepare_panel
+from ..decisions.observations import Observations, decision_rows, observe, prepare_panel
 from ..decisions.picking import pick_funds
-from ..decisions.walk_forward import walk_forward
+from ..decisions.walk_forward import Checkpoints, walk_forward
 from ..evaluation.fees import FeeRules, make_fee_rules
 from ..evaluation.result_tables import neighbours_table, reasons_table, universe_table
 from ..evaluation.skill_map import factor_ics

@@ -12,8 +12,7 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 
 from ..config import StudyConfig
-from ..decisions.decision_days import decision_rows
-from ..decisions.observations import Observations
+from ..decisions.observations import Observations, decision_rows
 from ..decisions.picking import held_since, pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table

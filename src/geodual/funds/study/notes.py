@@ -9,8 +9,7 @@ import pandas as pd
 
 from ..config import StudyConfig
 from ..decisions.decision import Decision
-from ..decisions.decision_days import skipped_days
-from ..decisions.observations import Observations
+from ..decisions.observations import Observations, skipped_days
 from ..evaluation.fees import FeeRules
 from ..forecasters.forecast import NO_LABEL
 from ..forecasters.registry import forecaster_label

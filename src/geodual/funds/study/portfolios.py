@@ -10,8 +10,7 @@ import pandas as pd
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations
-from ..decisions.picking import pick_funds
-from ..decisions.picks import Picks
+from ..decisions.picking import Picks, pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.fees import FeeRules
 from ..evaluation.forecast_diagnostics import ic_decay

@@ -15,11 +15,8 @@ from geodual.errors import DataError
 from ..calendar import MONTHS, rebalance_days
 from ..config import StudyConfig, check_names
 from ..decisions.decision import Decision
-from ..decisions.decision_days import decision_rows
-from ..decisions.observations import Observations
-from ..decisions.observe import observe, prepare_panel
-from ..decisions.picking import pick_funds
-from ..decisions.picks import Picks
+from ..decisions.observations import Observations, decision_rows, observe, prepare_panel
+from ..decisions.picking import Picks, pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.result_tables import neighbours_table, reasons_table
 from ..evaluation.weights import make_caps, portfolio_weights

@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ..decisions.checkpoints import Checkpoints
+from ..decisions.walk_forward import Checkpoints
 from ..evaluation.study_tables import StudyTables
 from ..report import write_report
 from ..report.headline import write_headline

@@ -1,4 +1,4 @@
-"""Find what can mislead a study in a NAV table: idle days, gaps, jumps, survivorship."""
+"""Find what can mislead a study in a NAV table or an index: idle days, gaps, jumps, survivorship."""
 
 from __future__ import annotations
 
