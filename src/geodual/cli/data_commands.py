@@ -21,10 +21,12 @@ from .options import (
     Json,
     Nav,
     Quiet,
+    check_file,
     find_own_modules,
+    keep_inputs,
+    read_given,
     takes_settings,
 )
-from .output_files import check_file, keep_inputs
 
 
 def run_check(
@@ -69,18 +71,8 @@ def run_check(
 
 
 @takes_settings(
-    *("metrics", "forecasters", "factors", "types", "include", "exclude", "share_classes"),
-    *(
-        "k",
-        "label",
-        "relative_to",
-        "neighbours",
-        "train_quarters",
-        "frequency",
-        "start",
-        "end",
-        "random_state",
-    ),
+    *("metrics", "forecasters", "factors", "types", "include", "exclude", "share_classes", "k", "label"),
+    *("relative_to", "neighbours", "train_quarters", "frequency", "start", "end", "random_state"),
 )
 def run_check_leakage(
     nav: Nav,
@@ -109,10 +101,7 @@ def run_check_leakage(
 
     geodual check-leakage nav.csv --factors mymodule:factor
     """
-    given: dict[str, Any] = {
-        "index": None if index is None else funds.read_index(index, index_column),
-        "facts": None if facts is None else funds.read_facts(facts),
-    }
+    given = read_given(index, index_column, facts)
     with progress_of("testing", quiet or as_json) as progress:
         checks = funds.check_leakage(
             funds.read_nav(nav), n_days=days, n_jobs=jobs, progress=progress, **given, **settings

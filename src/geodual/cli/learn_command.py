@@ -11,8 +11,7 @@ from geodual.errors import DataError
 from geodual.metric.registry import SELF_TUNED
 
 from .console import format_percent, print_json, print_table, say
-from .options import Json, Metric, Quiet, find_own_modules, split_names
-from .output_files import check_file
+from .options import Json, Metric, Quiet, check_file, find_own_modules, split_names
 
 _SHOWN = 10  # features printed
 
