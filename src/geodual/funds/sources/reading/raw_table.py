@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from geodual.arrays import Array
 from geodual.errors import DataError
@@ -118,7 +117,8 @@ class RawTable:
 
     def known_texts(self, column: int) -> pa.Array:
         """Return the cells of a column as texts, null where they mean "no value"."""
-        return _given(self.texts(column))
+        text = self.texts(column)
+        return pc.if_else(pc.is_in(pc.utf8_lower(text), value_set=_MISSING), None, text)
 
     def fund_codes(self, column: int) -> pa.Array:
         """Return the cells of a column of funds as texts; an empty cell is an error."""
@@ -126,10 +126,6 @@ class RawTable:
         if (row := pc.index(text, "").as_py()) >= 0:
             raise self.error("there is no fund code", "Write it", row, column)
         return text
-
-    def is_blank(self, column: int) -> NDArray[np.bool_]:
-        """Return which cells of a column mean "no value"."""
-        return np.asarray(self.known_texts(column).is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
     def levels(self, column: int) -> Array:
         """Return a column of positive numbers, NaN where a cell is empty; anything else is an error."""
@@ -151,7 +147,7 @@ class RawTable:
         raise self.error(f"the value {self.shown(row, column)} {problem}", remedy, row, column)
 
     def _parsed(self, column: int) -> Array:
-        text = _given(self.texts(column))
+        text = self.known_texts(column)
         if self.decimal_comma and pc.any(pc.match_substring(text, ",")).as_py():
             # Next to decimal commas, a point groups thousands or is a mistake. The "?" makes such a number
             # unreadable, so that it is reported rather than guessed.
@@ -176,16 +172,11 @@ class RawTable:
         cells = self.columns[column]
         if pd.api.types.is_numeric_dtype(cells.dtype):
             return pd.api.types.is_float_dtype(cells.dtype)
-        text = _given(self.texts(column)[:_SAMPLE]).drop_null()
+        text = self.known_texts(column)[:_SAMPLE].drop_null()
         if self.decimal_comma:
             text = pc.replace_substring(text, ",", ".")
         readable = pc.all(pc.match_substring_regex(text, _NUMBER)).as_py()
         return bool(readable and pc.any(pc.match_substring(text, ".")).as_py())
-
-
-def _given(text: pa.Array) -> pa.Array:
-    """Return texts with null in place of those that mean "no value"."""
-    return pc.if_else(pc.is_in(pc.utf8_lower(text), value_set=_MISSING), None, text)
 
 
 def _find_thousands(text: pa.Array, values: Array) -> int | None:
@@ -245,11 +236,11 @@ def looks_like_day(text: str) -> bool:
     return bool(_YEAR_FIRST.match(text) or _YEAR_LAST.match(text))
 
 
-def read_days(table: RawTable, column: int, optional: bool = False) -> pd.DatetimeIndex:
+def read_days(table: RawTable, column: int) -> pd.DatetimeIndex:
     """Return the days of a column, without times, or raise an error at the first cell that is not a day.
 
     Where the year is last, the order of day and month is unclear. With points (04.01.2012) the day is first;
-    otherwise a number above 12 somewhere in the column must tell. If days are optional, cells may be empty.
+    otherwise a number above 12 somewhere in the column must tell.
     """
     cells = table.columns[column]
     if isinstance(cells.dtype, pd.PeriodDtype):
@@ -261,8 +252,6 @@ def read_days(table: RawTable, column: int, optional: bool = False) -> pd.Dateti
     else:
         days = _parsed(table, column)
     is_bad = days.isna() | (days.year < _YEARS[0]) | (days.year > _YEARS[1])
-    if optional:
-        is_bad &= ~table.is_blank(column)
     if is_bad.any():
         row = int(is_bad.argmax())
         raise table.error(f"{table.shown(row, column)} is not a day", _REMEDY, row, column)
