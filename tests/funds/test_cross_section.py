@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import zscore
 
 from geodual.funds import compute_factors, read_facts
-from geodual.funds.decisions.universe import FundHistory, Membership, standardised, take_cross_section
+from geodual.funds.decisions.universe import FundHistory, standardised, take_cross_section
 from geodual.funds.factors.factor import choose_factors
 
 
@@ -47,8 +47,8 @@ def section(nav, row, facts=None):
     day = nav.index[row]
     factors = compute_factors(nav, dates=[day]).to_numpy()
     history = FundHistory(nav, nav.index[[row]])
-    membership = Membership(choose_factors().values_needed, facts)
-    return take_cross_section(nav.columns, day, history, 0, factors, membership)
+    needed = choose_factors().values_needed
+    return take_cross_section(nav.columns, day, history, 0, factors, needed, facts)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from ..factors.factor import FactorSet
 from ..forecasters.forecast import Today, Training
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts, no_facts
-from .universe import FundHistory, Membership, filter_funds, take_cross_section
+from .universe import FundHistory, filter_funds, take_cross_section
 
 _ENOUGH_OF_TYPE = 5  # a type with fewer funds has no mean of its own
 _FEWEST = 10  # a study needs this many funds at least
@@ -64,12 +64,11 @@ class Observations:
         self.facts, self._by_type = facts or no_facts(), by_type
         self._history = FundHistory(panel.nav, days)
         table = compute_factors(panel, days, factors)
-        membership = Membership(
-            factors.values_needed, self.facts if one_class and self.facts.groups else None
-        )
+        grouped = self.facts if one_class and self.facts.groups else None
+        needed = factors.values_needed
         by_day = table.to_numpy().reshape(len(days), panel.nav.shape[1], table.shape[1])
         self.sections = [
-            take_cross_section(panel.nav.columns, day, self._history, row, raw, membership)
+            take_cross_section(panel.nav.columns, day, self._history, row, raw, needed, grouped)
             for row, (raw, day) in enumerate(zip(by_day, days, strict=True))
         ]
         self._asked = compute_columns(panel, days, asked, factors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -191,30 +191,14 @@ class CrossSection:
         return float(self.known.mean()) if len(self.known) else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Membership:
-    """Who belongs to the universe of a day.
-
-    Attributes
-    ----------
-    values_needed : int
-        Number of values that a fund must have before every factor is defined.
-    facts : FundFacts, optional
-        If given, one share class per group belongs to it: the cheapest; of several, that with the longest
-        history up to the day.
-    """
-
-    values_needed: int
-    facts: FundFacts | None = None
-
-
 def take_cross_section(
     funds: pd.Index[str],
     day: pd.Timestamp,
     history: FundHistory,
     row: int,
     factors: Array,
-    membership: Membership,
+    values_needed: int,
+    facts: FundFacts | None = None,
 ) -> CrossSection:
     """Return the universe of a day, without looking at later rows.
 
@@ -230,38 +214,36 @@ def take_cross_section(
         Position of the day in it.
     factors : array of shape (n_funds, n_factors)
         Factors of the day.
-    membership : Membership
-        Who belongs to the universe.
+    values_needed : int
+        Number of values that a fund must have before every factor is defined.
+    facts : FundFacts, optional
+        If given, one share class per group belongs to the universe: the cheapest; of several, that with the
+        longest history up to the day.
     """
     known = np.isfinite(factors).mean(axis=1) if factors.shape[1] else np.ones(len(funds))
-    why = np.full(len(funds), "", dtype=object)
-    for reasons in _exclusions(day, history, row, membership):
-        why = np.where(why == "", reasons, why)
-    if membership.facts is not None:
-        why = _leave_one_class(funds, why, history.n_values[row], membership.facts)
+    why = _reasons_against(day, history, row, values_needed)
+    if facts is not None:
+        why = _leave_one_class(funds, why, history.n_values[row], facts)
     member = why == ""
     left_out = pd.Series(why[~member], index=funds[~member], dtype=object)
     return CrossSection(day, funds[member], standardised(factors[member]), known[member], left_out)
 
 
-def _exclusions(
-    day: pd.Timestamp, history: FundHistory, row: int, membership: Membership
-) -> Iterator[NDArray[np.object_]]:
-    """Yield the reasons against each fund, "" if there is none; the first reason counts."""
-    needed, n_values, n_still = membership.values_needed, history.n_values[row], history.n_still[row]
-    yield np.where(history.has_value[row], "", f"no value on {day.date()}").astype(object)
-    yield _reasons(n_values < needed, lambda at: f"{n_values[at]} values, {needed} are needed")
-    # Such a fund is not priced any more; its factors would say that it has no risk.
-    yield _reasons(
-        n_still >= LONG_STALE_ROWS, lambda at: f"no change in {n_still[at]} values while other funds moved"
-    )
-
-
-def _reasons(applies: NDArray[np.bool_], say: Callable[[int], str]) -> NDArray[np.object_]:
-    reasons = np.full(len(applies), "", dtype=object)
-    for at in np.flatnonzero(applies).tolist():
-        reasons[at] = say(at)
-    return reasons
+def _reasons_against(day: pd.Timestamp, history: FundHistory, row: int, needed: int) -> NDArray[np.object_]:
+    """Return why each fund may not be chosen, "" if there is no reason; the first reason counts."""
+    absent, why = f"no value on {day.date()}", []
+    of_funds = (each[row].tolist() for each in (history.has_value, history.n_values, history.n_still))
+    for has_value, n_values, n_still in zip(*of_funds, strict=True):
+        if not has_value:
+            why.append(absent)
+        elif n_values < needed:
+            why.append(f"{n_values} values, {needed} are needed")
+        # Such a fund is not priced any more; its factors would say that it has no risk.
+        elif n_still >= LONG_STALE_ROWS:
+            why.append(f"no change in {n_still} values while other funds moved")
+        else:
+            why.append("")
+    return np.array(why, dtype=object)
 
 
 def _leave_one_class(

@@ -86,7 +86,8 @@ def walk_forward(
             made[t, name] = found
     left = [task for task in tasks if task not in made]
     client = getattr(joblib.parallel.get_active_backend()[0], "client", None)  # if joblib is set to Dask
-    alone, today = client is None and joblib.effective_n_jobs(n_jobs) == 1, _Today(observations)
+    alone = client is None and joblib.effective_n_jobs(n_jobs) == 1
+    today = functools.lru_cache(maxsize=1)(observations.today)  # made once for all forecasters
     calls = (
         (
             partial(_decide, alone, name),
@@ -128,21 +129,15 @@ def _call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:
     delayed = (joblib.delayed(function)(*values) for function, values in calls)
     try:  # a worker may be killed while the first calls are sent, or later
         results = joblib.Parallel(return_as="generator", **workers)(delayed)
-        with _cancelling(results):
+        try:
             yield from results
+        finally:
+            # If the run is interrupted, cancel what is left, without joblib's warning that it is not used.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results.close()
     except TerminatedWorkerError as error:
         raise LostWorkersError(KILLED) from error
-
-
-@contextmanager
-def _cancelling(results: Generator[Any]) -> Iterator[None]:
-    """Cancel the work that is left if a run is interrupted, without joblib's warning that it is not used."""
-    try:
-        yield
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            results.close()
 
 
 @contextmanager
@@ -153,18 +148,6 @@ def _say_what_is_kept(checkpoints: Checkpoints | None) -> Iterator[None]:
         if checkpoints is None:
             raise
         raise LostWorkersError(f"{error} Finished decisions are kept.") from error
-
-
-class _Today:
-    """The funds of a day, made once for all forecasters."""
-
-    def __init__(self, observations: Observations) -> None:
-        self._observations, self._day = observations, -1
-
-    def __call__(self, t: int) -> Today:
-        if t != self._day:
-            self._day, self._today = t, self._observations.today(t)
-        return self._today
 
 
 class Checkpoints:

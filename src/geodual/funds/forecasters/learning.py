@@ -7,7 +7,7 @@ within each: as the excess over the mean of the interval, or as a rank.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone
 
 from geodual.arrays import Array
 from geodual.errors import DataError
@@ -47,7 +47,8 @@ def make_target(training: Training, target: str) -> Array:
         return returns
     values = np.zeros(len(returns))
     for rows in _parts(training, by_group=target == "rank"):
-        values[rows] = centred_ranks(returns[rows]) if target == "rank" else _less_mean(returns[rows])
+        own = returns[rows]
+        values[rows] = centred_ranks(own) if target == "rank" else own - own.mean()
     return values
 
 
@@ -57,10 +58,6 @@ def safe_target(target: str, window: int | str) -> str:
     Otherwise the level of the market in an interval would count as a merit of the funds that were near in it.
     """
     return "excess" if target == "return" and window != 1 else target
-
-
-def _less_mean(returns: Array) -> Array:
-    return np.asarray(returns - returns.mean())
 
 
 def centred_ranks(values: Array) -> Array:
@@ -142,11 +139,6 @@ def fit_estimator(estimator: Any, training: Training, y: Array | Rows, weights: 
     return clone(estimator).fit(training.features, y, **more)
 
 
-def learns_values(estimator: Any) -> bool:
-    """Tell whether an estimator learns from the target itself, as regressors do, and not from classes."""
-    return bool(is_regressor(estimator))
-
-
 def _parameters(estimator: Any) -> tuple[str, ...]:
     try:
         return tuple(inspect.signature(estimator.fit).parameters)
@@ -163,12 +155,16 @@ def set_parameters(what: str, estimator: Any, parameters: Mapping[str, Any]) -> 
         raise DataError(f"`parameters` of {what} {estimator!r}: {reason}. Check their names.") from error
 
 
-def linear_weights(fitted: Any, points: Array) -> Array:
-    """Return w if predictions are wᵀx + b; an empty array otherwise."""
-    # Predictions for 0 and the unit vectors give b and w; the points test whether predictions are linear.
+def linear_map(function: Callable[[Array], Any], points: Array) -> Array:
+    """Return A, of shape (n_factors, n_outputs), if a function is x ↦ Aᵀx + b; otherwise an empty array."""
+
+    def values(x: Array) -> Array:
+        return np.asarray(function(x), dtype=float).reshape(len(x), -1)
+
+    # The values at 0 and at the unit vectors give b and A; the points test whether the function is linear.
     d = points.shape[1]
-    base = float(np.ravel(fitted.predict(np.zeros((1, d))))[0])
-    w = np.ravel(np.asarray(fitted.predict(np.eye(d)), dtype=float)) - base
-    found, expected = np.ravel(fitted.predict(points)) - base, points @ w
+    origin = values(np.zeros((1, d)))
+    A = values(np.eye(d)) - origin
+    found, expected = values(points) - origin, points @ A
     linear = np.allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max(initial=0.0))
-    return w if linear else np.empty(0)
+    return A if linear else np.empty((0, 0))

@@ -18,7 +18,7 @@ from .learning import (
     age_weights,
     check_lesson,
     fit_estimator,
-    linear_weights,
+    linear_map,
     make_target,
     safe_target,
     set_parameters,
@@ -78,8 +78,8 @@ class RegressorForecaster:
         target = safe_target(self.target, self.window)
         fitted = fit_estimator(self.estimator, rows, make_target(rows, target), weights)
         values = np.ravel(np.asarray(fitted.predict(today.features), dtype=float))
-        w = linear_weights(fitted, today.features)
-        parts = today.features * w if w.size else np.empty((0, 0))
+        w = linear_map(fitted.predict, today.features)
+        parts = today.features * w[:, 0] if w.size else w
         return Forecast(values, target, parts=parts, part_names=today.columns if w.size else ())
 
     def with_settings(self, **changes: Any) -> RegressorForecaster:

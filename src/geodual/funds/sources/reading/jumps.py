@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,11 +52,11 @@ def inspect_jumps(funds: Any, step: Array, days: NDArray[Any]) -> Iterator[Findi
     """Return the jumps of each fund; `step` holds the returns, day × fund, and `days` one day more."""
     if not step.size:
         return
-    peers = compare_with_peers(step)
-    alone = np.isnan(peers.expected)
+    from_peers, scale = _compare_with_peers(step)
+    alone = np.isnan(from_peers)
     market = np.nan_to_num(median_of_known(step, axis=1, least=2))[:, None]
-    expected = np.where(alone, market, peers.expected)
-    scale = np.where(alone, robust_deviation(step, axis=0), peers.scale)
+    expected = np.where(alone, market, from_peers)
+    scale = np.where(alone, robust_deviation(step, axis=0), scale)
     excess = _without_catching_up(_against_jumping_market(step - expected, step), step)
     # A fund that hardly moves while similar funds do pays nothing: it is late, or in cash.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -128,24 +127,12 @@ def _both_days(pairs: Mask) -> Mask:
     return np.asarray(np.vstack([pairs, edge]) | np.vstack([edge, pairs]))
 
 
-@dataclass(frozen=True, eq=False)
-class PeerComparison:
-    """What the funds that move like it expect of each fund on each day; NaN if too few are known.
+def _compare_with_peers(step: Array) -> tuple[Array, Array]:
+    """Compare the returns of all funds, day × fund, with the funds that move like each.
 
-    Parameters
-    ----------
-    expected : array of shape (n_steps, n_funds)
-        Expected returns.
-    scale : array of shape (n_steps, n_funds)
-        Robust standard deviation of the difference, larger at times and on days on which funds differ more.
-    """
-
-    expected: Array
-    scale: Array
-
-
-def compare_with_peers(step: Array) -> PeerComparison:
-    """Compare the returns of all funds, day × fund, with those of their peers.
+    Return what these expect, and the robust standard deviation of the difference, larger at times and on days
+    on which funds differ more; NaN if too few are known. The comparison is made window by window, about a
+    year each, because funds change what they hold.
 
     First, the median of the 9 most correlated funds is expected, each scaled by its regression coefficient.
     What remains is regressed on what remains of the 30 funds whose remainders are most alike.
@@ -162,7 +149,7 @@ def compare_with_peers(step: Array) -> PeerComparison:
             here = np.ix_(rows, funds)
             found, spread = _compare(moves[lively])
             expected[here], scale[here] = found.T, spread.T
-    return PeerComparison(expected, scale)
+    return expected, scale
 
 
 def _compare(moves: Array) -> tuple[Array, Array]:
