@@ -117,6 +117,17 @@ def test_a_file_that_looks_right_but_was_changed_is_not_there(tmp_path, decision
     assert kept.load(DAY, decision.forecaster) is None
 
 
+@pytest.mark.parametrize("change", [lambda x: x[:, None], lambda x: x.view(np.int64), lambda x: x + 1.0])
+def test_a_file_whose_values_have_another_shape_or_type_is_not_there(tmp_path, decision, change):
+    kept = Checkpoints(tmp_path, [])
+    kept.save(decision)
+    file = only_file(tmp_path)
+    with np.load(file) as stored:
+        parts = {name: stored[name] for name in stored.files}
+    np.savez(file, **parts | {"forecast": change(parts["forecast"])})
+    assert kept.load(DAY, decision.forecaster) is None
+
+
 def test_a_decision_under_the_name_of_another_is_not_there(tmp_path, decision):
     kept = Checkpoints(tmp_path, [])
     kept.save(decision)

@@ -9,7 +9,7 @@ import pytest
 
 from geodual.funds import DataError, Panel, StudyConfig, backtest, read_facts, select
 from geodual.funds.decisions.decision import Decision
-from geodual.funds.decisions.picking import _Picker, held_since
+from geodual.funds.decisions.picking import Picker, held_since
 from geodual.funds.decisions.universe import filter_funds
 from geodual.funds.evaluation.fees import make_fee_rules
 from geodual.funds.sources.reading.fund_facts import no_facts
@@ -27,7 +27,7 @@ def decision(day, ranking):
 
 def picked(rankings, facts=None, **settings):
     config = StudyConfig(("m",), **settings)
-    picker = _Picker(config, facts or no_facts(), None)
+    picker = Picker(config, facts or no_facts(), None)
     return [
         decision(day, list(names)).funds[picker.pick(decision(day, list(names)))].tolist()
         for day, names in zip(DAYS, rankings, strict=False)
@@ -155,6 +155,13 @@ def test_only_the_star_is_a_wildcard(panel):
     assert list(filter_funds(panel, StudyConfig(include=("growth ?",)), facts).nav) == [two]
     with pytest.raises(DataError, match="no fund has the code or name"):
         filter_funds(panel, StudyConfig(include=("growt? *",)), facts)
+
+
+def test_facts_of_other_funds_are_told_only_if_a_setting_needs_them(panel):
+    facts = read_facts(pd.DataFrame({"code": ["zz1"], "type": ["bond"]}))
+    assert filter_funds(panel, StudyConfig(), facts) is panel
+    with pytest.raises(DataError, match=r"the types are those of other funds, such as 'zz1'"):
+        filter_funds(panel, StudyConfig(types=("bond",)), facts)
 
 
 def test_fees_and_lags_by_type_do_not_heed_capitals(panel, facts):

@@ -234,7 +234,7 @@ def test_twins_are_found_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     nav = clean_table()
     nav["999999"] = nav["000000"]
     expected = found(nav, "twin")
-    monkeypatch.setattr("geodual.funds.sources.reading.quality._BLOCK", 5)
+    monkeypatch.setattr("geodual.funds.sources.reading.quality.BLOCK", 5)
     assert expected == found(nav, "twin")
     assert expected[0].count == 2
 

@@ -81,19 +81,19 @@ def kill_own_process() -> None:
 
 
 def test_a_worker_that_is_killed_while_calls_are_sent_is_the_same_error(monkeypatch):
-    from geodual.funds.decisions.walk_forward import _call_here  # here, because workers import this module
+    from geodual.funds.decisions.walk_forward import call_here  # here, because workers import this module
 
     def broken(self, calls):
         raise TerminatedWorkerError("killed")
 
     monkeypatch.setattr(joblib.Parallel, "__call__", broken)
     with pytest.raises(LostWorkersError, match="A worker process was killed"):
-        next(_call_here([], 2))
+        next(call_here([], 2))
 
 
 def test_a_killed_worker_is_an_error_that_says_what_to_do():
-    from geodual.funds.decisions.walk_forward import _call_here  # here, because workers import this module
+    from geodual.funds.decisions.walk_forward import call_here  # here, because workers import this module
 
     told = r"^A worker process was killed, perhaps .* Run again, or with fewer jobs \(`--jobs`, `n_jobs`\)\.$"
     with pytest.raises(LostWorkersError, match=told):
-        list(_call_here([(kill_own_process, ())] * 2, 2))
+        list(call_here([(kill_own_process, ())] * 2, 2))

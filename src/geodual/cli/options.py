@@ -59,7 +59,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of worker processes; -1 for one per core.")]
 
 Command = Callable[..., None]
-_ANSWER = 5.0  # seconds until the scheduler answers, and until it has a worker
+ANSWER = 5.0  # seconds until the scheduler answers, and until it has a worker
 
 Dask = Annotated[
     str | None,
@@ -241,7 +241,7 @@ def _connect(place: Any) -> Iterator[None]:
     for name in ("asyncio", "distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        client = distributed.Client(place, timeout=_ANSWER)
+        client = distributed.Client(place, timeout=ANSWER)
     except Exception as error:  # what answers there may be anything
         reason = " ".join(str(error).split()).rstrip(".")
         raise DataError(
@@ -250,7 +250,7 @@ def _connect(place: Any) -> Iterator[None]:
         ) from None
     try:
         try:
-            client.wait_for_workers(1, timeout=_ANSWER)
+            client.wait_for_workers(1, timeout=ANSWER)
         except TimeoutError:
             raise DataError(
                 f"`--dask`: the scheduler at {place} has no workers. Start some with `dask worker {place}`."
@@ -258,4 +258,4 @@ def _connect(place: Any) -> Iterator[None]:
         yield
     finally:
         with suppress(TimeoutError):  # a scheduler that does not answer does not say goodbye either
-            client.close(timeout=_ANSWER)
+            client.close(timeout=ANSWER)

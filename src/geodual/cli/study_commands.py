@@ -99,7 +99,7 @@ def run_backtest(
     keep_inputs([nav, index, facts], [excel, *(out / f"{name}.csv" for name in TABLES)])
     panel, given = funds.read_nav(nav), read_given(index, index_column, facts)
     with use_cluster(dask, jobs):
-        _run(panel, settings | given, out, excel, jobs, quiet, as_json)
+        run_study(panel, settings | given, out, excel, jobs, quiet, as_json)
 
 
 @takes_settings("metrics")
@@ -128,7 +128,7 @@ def run_demo(
     """
     universe = funds.synthetic_universe(n_funds, start, end, seed, signal)
     given = {"index": universe.index, "facts": universe.facts}
-    _run(universe.panel, settings | given, out, excel, jobs, quiet, as_json)
+    run_study(universe.panel, settings | given, out, excel, jobs, quiet, as_json)
 
 
 def write_report(
@@ -156,7 +156,7 @@ def write_report(
         say(f"{what}: {path}")
 
 
-def _run(
+def run_study(
     panel: funds.Panel,
     given: dict[str, Any],
     out: Path,
@@ -165,6 +165,7 @@ def _run(
     quiet: bool,
     as_json: bool,
 ) -> None:
+    """Run a study, save it to a folder, and print its tables and notes."""
     _check_folder(out)
     with hold_folder(out):
         with progress_of("learning", quiet or as_json) as progress:

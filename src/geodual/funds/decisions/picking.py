@@ -52,12 +52,12 @@ def pick_funds(
         One per decision, in the same order.
     """
     row_of = {day: t for t, day in enumerate(observations.days)}
-    pickers: dict[str, _Picker] = {}
+    pickers: dict[str, Picker] = {}
     picked = []
     with one_thread():  # the same bits whatever the number of threads
         for decision in decisions:
             if decision.forecaster not in pickers:
-                pickers[decision.forecaster] = _Picker(config, observations.facts, held)
+                pickers[decision.forecaster] = Picker(config, observations.facts, held)
             t, rows = row_of[decision.day], pickers[decision.forecaster].pick(decision)
             known = observations.training(t, _window(forecasters[decision.forecaster])), observations.today(t)
             picked.append(explain(decision, rows, forecasters[decision.forecaster], *known))
@@ -80,7 +80,7 @@ def most_funds(share: float, top: int) -> int:
     return max(int(share * top + _ROUNDING), 1)
 
 
-class _Picker:
+class Picker:
     """Picks the funds of one forecaster, decision by decision."""
 
     def __init__(

@@ -96,7 +96,7 @@ def walk_forward(
         for t, name in left
     )
     # Decisions come one by one, so that each is saved before the next ones are finished.
-    decisions = _call_here(calls, n_jobs) if client is None else call_in_order(client, calls)
+    decisions = call_here(calls, n_jobs) if client is None else call_in_order(client, calls)
     with _say_what_is_kept(checkpoints), closing(decisions):
         for task, decision in zip(left, decisions, strict=True):
             made[task] = decision
@@ -123,7 +123,7 @@ def _decide(alone: bool, name: str, forecaster: Forecaster, today: Today, *inter
         return decide(name, forecaster, join_intervals(intervals), today)
 
 
-def _call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:
+def call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:
     """Yield the results of calls in their order, from processes of this machine."""
     workers = {"n_jobs": n_jobs, "max_nbytes": _SHARED, **tied_workers()}  # none outlives a killed run
     delayed = (joblib.delayed(function)(*values) for function, values in calls)

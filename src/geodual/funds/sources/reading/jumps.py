@@ -36,7 +36,7 @@ _CAP_ALIKE = 2.0  # the same when funds with alike residuals are looked for
 _NEAR = 20  # rows before and after a day that tell how lively a fund is at the time
 _LEAST_NEAR = 10
 _MEAN_SIZE = 0.8  # mean of |z| for a standard normal z
-_BLOCK = 512  # number of funds compared with all others at a time, to limit memory
+BLOCK = 512  # number of funds compared with all others at a time, to limit memory
 
 Indices = NDArray[np.intp]
 FALSE_SHARE = 0.25  # share of the funds found that may be there by chance, on average
@@ -243,7 +243,7 @@ def _cut(scaled: Array) -> NDArray[np.float32]:
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    yield from (slice(start, min(start + _BLOCK, n)) for start in range(0, n, _BLOCK))
+    yield from (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
 
 
 def _spread(values: Array) -> Array:

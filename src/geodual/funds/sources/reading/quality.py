@@ -27,7 +27,7 @@ TWIN_ROWS = 250  # twins are looked for in the last rows, about a year
 TWIN_DISTANCE = 0.0006  # rms difference of log NAVs; rounding to three decimals alone gives about 0.0004
 TWIN_SHARE = 0.1  # the difference must also be below this share of a fund's own rms: some funds hardly move
 TWIN_LEAST = 1e-6  # a fund with a smaller rms only follows its trend and cannot be compared
-_BLOCK = 512  # number of funds compared with all others at a time, to limit memory
+BLOCK = 512  # number of funds compared with all others at a time, to limit memory
 
 Rows = NDArray[np.intp]
 Days = NDArray[Any]
@@ -201,8 +201,8 @@ def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
     square = np.square(levels).sum(axis=0)
     limit = np.minimum(TWIN_DISTANCE**2, TWIN_SHARE**2 * square)
     twins: dict[str, str] = {}
-    for start in range(0, len(square), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for start in range(0, len(square), BLOCK):
+        block = slice(start, start + BLOCK)
         # |a − b|² = |a|² + |b|² − 2ab for all pairs of a block; a fund is not its own twin.
         apart = square[block, None] + square - 2.0 * levels[:, block].T @ levels
         apart[np.arange(len(apart)), np.arange(len(apart)) + start] = np.inf

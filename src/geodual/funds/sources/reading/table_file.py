@@ -29,7 +29,7 @@ from .excel_file import OLD_EXCEL, ZIP, read_workbook
 from .raw_table import SAMPLE, RawTable, find_header, table_of_frame
 
 _DELIMITERS = ("\t", ";", "|", ",")  # the comma last: it may also be a decimal comma
-_BLOCK_BYTES = 1 << 26  # 64 MB: a row must fit into one block of pyarrow
+BLOCK_BYTES = 1 << 26  # 64 MB: a row must fit into one block of pyarrow
 _COLUMNS = 100_000  # each takes 11 KB, whatever is in it; China has 25,000 funds, all share classes counted
 _BLANK_LINES = re.compile(r"\n[\t;|, ]+(?=\n|\Z)")  # spreadsheets save empty rows as lines of delimiters
 # Western letters and signs in Windows-1252. They stand alone, or in twos inside a word, as in "Ações".
@@ -151,7 +151,7 @@ def _read_cells(text: str, delimiter: str, header: int, width: int, source: str)
     try:
         table = arrow_csv.read_csv(
             io.BytesIO(text.encode()),
-            arrow_csv.ReadOptions(column_names=names, skip_rows=skipped, block_size=_BLOCK_BYTES),
+            arrow_csv.ReadOptions(column_names=names, skip_rows=skipped, block_size=BLOCK_BYTES),
             arrow_csv.ParseOptions(delimiter=delimiter),
             arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
         )

@@ -1,4 +1,4 @@
-"""Parts of decisions and portfolios, each by itself: holding periods, weights, largest parts, progress."""
+"""Parts of portfolios, each by itself: holding periods, weights, money that is reserved, records in words."""
 
 from types import SimpleNamespace
 
@@ -6,11 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import DataError, Panel, StudyConfig, synthetic_universe
-from geodual.funds.calendar import rebalance_days
-from geodual.funds.decisions.decision import _PARTS, _largest_parts
-from geodual.funds.decisions.observations import Observations, _enough, _first_possible_end, prepare_panel
-from geodual.funds.decisions.walk_forward import walk_forward
+from geodual.funds import DataError, StudyConfig
 from geodual.funds.evaluation.books import Books
 from geodual.funds.evaluation.fees import FeeRules
 from geodual.funds.evaluation.ledger import run_ledger
@@ -19,7 +15,6 @@ from geodual.funds.evaluation.risk import spread_of
 from geodual.funds.evaluation.sign_flips import judge_means
 from geodual.funds.evaluation.track_record import TrackRecord
 from geodual.funds.evaluation.weights import _covariance, _proportions, nearest_weights
-from geodual.funds.factors.factor import choose_factors
 
 
 @pytest.mark.parametrize("lag", [0, 2])
@@ -44,25 +39,6 @@ def test_weights_of_least_variance_are_those_of_the_closed_form(n: int) -> None:
     np.testing.assert_allclose(found, 0.9 * inverse / inverse.sum())
 
 
-def test_the_largest_parts_of_a_forecast_are_kept_as_shares() -> None:
-    parts = np.array([[1.0, -2.0, 3.0, 0.5, 4.0, 2.5, 7.0], np.zeros(7)])
-    made = SimpleNamespace(parts=parts, part_names=tuple("abcdefg"))
-    shares, names = _largest_parts(made)
-    assert names[0].tolist() == list("gecfabd"[:_PARTS]) == ["g", "e", "c", "f", "a"]
-    np.testing.assert_allclose(shares[0], np.array([7.0, 4.0, 3.0, 2.5, 1.0]) / 20.0)
-    np.testing.assert_array_equal(shares[1], 0.0)
-    shares, names = _largest_parts(SimpleNamespace(parts=(), part_names=()))
-    assert shares.shape == names.shape == (0, 0)
-
-
-def test_given_facts_are_used() -> None:
-    universe = synthetic_universe(12, "2014-01-02", "2015-03-31")
-    days = rebalance_days(pd.DatetimeIndex(universe.panel.nav.index))
-    facts = SimpleNamespace(types={"a": "bond"}, groups={})
-    assert Observations(universe.panel, days, choose_factors(["roc"]), facts).facts is facts
-    assert Observations(universe.panel, days, choose_factors(["roc"])).facts.types == {}
-
-
 def test_a_small_holding_that_cannot_be_sold_is_paid_out_too() -> None:
     days = pd.bdate_range("2020-01-01", periods=12, name="date")
     nav = pd.DataFrame({"A": [1.0, 1.0, 1.5, *[np.nan] * 9], "B": np.ones(12)}, index=days)
@@ -70,15 +46,6 @@ def test_a_small_holding_that_cannot_be_sold_is_paid_out_too() -> None:
     fills = run_ledger(nav, targets, wait=4).fills
     closed = fills[fills["side"] == "closure"]
     assert closed["value"].tolist() == pytest.approx([0.15])
-
-
-def test_the_day_up_to_which_data_are_needed_for_a_first_decision() -> None:
-    """With 5 of 8 values known by Friday, the last is known on Wednesday; then a month must pass."""
-    days = pd.bdate_range("2020-01-06", periods=5)
-    assert _first_possible_end(days, 8, "monthly", include_last=True) == pd.Timestamp("2020-02-28")
-    assert _first_possible_end(days, 8, "monthly", include_last=False) == pd.Timestamp("2020-03-02")
-    many = pd.bdate_range("2020-01-06", periods=60)
-    assert _first_possible_end(many, 8, "monthly", include_last=True) == pd.Timestamp("2020-02-28")
 
 
 def test_a_fund_that_stands_still_has_an_invertible_covariance() -> None:
@@ -105,21 +72,9 @@ def test_funds_of_unknown_risk_share_equally() -> None:
     np.testing.assert_allclose(_proportions("inverse-volatility", np.zeros(2), still), 0.5)
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "all"])
-def test_numbers_of_processes_that_mean_nothing_are_refused(n_jobs: object) -> None:
-    with pytest.raises(DataError, match="`n_jobs`"):
-        walk_forward(SimpleNamespace(days=[]), {}, [], n_jobs=n_jobs)
-    assert walk_forward(SimpleNamespace(days=[]), {}, [], n_jobs=-1) == []
-
-
 def test_the_spread_of_too_few_returns_is_unknown_for_each_portfolio() -> None:
     assert np.isnan(spread_of(np.ones((1, 3)))).tolist() == [True] * 3
     np.testing.assert_allclose(spread_of(np.array([[1.0, 1.0], [3.0, 1.0]])), [np.sqrt(2.0), 0.0])
-
-
-@pytest.mark.parametrize(("k", "enough"), [(3, 10), (9, 10), (15, 16)])
-def test_a_decision_needs_a_fund_and_its_neighbours_and_ten_at_least(k: int, enough: int) -> None:
-    assert _enough(StudyConfig(("m",), k=k)) == enough
 
 
 @pytest.mark.parametrize(("cash", "share"), [(2.0, 1.0), (1.0, (1.0 - 0.303) / 0.812), (0.3, 0.0)])
@@ -148,10 +103,3 @@ def test_random_portfolios_pick_the_most_urgent_funds(top: int) -> None:
     columns, urgency = np.arange(3, 603), np.random.default_rng(0).random((30, 600))
     picked = _picked(columns, urgency, top, [])
     np.testing.assert_array_equal(picked, np.sort(columns[np.argsort(urgency, axis=1)[:, :top]], axis=1))
-
-
-@pytest.mark.parametrize("value", [0.0, -1.0, np.inf])
-def test_values_that_are_no_prices_are_refused(value: float) -> None:
-    nav = pd.DataFrame({"A": [1.0, value], "B": [1.0, 1.1]}, index=pd.bdate_range("2020-01-01", periods=2))
-    with pytest.raises(DataError, match="NAVs must be positive and finite"):
-        prepare_panel(Panel(nav), StudyConfig(("m",)), SimpleNamespace())
