@@ -13,6 +13,7 @@ from geodual import funds
 from geodual.funds.run import CHECKPOINTS, REPORT
 from geodual.funds.study.folder_lock import hold_folder
 
+from . import options
 from .console import (
     format_number,
     format_percent,
@@ -23,25 +24,6 @@ from .console import (
     print_table,
     progress_of,
     say,
-)
-from .options import (
-    ConfigFile,
-    Dask,
-    Excel,
-    Facts,
-    ForecasterName,
-    Index,
-    IndexColumn,
-    Jobs,
-    Json,
-    Nav,
-    Quiet,
-    check_file,
-    find_own_modules,
-    keep_inputs,
-    read_given,
-    takes_settings,
-    use_cluster,
 )
 
 if TYPE_CHECKING:
@@ -59,20 +41,20 @@ _KNOWN = 0.9  # tell of picks of which a smaller share of the factors is known
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
 
 
-@takes_settings()
+@options.takes_settings()
 def run_backtest(
-    nav: Nav,
+    nav: options.Nav,
     settings: dict[str, Any],
-    index: Index = None,
-    index_column: IndexColumn = None,
-    facts: Facts = None,
-    config: ConfigFile = None,
+    index: options.Index = None,
+    index_column: options.IndexColumn = None,
+    facts: options.Facts = None,
+    config: options.ConfigFile = None,
     out: Out = Path("geodual-run"),
-    excel: Excel = None,
-    jobs: Jobs = -1,
-    dask: Dask = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    excel: options.Excel = None,
+    jobs: options.Jobs = -1,
+    dask: options.Dask = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run the study on your own NAV table; save tables, figures and a report.
 
@@ -96,17 +78,17 @@ def run_backtest(
     """
     from geodual.funds.study.run_folder import TABLES  # here, because the help must not wait for pandas
 
-    keep_inputs([nav, index, facts], [excel, *(out / f"{name}.csv" for name in TABLES)])
-    panel, given = funds.read_nav(nav), read_given(index, index_column, facts)
-    with use_cluster(dask, jobs):
+    options.keep_inputs([nav, index, facts], [excel, *(out / f"{name}.csv" for name in TABLES)])
+    panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts)
+    with options.use_cluster(dask, jobs):
         run_study(panel, settings | given, out, excel, jobs, quiet, as_json)
 
 
-@takes_settings("metrics")
+@options.takes_settings("metrics")
 def run_demo(
     settings: dict[str, Any],
     out: Out = Path("geodual-demo"),
-    excel: Excel = None,
+    excel: options.Excel = None,
     n_funds: Annotated[int, typer.Option("--funds", help="Number of funds.")] = 697,
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-04",
     end: Annotated[str, typer.Option(help="Last day.")] = "2018-12-28",
@@ -114,9 +96,9 @@ def run_demo(
     signal: Annotated[
         float, typer.Option(help="Strength of the forecastable part of returns; 0 for none.")
     ] = 1.0,
-    jobs: Jobs = -1,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    jobs: options.Jobs = -1,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run the whole study on a built-in synthetic universe: 697 funds, 7 years, six metrics.
 
@@ -135,10 +117,12 @@ def write_report(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Folder that backtest or demo wrote.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", callback=check_file, help=f"File to write. (default: RUN_DIR/{REPORT})"),
+        typer.Option(
+            "--out", "-o", callback=options.check_file, help=f"File to write. (default: RUN_DIR/{REPORT})"
+        ),
     ] = None,
-    excel: Excel = None,
-    quiet: Quiet = False,
+    excel: options.Excel = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write the HTML report of a finished run once more; with --excel, its tables, too.
 
@@ -256,36 +240,37 @@ def _assignments(parameters: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in parameters.items())
 
 
-@takes_settings(
+@options.takes_settings(
     *("forecasters", "factors", "types", "include", "exclude", "share_classes"),
     *("k", "top", "label", "relative_to", "neighbours", "train_quarters"),
     *("weights", "max_weight", "max_type", "max_company", "keep_rank", "min_holding"),
     *("frequency", "start", "test_start", "tune", "random_state"),
 )
 def run_select(
-    nav: Nav,
+    nav: options.Nav,
     settings: dict[str, Any],
     as_of: Annotated[str | None, typer.Option(help="Day of the decision. (default: the last row)")] = None,
     metric: Annotated[
         str | None, typer.Option(help="Forecast with nearest neighbours in this metric, as the paper does.")
     ] = None,
-    forecaster: ForecasterName = None,
-    index: Index = None,
-    index_column: IndexColumn = None,
-    facts: Facts = None,
-    config: ConfigFile = None,
+    forecaster: options.ForecasterName = None,
+    index: options.Index = None,
+    index_column: options.IndexColumn = None,
+    facts: options.Facts = None,
+    config: options.ConfigFile = None,
     csv: Annotated[
-        Path | None, typer.Option("--csv", callback=check_file, help="Also write the picks to this file.")
+        Path | None,
+        typer.Option("--csv", callback=options.check_file, help="Also write the picks to this file."),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", callback=check_file, help="Also write a page with picks and reasons."),
+        typer.Option("--html", callback=options.check_file, help="Also write a page with picks and reasons."),
     ] = None,
-    excel: Excel = None,
-    jobs: Jobs = -1,
-    dask: Dask = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    excel: options.Excel = None,
+    jobs: options.Jobs = -1,
+    dask: options.Dask = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Choose the funds to hold next, with forecasts, neighbours and reasons.
 
@@ -307,11 +292,11 @@ def run_select(
     """
     settings.pop("baselines", None)  # a configuration file of a study may have them
     _add_metrics(settings)
-    find_own_modules(filter(None, [metric, forecaster]))
-    keep_inputs([nav, index, facts, config], [csv, html, excel])
+    options.find_own_modules(filter(None, [metric, forecaster]))
+    options.keep_inputs([nav, index, facts, config], [csv, html, excel])
     panel = funds.read_nav(nav)
-    given = read_given(index, index_column, facts) | {"forecaster": forecaster}
-    with use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
+    given = options.read_given(index, index_column, facts) | {"forecaster": forecaster}
+    with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
         selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
     if csv is not None:
         from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas

@@ -206,15 +206,10 @@ def _forecasts(
         progress(2 * len(found), steps, f"without rows after {day.date()}")
     whole = pd.concat(run_fresh([[partial(study, panel, some)] for some in chains]), ignore_index=True)
     progress(steps, steps, "the whole table")
-    return found, _check_forecasts(whole, days)
-
-
-def _check_forecasts(table: pd.DataFrame, days: pd.DatetimeIndex) -> pd.DataFrame:
-    """Return what a procedure found; raise if it has no forecasts to compare on one of the days."""
-    without = days[~days.isin(table["date"])]
+    without = days[~days.isin(whole["date"])]
     if len(without):
         raise DataError(f"`forecaster` must return forecasts for {without[0].date()}, got none.")
-    return table
+    return found, whole
 
 
 def _compare(

@@ -11,8 +11,8 @@ import shutil
 import threading
 import time
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing, nullcontext, suppress
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -97,12 +97,17 @@ def walk_forward(
     )
     # Decisions come one by one, so that each is saved before the next ones are finished.
     decisions = call_here(calls, n_jobs) if client is None else call_in_order(client, calls)
-    with _say_what_is_kept(checkpoints), closing(decisions):
-        for task, decision in zip(left, decisions, strict=True):
-            made[task] = decision
-            if checkpoints:
-                checkpoints.save(decision)
-            progress(len(made), len(tasks), f"{decision.day.date()} {decision.forecaster}")
+    try:
+        with closing(decisions):
+            for task, decision in zip(left, decisions, strict=True):
+                made[task] = decision
+                if checkpoints:
+                    checkpoints.save(decision)
+                progress(len(made), len(tasks), f"{decision.day.date()} {decision.forecaster}")
+    except LostWorkersError as error:
+        if checkpoints is None:
+            raise
+        raise LostWorkersError(f"{error} Finished decisions are kept.") from error
     return [made[task] for task in tasks]
 
 
@@ -138,16 +143,6 @@ def call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:
                 results.close()
     except TerminatedWorkerError as error:
         raise LostWorkersError(KILLED) from error
-
-
-@contextmanager
-def _say_what_is_kept(checkpoints: Checkpoints | None) -> Iterator[None]:
-    try:
-        yield
-    except LostWorkersError as error:
-        if checkpoints is None:
-            raise
-        raise LostWorkersError(f"{error} Finished decisions are kept.") from error
 
 
 class Checkpoints:
