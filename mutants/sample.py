@@ -24,7 +24,6 @@ _LEFT_OUT = {
     "path_plot.py",
     "plots.py",
     "torch_autodiff.py",
-    "worker_watch.py",
 }
 
 

@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geodual.errors import DataError
-
-from .config import FREQUENCIES
+from .config import FREQUENCIES, check_choice
 from .panel import Panel
 
 MONTHS = {"monthly": 1, "quarterly": 3, "yearly": 12}
@@ -72,10 +70,7 @@ def rebalance_days(days: pd.DatetimeIndex, frequency: str = "quarterly") -> pd.D
     -------
     DatetimeIndex
     """
-    if frequency not in FREQUENCIES:
-        raise DataError(
-            f"`frequency` must be one of {', '.join(FREQUENCIES)}, got {frequency!r}; choose one of these."
-        )
+    check_choice("frequency", frequency, tuple(FREQUENCIES))
     if not len(days):
         return days
     ends = days.to_series().groupby(days.to_period(FREQUENCIES[frequency])).max()

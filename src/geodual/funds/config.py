@@ -170,9 +170,7 @@ class StudyConfig:
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
-            if (value := getattr(self, name)) not in allowed:
-                known = ", ".join(allowed)
-                raise DataError(f"`{name}` must be one of {known}, got {value!r}; choose one of these.")
+            check_choice(name, getattr(self, name), allowed)
         if not isinstance(self.tune, bool):
             raise DataError(f"`tune` must be true or false, got {self.tune!r}; write it without quotes.")
         if not isinstance(self.cost, int | float) or not 0.0 <= self.cost < _MAX_COST:
@@ -285,6 +283,12 @@ def check_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
             f"{where}: unknown setting `{unknown[0]}`; known are {', '.join(known)}. Check the spelling."
         )
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise if a setting is none of the values allowed."""
+    if value not in allowed:
+        raise DataError(f"`{name}` must be one of {', '.join(allowed)}, got {value!r}; choose one of these.")
 
 
 def check_integer(name: str, value: Any, least: int, default: Any) -> int:

@@ -14,8 +14,9 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 from geodual.threads import one_thread
 
+from ..config import check_choice
 from ..forecasters.forecast import NO_LABEL, Forecast, Forecaster, Rows, Today, Training, ask, check_values
-from ..forecasters.learning import TARGETS, check_choice
+from ..forecasters.learning import TARGETS
 
 _PARTS = 5  # parts of a forecast that are kept per fund
 

@@ -7,7 +7,7 @@ within each: as the excess over the mean of the interval, or as a rank.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -20,6 +20,7 @@ from sklearn.base import clone
 from geodual.arrays import Array
 from geodual.errors import DataError
 
+from ..config import check_choice
 from .forecast import Rows, Training, check_window
 
 TARGETS = ("return", "excess", "rank")
@@ -106,12 +107,6 @@ def age_weights(training: Training, half_life: float | None) -> Array | None:
     if half_life is None:
         return None
     return np.asarray(np.exp2(-np.asarray(training.age, dtype=float) / half_life))
-
-
-def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Raise if a setting of a forecaster is none of the values allowed."""
-    if value not in allowed:
-        raise DataError(f"`{name}` must be one of {', '.join(allowed)}, got {value!r}; choose one of these.")
 
 
 def check_lesson(target: Any, window: Any, half_life: Any) -> None:

@@ -15,11 +15,10 @@ from sklearn.neighbors import NearestNeighbors
 from geodual.arrays import Array
 from geodual.errors import DataError
 
-from ..config import CHOICES
+from ..config import CHOICES, check_choice
 from .forecast import NO_LABEL, Forecast, Rows, Today, Training
 from .learning import (
     age_weights,
-    check_choice,
     check_lesson,
     fit_estimator,
     linear_map,

@@ -7,7 +7,6 @@ import io
 import warnings
 import zipfile
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,35 +46,36 @@ def read_workbook(data: bytes, source: str) -> RawTable:
         raise DataError(f"{source}: the zip or Excel file is damaged or cut short. Save it again.") from None
     if "xl/workbook.xml" not in names:
         raise DataError(f"{source}: this zip file is not from Excel. Save the table as .xlsx or CSV.")
-    sheets = {name: grid for name, grid in _read_sheets(data, source).items() if _holds_table(grid)}
-    if not sheets:
+    tables = _read_tables(data, source)
+    if not tables:
         raise DataError(f"{source}: no sheet holds a table. Give a header and one row per day.")
-    return _table_of(next(iter(sheets.values())), source)
+    if len(tables) > 1:
+        listed = ", ".join(map(repr, tables))
+        raise DataError(f"{source}: the sheets {listed} hold tables. Move the right one to the front.")
+    return _table_of(next(iter(tables.values())), source)
 
 
-def _read_sheets(data: bytes, source: str) -> dict[str, Grid]:
-    """Return the sheets that may be chosen: the first if it holds a table, otherwise all the others."""
+def _read_tables(data: bytes, source: str) -> dict[str, Grid]:
+    """Return the sheets that hold a table: the first alone if it does, otherwise all that do."""
     openpyxl = import_extra("openpyxl", "excel", f"{source}: reading Excel needs openpyxl")
-    sheets: dict[str, Grid] = {}
+    tables: dict[str, Grid] = {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and the like, which do not matter here
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-            for sheet in (sheet for sheet in book.worksheets if sheet.sheet_state == "visible"):
+            for at, sheet in enumerate(each for each in book.worksheets if each.sheet_state == "visible"):
                 sheet.reset_dimensions()  # some programs write wrong ones
-                sheets[sheet.title] = _filled_rows(sheet, source)
-                if len(sheets) == 1 and _holds_table(sheets[sheet.title]):
-                    break
+                grid = _filled_rows(sheet, source)
+                if _holds_table(grid):
+                    tables[sheet.title] = grid
+                    if at == 0:
+                        break
             book.close()
     except DataError:
         raise
     except Exception:  # a damaged file raises whatever comes first: errors of zip, XML, keys or types
         raise DataError(f"{source}: the Excel file is damaged. Save it again.") from None
-    tables = [name for name, grid in sheets.items() if _holds_table(grid)]
-    if len(tables) > 1:
-        listed = ", ".join(map(repr, tables))
-        raise DataError(f"{source}: the sheets {listed} hold tables. Move the right one to the front.")
-    return sheets
+    return tables
 
 
 def _filled_rows(sheet: Any, source: str) -> Grid:
@@ -101,12 +101,8 @@ def _table_of(grid: Grid, source: str) -> RawTable:
     width = max(len(row) for _, row in grid[header:])
     names = tuple(_text(cell).strip() for cell in _padded(grid[header][1], width))
     cells = zip(*(_padded(row, width) for _, row in body), strict=True)
-    place = partial(_row_place, [number for number, _ in body])
-    return RawTable(source, names, tuple(map(_column_of, cells)), place)
-
-
-def _row_place(numbers: list[int], row: int) -> str:
-    return f"row {numbers[row]}"
+    numbers = [number for number, _ in body]
+    return RawTable(source, names, tuple(map(_column_of, cells)), lambda row: f"row {numbers[row]}")
 
 
 def _padded(row: Sequence[Any], width: int) -> tuple[Any, ...]:
