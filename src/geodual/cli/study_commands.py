@@ -72,9 +72,10 @@ def run_backtest(
 
     geodual backtest nav.parquet --dask tcp://scheduler:8786
     """
-    from geodual.funds.study.run_folder import TABLES  # here, because the help must not wait for pandas
+    from geodual.funds.study.study import Study  # here, because the help must not wait for pandas
 
-    keep_inputs([nav, index, facts], [excel, *(out / f"{name}.csv" for name in TABLES)])
+    written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
+    keep_inputs([nav, index, facts], [excel, *written])
     panel = funds.read_nav(nav)
     levels = None if index is None else funds.read_index(index, index_column)
     if facts is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from .plots import COLOURS, colour_map
 from .wording import ALL_VIEWS, name_factor
 
 _KEY = ["date", "forecaster", "fund"]
-_DECIMALS = 4  # of rolling measures: more are never shown, and cost space
 _SIGNIFICANT = 5  # digits of distances, returns and shares: more are never shown, and cost space
 
 
@@ -62,45 +60,13 @@ def _first_test_decision(study: StudyTables) -> str | None:
 
 def _csv_texts(study: StudyTables) -> dict[str, str]:
     """Return the tables as CSV, by name; those that a run folder also has are equal to the byte."""
-    with_index = {
-        "table1": study.table(),
-        "baselines": study.baselines,
-        "against_baselines": study.against_baselines,
-        "equity": study.equity,
-        "rolling_drawdown": study.rolling_drawdowns,
-        "rolling_sharpe": study.rolling_sharpe.round(_DECIMALS),
-        "rolling_beta": study.rolling_beta.round(_DECIMALS),
-        "cash": study.cash,
-        "annual_returns": study.annual_returns(),
-        "monthly_returns": study.monthly_returns,
-        "against_index": study.against_index,
-        "random_rank": study.random_rank,
-        "ic": study.ic,
-        "ic_cumulated": study.ic.cumsum(),
-        "ic_decay": study.ic_decay,
-        "ic_by_type": study.ic_by_type,
-        "ic_within_types": study.ic_within_types,
-        "quantile_returns": study.fifths,
-        "spreads": study.spreads,
-        "spread_summary": study.spread_summary,
-        "rank_autocorrelation": study.rank_autocorrelation,
-        "skill": study.skill,
-        "skill_map": study.skill_map,
-        "overfitting": study.overfitting,
-        "comparisons_by_period": study.comparisons_by_period,
-        "exposure": study.exposure,
-        "costs": study.costs,
-    }
-    without = {
-        "worst_drawdowns": study.drawdowns,
-        "random_portfolios": study.random_portfolios,
-        "universe": study.universe,
-        "holdings": study.holdings,
-        "findings": pd.DataFrame(list(map(asdict, study.findings))),
-    }
-    return {
-        name: csv_text(table, keep_index=name in with_index) for name, table in (with_index | without).items()
-    }
+    texts = {}
+    for table in study.tables():
+        if table.embedded:
+            values = table.of(study)
+            rounded = values if table.decimals is None else values.round(table.decimals)
+            texts[table.file] = csv_text(rounded, keep_index=table.indexed)
+    return texts
 
 
 def _known_facts(study: StudyTables) -> dict[str, list[str]]:

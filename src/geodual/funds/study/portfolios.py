@@ -22,14 +22,6 @@ from ..evaluation.result_tables import holdings_table, ic_table, predictions_tab
 from ..forecasters.chosen import resolve_baselines
 from ..forecasters.registry import UNIVERSE
 
-# The tables of the baselines, and their columns if there are none.
-BASELINE_TABLES = {
-    "baseline_predictions": ["date", "forecaster", "fund", "forecast", "realised"],
-    "baseline_equity": [],
-    "baseline_trades": [
-        *("forecaster", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"),
-    ],
-}
 EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
 
 
@@ -60,13 +52,6 @@ def keep_ledgers(
     }
 
 
-def no_baselines() -> dict[str, pd.DataFrame]:
-    """Return the tables of a study without baselines."""
-    tables = {name: pd.DataFrame(columns=columns) for name, columns in BASELINE_TABLES.items()}
-    equity = tables["baseline_equity"].rename_axis(index="date", columns="forecaster")
-    return tables | {"baseline_equity": equity}
-
-
 def keep_baselines(
     observations: Observations, rows: Sequence[int], config: StudyConfig, fees: FeeRules
 ) -> dict[str, pd.DataFrame]:
@@ -75,16 +60,17 @@ def keep_baselines(
     The baselines pick funds under the same rules, and pay the same fees. The universe with equal weights is
     rebalanced on the same days without cost, as an index is.
     """
-    nav, forecasters, tables = observations.panel.nav, resolve_baselines(config), no_baselines()
+    nav, forecasters = observations.panel.nav, resolve_baselines(config)
+    tables: dict[str, pd.DataFrame] = {}
+    equity = pd.DataFrame(columns=[])
     if forecasters:
         decisions = walk_forward(observations, forecasters, rows)
         predictions = predictions_table(decisions, observations)
         picked = pick_funds(observations, decisions, forecasters, config)
         holdings = holdings_table(picked, predictions, observations, config)
         books = _keep_books(nav, holdings, tuple(forecasters), config, fees)
-        values = predictions, books["equity"], books["trades"]
-        tables = dict(zip(BASELINE_TABLES, values, strict=True))
-    equity = tables["baseline_equity"]
+        equity = books["equity"]
+        tables = {"baseline_predictions": predictions, "baseline_trades": books["trades"]}
     if UNIVERSE in config.baselines:
         targets = {
             section.day: pd.Series(1.0 / len(section.funds), index=section.funds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ from geodual.errors import DataError
 
 from ..config import StudyConfig, read_config
 from ..csv_cells import read_csv
+from ..evaluation.table_registry import Table
 from ..forecasters.registry import UNIVERSE
 from ..panel import Finding
 from ..run_layout import CONFIG, SUMMARY
-from .portfolios import BASELINE_TABLES, no_baselines
 from .study import Study
 from .table_comparisons import compare_summary, compare_tables
 
@@ -36,24 +37,6 @@ _SUMMARY = {
     "factor_labels": dict,
     "seconds": int | float,
 }
-_COLUMNS = {
-    "predictions": ["date", "forecaster", "fund", "forecast", "realised"],
-    "holdings": ["date", "forecaster", "fund", "weight", "forecast", "known", "realised"],
-    "trades": [
-        *("forecaster", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"),
-    ],
-    "fills": ["forecaster", "decided", "day", "fund", "side", "price", "units", "value", "fee"],
-    "universe": ["date", "funds", "coverage", "label"],
-    "neighbours": ["date", "forecaster", "fund", "neighbour", "distance", "earned"],
-    "reasons": ["date", "forecaster", "fund", "view", "factor", "share"],
-    "facts": ["fund", "name", "type", "company"],
-    "random_portfolios": ["annual_return", "volatility", "sharpe", "max_drawdown"],
-}
-# Tables in which any value may be missing: what is not known of a fund, what a short curve does not define.
-_GAPS = ("facts", "random_portfolios", "ic_decay", "factor_ic")
-# Tables that may lack a forecaster: one that is not linear has no reasons, one without trades no fills, one
-# without a metric no neighbours. Runs of earlier versions have no baselines and no ICs of factors.
-_SPARSE = ("reasons", "fills", "neighbours", "factor_ic", *BASELINE_TABLES)
 _KEY = ["date", "forecaster", "fund"]
 # Each row of a table on the left belongs to a row, with the same key, of the table on the right.
 _PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
@@ -114,25 +97,13 @@ def _read(folder: Path) -> Study:
     config = StudyConfig(**read_config(folder / CONFIG))
     if _is_old(summary):
         config = replace(config, baselines=())
-    columns = {
-        "ic": ["date", *config.compared],
-        "equity": ["date", *config.compared, "index"],
-        "cash": ["date", *config.compared],
-        "ic_decay": ["months", *config.compared],
-        **_COLUMNS,
-    }
-    tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
-    _check_keys(tables, set(config.compared))
-    if (tables["equity"].drop(columns="date") <= 0.0).any(axis=None):
+    names = {"forecaster": config.compared, "baseline": config.baselines}
+    data = [table for table in Study.tables() if table.is_data and not (table.is_new and _is_old(summary))]
+    tables = {table.name: _read_table(folder / f"{table.file}.csv", table, names) for table in data}
+    _check_forecasters(tables, config)
+    _check_keys(tables)
+    if (tables["equity"] <= 0.0).any(axis=None):
         raise ValueError("equity.csv: a value is not positive")
-    for name, key in (("ic", "date"), ("equity", "date"), ("cash", "date"), ("ic_decay", "months")):
-        tables[name] = _indexed(tables[name], name, key)
-    tables["facts"] = tables["facts"].set_index("fund")
-    if _is_old(summary):
-        tables |= no_baselines()
-    else:
-        tables |= _read_baselines(folder, config)
-        tables["factor_ic"] = _read_factor_ic(folder / "factor_ic.csv")
     compare_tables(tables)
     compare_summary(summary, tables)
     return Study(
@@ -157,26 +128,6 @@ def _is_old(summary: dict[str, Any]) -> bool:
     return "baselines" not in summary and "units" not in summary
 
 
-def _read_factor_ic(path: Path) -> pd.DataFrame:
-    """Return the ICs of the factors; their names are those of the file."""
-    names = read_csv(path, nrows=0).columns
-    return _indexed(_read_table(path, list(names)), path.stem, "date")
-
-
-def _read_baselines(folder: Path, config: StudyConfig) -> dict[str, pd.DataFrame]:
-    """Return the tables of the baselines; raise if they are not about the baselines of the configuration."""
-    columns = BASELINE_TABLES | {"baseline_equity": ["date", *config.baselines]}
-    tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
-    forecasting = {name for name in config.baselines if name != UNIVERSE}
-    for name in ("baseline_predictions", "baseline_trades"):
-        if set(tables[name]["forecaster"]) != forecasting:
-            raise ValueError(f"{name}.csv: its baselines differ from those of config.toml")
-    equity = tables["baseline_equity"]
-    if bool(config.baselines) == equity.empty:
-        raise ValueError("baseline_equity.csv: its rows were changed")
-    return tables | {"baseline_equity": _indexed(equity, "baseline_equity", "date")}
-
-
 def _read_summary(path: Path) -> dict[str, Any]:
     try:
         summary = parse_nested(json.loads, path.read_text("utf-8"))
@@ -192,18 +143,20 @@ def _read_summary(path: Path) -> dict[str, Any]:
     return dict(summary)
 
 
-def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Return the columns of a table with their types checked; only sparse ones may have no rows."""
+def _read_table(path: Path, about: Table, names: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return a table of data with the types of its columns checked; only sparse ones may have no rows."""
     # Runs of earlier versions call the column of the forecasters `metric`.
-    old = {"metric": "forecaster"} if "forecaster" in columns else {}
+    old = {"metric": "forecaster"} if "forecaster" in about.columns else {}
     # Only an empty cell is missing: a fund may be called "NA".
     table = read_csv(path, dtype=dict.fromkeys((*_TEXTS, *old), str), keep_default_na=False, na_values=[""])
     if "forecaster" not in table:
         table = table.rename(columns=old)
+    wide = table.columns[1:] if about.per == "factor" else names.get(about.per, ())
+    columns = [*([about.key] if about.key else []), *wide, *about.columns]
     missing = [column for column in columns if column not in table]
     if missing:
         raise ValueError(f"{path.name}: no column `{missing[0]}`")
-    if table.empty and path.stem not in _SPARSE:
+    if table.empty and not about.sparse:
         raise ValueError(f"{path.name}: no rows")
     days = {
         column: pd.to_datetime(table[column], format="%Y-%m-%d", errors="coerce")
@@ -212,28 +165,38 @@ def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
     }
     table = table[columns].assign(**days)
     for column in columns if len(table) else []:
-        _check_column(table[column], path)
-    return table
+        _check_column(table[column], path, about)
+    return _indexed(table, path, about) if about.key else table
 
 
-def _check_column(values: pd.Series[Any], path: Path) -> None:
+def _check_column(values: pd.Series[Any], path: Path, about: Table) -> None:
     if values.name not in (*_DAYS, *_TEXTS) and not pd.api.types.is_numeric_dtype(values):
         raise ValueError(f"{path.name}: text in the column `{values.name}`")
     # The last decision has no outcome yet, and flat funds have no rank correlation.
-    may_be_missing = (
-        values.name == "realised" or (path.stem == "ic" and values.name != "date") or path.stem in _GAPS
-    )
+    may_be_missing = values.name == "realised" or (about.gaps and values.name != about.key)
     if values.isin([np.inf, -np.inf]).any() or (values.isna().any() and not may_be_missing):
         raise ValueError(f"{path.name}: a row has no finite value in the column `{values.name}`")
 
 
-def _check_keys(tables: dict[str, pd.DataFrame], forecasters: set[str]) -> None:
-    """Raise if the tables are not about the same forecasters, days and funds."""
-    for name, table in tables.items():
-        found = set(table["forecaster"]) if "forecaster" in table else forecasters
-        if found != forecasters and not (name in _SPARSE and found <= forecasters):
-            raise ValueError(f"{name}.csv: its forecasters differ from those of config.toml")
-    days = set(tables["ic"]["date"])
+def _check_forecasters(tables: dict[str, pd.DataFrame], config: StudyConfig) -> None:
+    """Raise if the tables are not about the forecasters and baselines of the settings."""
+    compared, baselines = set(config.compared), {name for name in config.baselines if name != UNIVERSE}
+    for about in Study.tables():
+        if about.name not in tables or "forecaster" not in about.columns:
+            continue
+        found = set(tables[about.name]["forecaster"])
+        if about.name.startswith("baseline_"):
+            if found != baselines:
+                raise ValueError(f"{about.file}.csv: its baselines differ from those of config.toml")
+        elif not found <= compared or not (about.sparse or found == compared):
+            raise ValueError(f"{about.file}.csv: its forecasters differ from those of config.toml")
+    if "baseline_equity" in tables and bool(config.baselines) == tables["baseline_equity"].empty:
+        raise ValueError("baseline_equity.csv: its rows were changed")
+
+
+def _check_keys(tables: dict[str, pd.DataFrame]) -> None:
+    """Raise if the tables are not about the same days and funds."""
+    days = set(tables["ic"].index)
     for name, column in (
         ("predictions", "date"),
         ("universe", "date"),
@@ -252,10 +215,12 @@ def _check_keys(tables: dict[str, pd.DataFrame], forecasters: set[str]) -> None:
             raise ValueError(f"{name}.csv: a row occurs twice")
 
 
-def _indexed(table: pd.DataFrame, name: str, key: str) -> pd.DataFrame:
-    if not (table[key].is_monotonic_increasing and table[key].is_unique):
-        raise ValueError(f"{name}.csv: the column `{key}` is not in order")
-    return table.set_index(key).rename_axis(columns="forecaster")
+def _indexed(table: pd.DataFrame, path: Path, about: Table) -> pd.DataFrame:
+    if not about.per:  # funds, in any order
+        return table.set_index(about.key)
+    if not (table[about.key].is_monotonic_increasing and table[about.key].is_unique):
+        raise ValueError(f"{path.name}: the column `{about.key}` is not in order")
+    return table.set_index(about.key).rename_axis(columns="forecaster")
 
 
 def _read_findings(path: Path) -> tuple[Finding, ...]:

@@ -25,7 +25,7 @@ _NOTEBOOK_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Study(StudyTables):
     """The result of `backtest`: the tables of a study, with methods to evaluate, save and show it.
 

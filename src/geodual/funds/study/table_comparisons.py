@@ -54,7 +54,7 @@ def compare_summary(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFram
     """
     for part, table in (("table1", "equity"), ("baselines", "baseline_equity")):
         rows = summary.get(part, {}).get("both")
-        for name, curve in tables[table].items():
+        for name, curve in tables.get(table, pd.DataFrame()).items():  # old folders have no baselines
             found = rows.get(name) if isinstance(rows, dict) else None
             if not isinstance(found, dict):
                 raise ValueError(f"summary.json: there are no results of {name!r}")
