@@ -12,7 +12,6 @@ from geodual.funds import backtest
 from geodual.funds.report import render_report
 from geodual.funds.report.heat_map import make_heat_map
 from geodual.funds.report.skill_sections import _tell_superiority
-from geodual.funds.report.summary_sections import universe_return
 from geodual.funds.report.wording import format_equal_p, format_number, format_percent
 from tests.browser.hostile_study import hostile_study
 from tests.funds.report_page import Page, reworded
@@ -85,7 +84,7 @@ def test_the_first_screen_compares_with_the_index_and_with_luck(study, page):
     for row, name in zip(shown, (best, "index"), strict=True):
         assert row["Return p.a."] == format_percent(rows["annual_return"][name])
         assert row["Sharpe"] == format_number(rows["sharpe"][name], 2)
-        assert row["Max fall"] == format_percent(rows["max_drawdown"][name])
+        assert row["Drawdown"] == format_percent(rows["max_drawdown"][name])
     points = 100.0 * (rows["annual_return"][best] - rows["annual_return"]["index"])
     assert f"{points:.1f} points per year above the index." in page.text
     earned = study.table().loc["both"]["annual_return"][best]
@@ -93,28 +92,33 @@ def test_the_first_screen_compares_with_the_index_and_with_luck(study, page):
     assert f"it beats {beaten:,} of 1,000 random portfolios by return" in page.text
 
 
-@pytest.mark.parametrize("period", ["validation", "test", "both"])
-def test_the_universe_earns_what_its_funds_earn_between_rebalances(study, universe, period):
-    """All funds with a forecast, bought at equal weights on each rebalance day and held until the next."""
+def test_the_universe_earns_what_its_funds_earn_between_rebalances(study, universe):
+    """All funds with a forecast, bought at equal weights on each rebalance day and held until the next.
+
+    The money of a fund that has just closed waits ten rows, so the curve is not exactly this product.
+    """
     nav, value, days = universe.panel.nav.ffill(), 1.0, [*study.ic.index, study.equity.index[-1]]
-    decided = study.decided(period)
+    curve = study.baseline_equity["universe"]
     for start, end in pairwise(days):
-        if start in decided:
-            own = study.predictions[(study.predictions["date"] == start)]
-            funds = own["fund"].unique()
-            value *= (nav.loc[end, funds] / nav.loc[start, funds]).mean()
-    end = days[days.index(decided[-1]) + 1]
-    expected = value ** (365.25 / (end - decided[0]).days) - 1.0
-    assert universe_return(study, period) == pytest.approx(expected, rel=1e-9)
+        assert curve[start] == pytest.approx(value, rel=2e-3)
+        funds = study.predictions.loc[study.predictions["date"] == start, "fund"].unique()
+        value *= (nav.loc[end, funds] / nav.loc[start, funds]).mean()
+    assert curve.iloc[-1] == pytest.approx(value, rel=2e-3)
 
 
-def test_the_universe_is_not_named_twice(study, html, universe):
-    assert "All funds of the universe, equally weighted, earned" in html
-    alone = backtest(universe.panel, metrics="euclidean", top=5, test_start="2014-01-01")
-    assert "All funds of the universe" not in render_report(alone), "it is the index"
-    assert np.isnan(
-        universe_return(replace(study, predictions=study.predictions.assign(realised=np.nan)), "both")
-    )
+def test_card_index_and_baseline_have_one_curve_of_equal_weights(universe):
+    """Also where trades lag and cost: the same days, the same funds, and no cost."""
+    rules = {"metrics": "euclidean", "execution_lag": 2, "cost": 0.01, "test_start": "2014-01-01", "top": 5}
+    alone = backtest(universe.panel, **rules)
+    beside = backtest(universe.panel, universe.index, **rules)
+    curve = alone.equity["index"]
+    assert curve.equals(alone.baseline_equity["universe"])
+    assert curve.equals(beside.baseline_equity["universe"])
+    earned = alone.table().loc[("test", "index"), "annual_return"]
+    assert earned == alone.baselines.loc[("test", "universe"), "annual_return"]
+    told = "All funds of the universe, equally weighted, earned"
+    assert f"{told} {format_percent(earned)} per year before fees." in Page(render_report(beside)).text
+    assert told not in render_report(alone), "it is the index"
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def sharpe(equity: pd.Series[float]) -> float:
 
 
 def max_drawdown(equity: pd.Series[float]) -> float:
-    """Return the deepest fall from an earlier peak, min_t (E_t / max_{s ≤ t} E_s) − 1 ≤ 0.
+    """Return the maximum drawdown from an earlier peak, min_t (E_t / max_{s ≤ t} E_s) − 1 ≤ 0.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def show_performance(study: StudyTables) -> Section:
         Plot("drawdown", "Line chart of one-year rolling maximum drawdowns on the same days.", tall=False),
     )
     lead = (
-        "Accumulated return (above), and the deepest fall within the past year (below: one-year rolling "
+        "Accumulated return (above), and the deepest drawdown within the past year (below: one-year rolling "
         "maximum drawdown). Click a name to hide its curve."
     )
     return make_section(

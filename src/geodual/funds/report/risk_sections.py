@@ -62,8 +62,8 @@ def show_drawdowns(study: StudyTables) -> Section:
         Column("days", "Days", format_whole, hint="Calendar days from the peak to the recovery"),
     )
     lead = (
-        "The deepest fall of each portfolio and of the index. A fall lasts from a peak until its value is "
-        "reached again."
+        "The deepest drawdown of each portfolio and of the index. A drawdown lasts from a peak until its "
+        "value is reached again."
     )
     worst = study.drawdowns.drop_duplicates("forecaster")  # the deepest stands first
     title = "Three worst drawdowns of each portfolio and of the index"

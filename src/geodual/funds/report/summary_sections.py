@@ -9,9 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from ..evaluation.performance import YEAR
 from ..evaluation.study_tables import StudyTables
-from ..forecasters.registry import forecaster_label
+from ..forecasters.registry import UNIVERSE, forecaster_label
 from .headline import Headline
 from .html_table import Column, make_table
 from .markup import Section, make_foot, make_list, make_paragraph, make_section, make_tabs, make_text
@@ -31,7 +30,7 @@ from .wording import (
 _COMPARED: dict[str, tuple[str, Callable[[Any], str]]] = {
     "annual_return": ("Return p.a.", format_percent),
     "sharpe": ("Sharpe", format_two),
-    "max_drawdown": ("Max fall", format_percent),
+    "max_drawdown": ("Drawdown", format_percent),
 }
 TABLE1 = (
     Column(
@@ -47,7 +46,7 @@ TABLE1 = (
     Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return, after cost"),
     Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
     Column("sharpe", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
-    Column("max_drawdown", "Max drawdown", format_percent, hint="Deepest fall from an earlier peak"),
+    Column("max_drawdown", "Max drawdown", format_percent, hint="Largest loss from an earlier peak"),
     Column(
         "turnover", "Turnover", format_percent, hint="Mean share of the portfolio exchanged per rebalance"
     ),
@@ -108,40 +107,10 @@ def _compare(study: StudyTables, headline: Headline) -> tuple[str, str]:
 
 def _tell_universe(study: StudyTables, period: str) -> list[str]:
     """Return a note on what all funds earned, unless this is what the index stands for."""
-    earned = universe_return(study, period)
-    if pd.isna(earned) or not study.index_digest:
+    if UNIVERSE not in study.config.baselines or not study.index_digest:
         return []
-    return [
-        f"All funds of the universe, equally weighted, earned {format_percent(earned)} per year before fees."
-    ]
-
-
-def universe_return(study: StudyTables, period: str) -> float:
-    """Return the annual return of all funds with equal weights, set anew at each rebalance, before cost.
-
-    This is Π(1 + r̄)^{1/T} − 1, where r̄ is the mean return of the funds of a rebalance day until the next,
-    and T the years from the first of these days to the end of the last holding interval.
-
-    Parameters
-    ----------
-    study : StudyTables
-        A finished study.
-    period : str
-        "validation", "test" or "both".
-
-    Returns
-    -------
-    float
-        NaN if no return is known, or no time passed.
-    """
-    first_forecaster = study.predictions[study.predictions["forecaster"] == study.config.compared[0]]
-    means = first_forecaster.groupby("date")["realised"].mean().reindex(study.decided(period)).dropna()
-    if means.empty:
-        return float("nan")
-    later = study.ic.index[study.ic.index > means.index[-1]]
-    end = later[0] if len(later) else study.equity.index[-1]
-    years = (end - means.index[0]) / pd.Timedelta(days=YEAR)
-    return float((1.0 + means).prod() ** (1.0 / years) - 1.0) if years > 0.0 else float("nan")
+    earned = format_percent(study.baselines["annual_return"][period, UNIVERSE])
+    return [f"All funds of the universe, equally weighted, earned {earned} per year before fees."]
 
 
 def _tell_random(study: StudyTables, best: str) -> list[str]:

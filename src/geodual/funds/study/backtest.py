@@ -40,7 +40,7 @@ from ..sources.reading.index_quality import inspect_index
 from ..sources.reading.nav_file import read_index, read_nav
 from .fingerprint import fingerprint
 from .notes import note_data, note_decisions, note_index, note_portfolios, note_rows, note_universe
-from .portfolios import EQUAL_WEIGHT, keep_baselines, keep_ledgers
+from .portfolios import EQUAL_WEIGHT, equal_weight_curve, keep_baselines, keep_ledgers
 from .study import Study
 
 _LATE_ROWS = 5  # rows by which an index may end before the data
@@ -123,7 +123,9 @@ def backtest(
     chosen = tune_forecasters(observations, compared, config, rows, **effort) if config.tune else {}
     decisions = walk_forward(observations, compared, rows, **effort)
     picked = pick_funds(observations, decisions, compared, config)
-    books = keep_ledgers(observations, decisions, picked, config, given.fees, benchmark)
+    equal = equal_weight_curve(observations, rows, config)
+    levels = equal if benchmark is None else benchmark
+    books = keep_ledgers(observations, decisions, picked, config, given.fees, levels)
     universe = universe_table(decisions, observations)
     return Study(
         config=config,
@@ -133,7 +135,7 @@ def backtest(
         index_name=EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
         index_digest=_digest_of(given.levels),
         **books,
-        **keep_baselines(observations, rows, config, given.fees),
+        **keep_baselines(observations, rows, config, given.fees, equal),
         factor_ic=factor_ics(observations, rows),
         universe=universe,
         neighbours=neighbours_table(picked),

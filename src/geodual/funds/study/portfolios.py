@@ -31,7 +31,7 @@ def keep_ledgers(
     picked: Sequence[Picks],
     config: StudyConfig,
     fees: FeeRules,
-    benchmark: pd.Series[float] | None,
+    index: pd.Series[float],
 ) -> dict[str, Any]:
     """Return the tables of forecasts and portfolios by name, as `Study` has them."""
     nav = observations.panel.nav
@@ -39,7 +39,8 @@ def keep_ledgers(
     holdings = holdings_table(picked, predictions, observations, config)
     books = _keep_books(nav, holdings, config.compared, config, fees)
     equity = books["equity"]
-    equity["index"] = _index_curve(nav, decisions, benchmark, pd.DatetimeIndex(equity.index))
+    levels = index.reindex(equity.index)
+    equity["index"] = levels / levels.iloc[0]
     universes = {decision.day: decision.funds for decision in decisions}
     return {
         **books,
@@ -52,13 +53,30 @@ def keep_ledgers(
     }
 
 
+def equal_weight_curve(
+    observations: Observations, rows: Sequence[int], config: StudyConfig
+) -> pd.Series[float]:
+    """Return the value of all funds with equal weights: the index of a study without one, and a baseline.
+
+    On each decision day all funds that could be chosen get the same weight. Orders are filled on the same
+    days as those of the portfolios, without cost, as in an index.
+    """
+    sections = (observations.sections[t] for t in rows)
+    targets = {each.day: pd.Series(1.0 / len(each.funds), index=each.funds) for each in sections}
+    return run_ledger(observations.panel.nav, targets, execution_lag=config.execution_lag).equity
+
+
 def keep_baselines(
-    observations: Observations, rows: Sequence[int], config: StudyConfig, fees: FeeRules
+    observations: Observations,
+    rows: Sequence[int],
+    config: StudyConfig,
+    fees: FeeRules,
+    universe: pd.Series[float],
 ) -> dict[str, pd.DataFrame]:
     """Return the tables of the baselines by name, as `Study` has them; empty without baselines.
 
-    The baselines pick funds under the same rules, and pay the same fees. The universe with equal weights is
-    rebalanced on the same days without cost, as an index is.
+    The baselines pick funds under the same rules, and pay the same fees. The `universe` is that of
+    `equal_weight_curve`.
     """
     nav, forecasters = observations.panel.nav, resolve_baselines(config)
     tables: dict[str, pd.DataFrame] = {}
@@ -72,12 +90,7 @@ def keep_baselines(
         equity = books["equity"]
         tables = {"baseline_predictions": predictions, "baseline_trades": books["trades"]}
     if UNIVERSE in config.baselines:
-        targets = {
-            section.day: pd.Series(1.0 / len(section.funds), index=section.funds)
-            for section in (observations.sections[t] for t in rows)
-        }
-        curve = run_ledger(nav, targets, execution_lag=config.execution_lag).equity
-        equity = equity.reindex(curve.index).assign(**{UNIVERSE: curve})
+        equity = equity.reindex(universe.index).assign(**{UNIVERSE: universe})
     return tables | {"baseline_equity": equity.rename_axis(index="date", columns="forecaster")}
 
 
@@ -105,16 +118,3 @@ def _targets(holdings: pd.DataFrame, name: str) -> dict[Any, pd.Series[float]]:
 
 def _joined(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(tables, names=["forecaster", None]).reset_index("forecaster").reset_index(drop=True)
-
-
-def _index_curve(
-    nav: pd.DataFrame,
-    decisions: Sequence[Decision],
-    benchmark: pd.Series[float] | None,
-    days: pd.DatetimeIndex,
-) -> pd.Series[float]:
-    """Return the benchmark, starting at 1: the index given, or the universe with equal weights."""
-    if benchmark is None:  # rebalanced on the same days, without cost
-        targets = {d.day: pd.Series(1.0 / len(d.funds), index=d.funds) for d in decisions}
-        benchmark = run_ledger(nav, targets).equity.reindex(days)
-    return benchmark.reindex(days) / benchmark[days[0]]
