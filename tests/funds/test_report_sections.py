@@ -11,8 +11,7 @@ import pytest
 from geodual.funds import backtest
 from geodual.funds.report import render_report
 from geodual.funds.report.heat_map import make_heat_map
-from geodual.funds.report.skill_sections import _tell_superiority
-from geodual.funds.report.wording import format_equal_p, format_number, format_percent
+from geodual.funds.report.wording import format_number, format_percent
 from tests.browser.hostile_study import hostile_study
 from tests.funds.report_page import Page, reworded
 
@@ -140,26 +139,12 @@ def test_tables_by_period_show_the_statistics(study, page, caption, table, colum
 
 
 def test_skill_and_overfitting_are_told_in_words(study, page):
-    assert np.isnan(study.spa["test"])
-    assert "There are too few values to test all forecasters together." in page.text
-    assert f"({format_equal_p(study.spa['both'])}, test of superior predictive ability)" in page.text
     assert f"Probability of overfitting: {format_percent(study.overfitting_probability, 0)}." in page.text
     rows = page.table("Sharpe ratios after the number of trials")
     assert [row["Trials"] for row in rows] == ["3", "3", "3"]
     assert [row["Deflated"] for row in rows] == list(
         map(format_percent, study.overfitting["deflated_sharpe"])
     )
-
-
-@pytest.mark.parametrize(("spa", "p", "told"), [(0.01, 0.2, "not clearly"), (0.01, 0.02, "ranks funds")])
-def test_the_test_of_superior_ability_alone_claims_no_skill(study, spa, p, told):
-    """With few days it finds skill too often; the p-value of the best forecaster decides."""
-    changed = replace(study)
-    changed.__dict__["spa"] = study.spa * 0.0 + spa
-    changed.__dict__["skill"] = study.skill.assign(p=p)
-    text = _tell_superiority(changed, "both")
-    assert f"the best one {told}" in text.replace("is not clearly", "not clearly")
-    assert ("This test alone is too optimistic" in text) == (p > 0.05)
 
 
 def test_the_ic_within_types_stands_beside_the_overall_one(known, typed_page):

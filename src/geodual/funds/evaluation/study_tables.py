@@ -27,11 +27,11 @@ from .overfitting import deflate_sharpe, overfitting_probability
 from .periods import PERIODS, decisions_in, equity_in
 from .random_portfolios import rank_among_random
 from .result_tables import ic_table
-from .skill import count_choices, judge_skill, superior_ability_p
 from .skill_map import COLUMNS, MOMENTUM, compare_with_momentum, summarise_skill
-from .statistics import compare_pairs
+from .statistics import compare_pairs, corrected_p
 from .table_registry import RANKED, Table, computed, returned, stored, tables_of
 from .trading_tables import list_drawdowns, measure_costs, roll_drawdowns
+from .tuning import count_choices
 
 _PREDICTIONS = ("date", "forecaster", "fund", "forecast", "realised")
 _TRADES = (
@@ -227,23 +227,18 @@ class StudyTables:
     def skill(self) -> pd.DataFrame:
         """Whether the forecasts have skill, by (period, forecaster) for the known periods.
 
-        Columns: ic_mean; p (two-sided, that the mean IC is zero, corrected for the choice among forecasters
-        and tuned settings); in_set (whether the forecaster is in the 90 % model confidence set: whether it
-        may be the best). A forecaster has skill if its mean IC is above zero and p is below 0.05.
+        Columns: ic_mean; p (two-sided, that the mean IC is zero, by `corrected_p` for the choice among
+        forecasters and tuned settings). A forecaster has skill if its mean IC is above zero and p is below
+        0.05.
         """
-        tables = {
-            period: judge_skill(self._ic_in(period), self.n_choices(period), self.spa[period])
-            for period in self.known_periods
-        }
+        tables = {}
+        for period in self.known_periods:
+            ic, n_choices = self._ic_in(period), self.n_choices(period)
+            p = [corrected_p(ic[name], n_choices) for name in ic]
+            tables[period] = pd.DataFrame({"ic_mean": ic.mean(), "p": p})
         if not tables:
-            return _by_period({}, ["ic_mean", "p", "in_set"])
+            return _by_period({}, ["ic_mean", "p"])
         return pd.concat(tables, names=["period", "forecaster"])
-
-    @cached_property
-    def spa(self) -> pd.Series[float]:
-        """The p-value of superior predictive ability, by known period: the best against no skill."""
-        values = {period: superior_ability_p(self._ic_in(period)) for period in self.known_periods}
-        return pd.Series(values, dtype=float, name="spa").rename_axis("period")
 
     @computed(
         "Skill map", "what factors and forecasters know, and what momentum does not explain", saved=True

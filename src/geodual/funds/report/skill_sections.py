@@ -21,7 +21,6 @@ from .wording import (
     PERIOD_PHRASES,
     PERIOD_TITLES,
     count_things,
-    format_equal_p,
     format_number,
     format_p,
     format_percent,
@@ -36,13 +35,6 @@ _SKILL = (
     Column("ic_mean", "IC mean", format_number),
     Column(
         "p", "p", format_p, hint="Of a mean IC of zero, corrected for the choice of forecasters and settings"
-    ),
-    Column(
-        "in_set",
-        "Among the best",
-        lambda value: "yes" if value else "no",
-        kind="text",
-        hint="In the 90 % model confidence set: the forecasters that cannot be told from the best one",
     ),
 )
 _OVERFITTING = (
@@ -74,13 +66,11 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
             _SKILL,
             f"Skill of the forecasts, {name_period(period, study.decided(period))}",
         )
-        + make_paragraph(_tell_superiority(study, period), "note")
         for period in study.known_periods
     }
     lead = (
         "A mean IC counts as skill if its p-value, corrected for the choice among all forecasters and "
-        "settings that were tried, is below 0.05. Forecasters “among the best” cannot be told from the best "
-        "one."
+        "settings that were tried, is below 0.05."
     )
     overfitting = make_table(
         study.overfitting.reset_index(), _OVERFITTING, "Sharpe ratios after the number of trials, whole study"
@@ -94,22 +84,6 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
             overfitting + make_paragraph(_tell_overfitting(study.overfitting_probability), "note"),
         ),
         make_foot(csv=["skill", "overfitting"]),
-    )
-
-
-def _tell_superiority(study: StudyTables, period: str) -> str:
-    """Return whether the best forecaster is better than no skill, by the test of superior ability."""
-    p = study.spa.get(period, float("nan"))
-    if pd.isna(p):
-        return "There are too few values to test all forecasters together."
-    # The p-value of the best forecaster is at least that of this test, which alone finds skill too often.
-    rows = study.skill.loc[period]
-    sure = rows["p"][str(rows["ic_mean"].idxmax())] < LEVEL
-    result = "ranks funds better than chance" if sure else "is not clearly better than chance"
-    alone = " This test alone is too optimistic if values are few." if p < LEVEL and not sure else ""
-    return (
-        f"All forecasters together: the best one {result} ({format_equal_p(p)}, test of superior predictive "
-        f"ability).{alone}"
     )
 
 

@@ -109,7 +109,6 @@ def _summarise_study(study: StudyTables) -> Iterator[tuple[str, Any]]:
     yield "Headline", headline.sentence
     for note in dict.fromkeys((*headline.notes, *study.notes)):  # both may tell of survivorship
         yield "Note", note
-    yield from ((f"Superior ability, {period}", p) for period, p in study.spa.dropna().items())
     if not pd.isna(study.overfitting_probability):
         yield "Overfitting probability", study.overfitting_probability
     yield from _name_data(study.source, study.digest)
