@@ -13,12 +13,11 @@ from geodual.funds.decisions.decision_days import _enough, _first_possible_end
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.decisions.observe import prepare_panel
 from geodual.funds.decisions.walk_forward import walk_forward
-from geodual.funds.evaluation.books import Books
-from geodual.funds.evaluation.fees import FeeRules
-from geodual.funds.evaluation.ledger import run_ledger
+from geodual.funds.evaluation.ledger import Books, run_ledger
+from geodual.funds.evaluation.market import FeeRules
+from geodual.funds.evaluation.performance import spread_of
 from geodual.funds.evaluation.random_portfolios import _picked, _urgency
-from geodual.funds.evaluation.risk import spread_of
-from geodual.funds.evaluation.sign_flips import judge_means
+from geodual.funds.evaluation.skill import judge_means
 from geodual.funds.evaluation.track_record import TrackRecord
 from geodual.funds.evaluation.weights import _covariance, _proportions, nearest_weights
 from geodual.funds.factors.registry import choose_factors

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from geodual.funds import DataError
-from geodual.funds.evaluation.fees import FeeRules, parse_redemption
 from geodual.funds.evaluation.ledger import run_ledger
+from geodual.funds.evaluation.market import FeeRules, parse_redemption
 
 
 def table(columns, start="2020-01-01"):

@@ -8,9 +8,8 @@ import pytest
 
 from geodual.funds import StudyConfig, read_facts
 from geodual.funds.evaluation import random_portfolios
-from geodual.funds.evaluation.fees import FeeRules
 from geodual.funds.evaluation.ledger import run_ledger
-from geodual.funds.evaluation.market import Market
+from geodual.funds.evaluation.market import FeeRules, Market
 from geodual.funds.evaluation.performance import describe
 from geodual.funds.evaluation.random_portfolios import draw_random_portfolios, rank_among_random
 from geodual.funds.sources.reading.fund_facts import no_facts

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds.evaluation import performance, risk
+from geodual.funds.evaluation import performance as risk
 
 
 def curve(values, start="2020-01-01", freq="D"):
@@ -75,7 +75,7 @@ def test_rolling_sharpe_is_that_of_the_window(freq):
     for day in table.index[::7]:
         older = table.index[table.index <= day - pd.Timedelta(days=365)]
         for name in table:
-            expected = performance.sharpe(table.loc[older[-1] : day, name]) if len(older) else np.nan
+            expected = risk.sharpe(table.loc[older[-1] : day, name]) if len(older) else np.nan
             assert found.loc[day, name] == pytest.approx(expected, rel=1e-10, nan_ok=True)
 
 

@@ -9,11 +9,10 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.linear_model import LinearRegression
 
 from geodual.funds import backtest, compute_factors
-from geodual.funds.evaluation.sign_flips import judge_means
-from geodual.funds.evaluation.skill_map import summarise_skill, unexplained_ic
+from geodual.funds.evaluation.skill import judge_means, summarise_skill, unexplained_ic
 from geodual.funds.evaluation.statistics import corrected_p
 from geodual.funds.report.headline import write_headline
-from geodual.funds.report.skill_map_section import show_skill_map
+from geodual.funds.report.skill_sections import show_skill_map
 from tests.funds.report_page import Page
 
 

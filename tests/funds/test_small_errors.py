@@ -14,8 +14,8 @@ from geodual.funds.decisions.checkpoints import Checkpoints
 from geodual.funds.decisions.fund_filter import _check_known
 from geodual.funds.decisions.fund_history import _lively_rows
 from geodual.funds.decisions.observations import _ENOUGH_OF_TYPE, Observations
-from geodual.funds.evaluation.fees import FeeRules
 from geodual.funds.evaluation.ledger import run_ledger
+from geodual.funds.evaluation.market import FeeRules
 from geodual.funds.evaluation.periods import decisions_in, equity_in
 from geodual.funds.evaluation.statistics import stationary_bootstrap_interval
 from geodual.funds.evaluation.track_record import TrackRecord, measure_record

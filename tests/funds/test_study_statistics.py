@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import backtest
-from geodual.funds.evaluation import benchmark, risk
+from geodual.funds.evaluation import performance
 from geodual.funds.evaluation.performance import describe
 from geodual.funds.evaluation.statistics import corrected_p
 from geodual.metric.registry import find_metric
@@ -35,12 +35,12 @@ def test_the_portfolios_of_a_period_against_the_index(study):
     start = study.equity.index.searchsorted(pd.Timestamp("2014-01-01")) - 1  # the last close of 2013
     own, index = study.equity["gmml"].iloc[start:], study.equity["index"].iloc[start:]
     row = table.loc[("test", "gmml")]
-    assert (row["alpha"], row["beta"]) == benchmark.alpha_beta(own, index)
-    assert (row["up_capture"], row["down_capture"]) == benchmark.capture_ratios(own, index)
-    assert row["tracking_error"] == benchmark.tracking_error(own, index)
-    assert row["information_ratio"] == benchmark.information_ratio(own, index)
-    assert (row["sortino"], row["cvar"]) == (risk.sortino(own), risk.cvar(own))
-    assert table.loc[("test", "index"), "cvar"] == risk.cvar(index)
+    assert (row["alpha"], row["beta"]) == performance.alpha_beta(own, index)
+    assert (row["up_capture"], row["down_capture"]) == performance.capture_ratios(own, index)
+    assert row["tracking_error"] == performance.tracking_error(own, index)
+    assert row["information_ratio"] == performance.information_ratio(own, index)
+    assert (row["sortino"], row["cvar"]) == (performance.sortino(own), performance.cvar(own))
+    assert table.loc[("test", "index"), "cvar"] == performance.cvar(index)
     assert table.xs("index", level="forecaster").iloc[:, :6].isna().all(axis=None)
     assert table.drop(index="index", level="forecaster").notna().all(axis=None)
 

@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest, read_nav, select
-from geodual.funds.study import excel_sheet
-from geodual.funds.study.excel_sheet import add_table
-from geodual.funds.study.workbook import SELECTION_TABLES, write_selection_workbook
+from geodual.funds.study.workbook import SELECTION_TABLES, add_table, write_selection_workbook
 
 HOSTILE = ["=HYPERLINK(0)", "+1", "-1", "@SUM(A1)", "#N/A", "000001", "NA", "TRUE", " spaced ", "名称", "="]
 
@@ -142,7 +140,7 @@ def test_missing_and_infinite_values_break_nothing(tmp_path):
 
 
 def test_a_table_longer_than_a_sheet_is_split(tmp_path, monkeypatch):
-    monkeypatch.setattr(excel_sheet, "MAX_ROWS", 4)
+    monkeypatch.setattr("geodual.funds.study.workbook.MAX_ROWS", 4)
     book = write_table(tmp_path / "t.xlsx", pd.DataFrame({"a": range(7)}))
     assert book.sheetnames == ["Table", "Table 2", "Table 3"]
     assert [sheet.max_row for sheet in book] == [4, 4, 2]

@@ -20,7 +20,7 @@ from geodual.funds import (
     select,
     synthetic_universe,
 )
-from geodual.funds.evaluation.baselines import learnt_names
+from geodual.funds.evaluation.skill import learnt_names
 from geodual.funds.evaluation.track_record import no_record
 from geodual.funds.factors.named_columns import return_over_months
 from geodual.funds.report.headline import write_headline

@@ -11,26 +11,36 @@ import pandas as pd
 
 from ..config import StudyConfig
 from ..panel import Finding
-from . import benchmark, performance, risk
-from .baselines import AgainstBaseline, choose_rivals, compare_with_baselines, learnt_names
-from .exposure import type_exposure
+from . import performance
 from .forecast_diagnostics import (
     average_over_types,
     correlate_ranks,
+    forecast_row,
     ic_by_day_and_type,
+    judge_fifths,
+    mean_turnover,
     measure_spreads,
+    portfolio_row,
+    returns_by_fifth,
     summarise_spread,
     summarise_types,
 )
-from .forecast_tables import forecast_row, judge_fifths, mean_turnover, portfolio_row, returns_by_fifth
 from .overfitting import deflate_sharpe, overfitting_probability
 from .periods import PERIODS, decisions_in, equity_in
 from .random_portfolios import rank_among_random
-from .result_tables import ic_table
-from .skill_map import COLUMNS, MOMENTUM, compare_with_momentum, summarise_skill
+from .result_tables import ic_table, list_drawdowns, measure_costs, roll_drawdowns, type_exposure
+from .skill import (
+    COLUMNS,
+    MOMENTUM,
+    AgainstBaseline,
+    choose_rivals,
+    compare_with_baselines,
+    compare_with_momentum,
+    learnt_names,
+    summarise_skill,
+)
 from .statistics import compare_pairs, corrected_p
 from .table_registry import RANKED, Table, computed, returned, stored, tables_of
-from .trading_tables import list_drawdowns, measure_costs, roll_drawdowns
 from .tuning import count_choices
 
 _PREDICTIONS = ("date", "forecaster", "fund", "forecast", "realised")
@@ -442,7 +452,7 @@ class StudyTables:
     @computed("Monthly returns", "returns of calendar months", percent=None)
     def monthly_returns(self) -> pd.DataFrame:
         """The returns of calendar months, month (its first day) × forecaster and `index`."""
-        return risk.monthly_returns(self.equity)
+        return performance.monthly_returns(self.equity)
 
     @computed("Against index", "each portfolio against the index")
     def against_index(self) -> pd.DataFrame:
@@ -457,7 +467,7 @@ class StudyTables:
             equity = equity_in(period, self.equity, self.config.test_start)
             for name in equity.columns:
                 compared = {} if name == "index" else _compare(equity[name], equity["index"])
-                own = {"sortino": risk.sortino(equity[name]), "cvar": risk.cvar(equity[name])}
+                own = {"sortino": performance.sortino(equity[name]), "cvar": performance.cvar(equity[name])}
                 rows[period, str(name)] = {**compared, **own}
         columns = [*("alpha", "beta", "tracking_error", "information_ratio"), *("up_capture", "down_capture")]
         return _by_period(rows, [*columns, "sortino", "cvar"])
@@ -528,12 +538,12 @@ class StudyTables:
     @computed("Rolling Sharpe", "one-year rolling Sharpe ratios", decimals=_DECIMALS)
     def rolling_sharpe(self) -> pd.DataFrame:
         """The Sharpe ratio of the last year, day × forecaster and `index`; NaN in the first year."""
-        return risk.roll_sharpe(self.equity)
+        return performance.roll_sharpe(self.equity)
 
     @computed("Rolling beta", "one-year rolling betas", decimals=_DECIMALS)
     def rolling_beta(self) -> pd.DataFrame:
         """The beta to the index over the year up to each day, day × forecaster; NaN in the first year."""
-        return benchmark.roll_beta(self.equity)
+        return performance.roll_beta(self.equity)
 
     @computed("Exposure", "weight of each fund type, by decision and forecaster", percent=None)
     def exposure(self) -> pd.DataFrame:
@@ -644,13 +654,13 @@ class StudyTables:
 
 
 def _compare(own: pd.Series[float], index: pd.Series[float]) -> dict[str, float]:
-    alpha, beta = benchmark.alpha_beta(own, index)
-    up, down = benchmark.capture_ratios(own, index)
+    alpha, beta = performance.alpha_beta(own, index)
+    up, down = performance.capture_ratios(own, index)
     return {
         "alpha": alpha,
         "beta": beta,
-        "tracking_error": benchmark.tracking_error(own, index),
-        "information_ratio": benchmark.information_ratio(own, index),
+        "tracking_error": performance.tracking_error(own, index),
+        "information_ratio": performance.information_ratio(own, index),
         "up_capture": up,
         "down_capture": down,
     }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ..evaluation.forecast_tables import FIFTHS
+from ..evaluation.forecast_diagnostics import FIFTHS
 from ..evaluation.statistics import summarise_ic
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .headline import Headline
-from .html_table import Column, make_table
 from .markup import (
+    Column,
     Plot,
     Section,
     make_chart,
@@ -20,6 +20,7 @@ from .markup import (
     make_pair,
     make_paragraph,
     make_section,
+    make_table,
     make_tabs,
 )
 from .wording import (

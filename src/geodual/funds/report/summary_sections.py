@@ -1,8 +1,9 @@
-"""Sections of the summary: the three questions that a reader has first, and Table 1."""
+"""Sections of the summary: three questions that a reader has first, Table 1, and the baselines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from typing import Any
@@ -11,21 +12,146 @@ import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import UNIVERSE, forecaster_label
-from .headline import Headline
-from .html_table import Column, make_table
-from .markup import Section, make_foot, make_list, make_paragraph, make_section, make_tabs, make_text
-from .trust import TrustFact, list_trust_facts
+from .headline import LEVEL, Headline
+from .markup import (
+    Column,
+    Section,
+    make_details,
+    make_foot,
+    make_list,
+    make_paragraph,
+    make_section,
+    make_table,
+    make_tabs,
+    make_text,
+)
 from .wording import (
     PERIOD_PHRASES,
     PERIOD_TITLES,
+    TERMS,
+    count_terms,
     count_things,
     format_number,
+    format_p,
     format_percent,
     format_two,
     format_whole,
     name_curve,
     name_period,
 )
+
+_FEW = 12  # with fewer values the reader is warned
+_LIKELY = 0.95  # least probability of a true Sharpe ratio above zero
+_EVEN = 0.5  # probability of overfitting from which it is as likely as not
+
+
+@dataclass(frozen=True)
+class TrustFact:
+    """One thing to weigh.
+
+    Attributes
+    ----------
+    label : str
+        What it is about.
+    text : str
+        What was found, in a few words.
+    caution : bool
+        Whether it speaks for caution.
+    target : str
+        The section that says more.
+    note : str
+        A sentence that explains it, if it needs one.
+    """
+
+    label: str
+    text: str
+    caution: bool
+    target: str
+    note: str = ""
+
+
+def list_trust_facts(study: StudyTables, headline: Headline) -> list[TrustFact]:
+    """Return what speaks for and against trusting the result of a study.
+
+    Parameters
+    ----------
+    study : StudyTables
+        A finished study.
+    headline : Headline
+        Its headline; the facts are about its forecaster and period.
+    """
+    facts = [*_weigh_evidence(study, headline), *_weigh_overfitting(study, headline.best)]
+    facts += [_weigh_survivorship(study), _weigh_trading(study, headline.best), _weigh_data(study)]
+    if study.notes:
+        facts.append(TrustFact("Notes", f"{len(study.notes)} on the run", False, "notes"))
+    return facts
+
+
+def _weigh_evidence(study: StudyTables, headline: Headline) -> Iterator[TrustFact]:
+    """Weigh the corrected p-value, the number of values and the period."""
+    if not headline.best:
+        return
+    frequency, period = study.config.frequency, headline.period
+    p, choices = study.skill["p"][period, headline.best], study.n_choices(period)
+    counted = f", corrected for the choice among {choices}" if choices > 1 else ""
+    yield TrustFact("p-value", f"{format_p(p, 3 if p < 0.1 else 2)}{counted}", not p < LEVEL, "skill")
+    n = int(study.ic.loc[study.decided(period), headline.best].count())
+    few = f"With only {count_terms(n, frequency)}, p-values and intervals are too optimistic."
+    yield TrustFact("Record", count_terms(n, frequency), n < _FEW, "ic", few if n < _FEW else "")
+    if period != "test":
+        term, start = TERMS[frequency], study.config.test_start
+        note = (
+            f"No forecast for a {term} from {start} on can be checked yet. All numbers come from the "
+            "validation period, on which choices may have been based."
+        )
+        yield TrustFact("Test period", "none", True, "table1", note)
+
+
+def _weigh_overfitting(study: StudyTables, best: str) -> Iterator[TrustFact]:
+    if not best:
+        return
+    if pd.notna(deflated := study.overfitting["deflated_sharpe"][best]):
+        trials = count_things(int(study.overfitting["trials"][best]), "trial")
+        text = f"above zero with {format_percent(deflated, 0)} probability, after {trials}"
+        yield TrustFact("Sharpe ratio", text, deflated < _LIKELY, "skill")
+    if pd.notna(probability := study.overfitting_probability):
+        yield TrustFact(
+            "Overfitting", f"{format_percent(probability, 0)} probability", probability >= _EVEN, "skill"
+        )
+
+
+def _weigh_survivorship(study: StudyTables) -> TrustFact:
+    found = [finding.message for finding in study.findings if finding.kind == "survivorship"]
+    if found:
+        return TrustFact("Survivorship", "likely", True, "data", " ".join(found))
+    closed = [finding.message for finding in study.findings if finding.kind == "early-end"]
+    if closed:
+        return TrustFact("Survivorship", "closed funds are included", False, "data", " ".join(closed))
+    return TrustFact("Survivorship", "no sign of it in the data", False, "data")
+
+
+def _weigh_trading(study: StudyTables, best: str) -> TrustFact:
+    lag, fees = study.config.execution_lag, float(study.fills["fee"].sum())
+    day = "on the day of the decision" if lag == 0 else f"{count_things(lag, 'day')} after the decision"
+    paid = study.costs["cost"][best] if best else study.costs["cost"].mean()
+    cost = f"fees of {format_percent(paid, 2)} per year" if fees > 0.0 else "no fees"
+    free = not fees > 0.0
+    note = {
+        (True, True): "Neither can be had in practice.",
+        (True, False): "In practice, orders are filled at a later value than the one decided on.",
+        (False, True): "In practice, trading is not free.",
+    }.get((lag == 0, free), "")
+    return TrustFact("Trading", f"{day}, {cost}", bool(note), "costs", note)
+
+
+def _weigh_data(study: StudyTables) -> TrustFact:
+    n, n_matter = len(study.findings), sum(finding.matters for finding in study.findings)
+    if not n:
+        return TrustFact("Data", "no findings", False, "data")
+    if not n_matter:
+        return TrustFact("Data", f"{count_things(n, 'finding')}, none of which matters", False, "data")
+    return TrustFact("Data", f"{n_matter} of {count_things(n, 'finding')} can change a result", True, "data")
+
 
 _COMPARED: dict[str, tuple[str, Callable[[Any], str]]] = {
     "annual_return": ("Return p.a.", format_percent),
@@ -160,3 +286,50 @@ def show_table1(study: StudyTables, headline: Headline) -> Section:
         make_foot(csv=["table1"]),
         short="Table 1",
     )
+
+
+def show_baselines(study: StudyTables, headline: Headline) -> Section | None:
+    """Return the baselines in the columns of Table 1, and how what was compared differs from them."""
+    if study.baselines.empty or not study.known_periods:
+        return None
+    name = partial(name_curve, study.index_name)
+    columns = (Column("forecaster", "Baseline", name, kind="text"), *TABLE1)
+    panels = {
+        PERIOD_TITLES[period]: make_table(
+            study.baselines.loc[period].reset_index(),
+            columns,
+            f"Baselines, {name_period(period, study.decided(period))}",
+        )
+        for period in study.known_periods
+    }
+    lead = (
+        "What can be had without any learning: funds ranked by one number, under the same rules and fees, "
+        "and all funds of the universe, equally weighted, without fees. What was learnt should be better."
+    )
+    return make_section(
+        "baselines",
+        "Baselines",
+        make_paragraph(lead),
+        make_tabs("baselines-panel", panels, PERIOD_TITLES[headline.period]),
+        make_foot(*_differences(study, headline), csv=["baselines", "against_baselines"]),
+    )
+
+
+def _differences(study: StudyTables, headline: Headline) -> list[str]:
+    """Return the table of paired differences of the IC, in the period of the headline."""
+    if study.against_baselines.empty:
+        return []
+    name = partial(name_curve, study.index_name)
+    columns = (
+        Column("forecaster", "Forecaster", name, kind="text"),
+        Column("baseline", "Baseline", name, kind="text"),
+        Column("difference", "IC difference", format_number),
+        Column("low", "95 % low", format_number, hint="Lower end of the interval, corrected as p is"),
+        Column("high", "95 % high", format_number, hint="Upper end of the interval, corrected as p is"),
+        Column("t", "t", format_two, hint="t-statistic of the mean difference (Newey and West)"),
+        Column("p", "p", format_p, hint="Corrected for the choice among forecasters, settings and baselines"),
+        Column("n", "n", format_whole, hint="Rebalance days on which both have an IC"),
+    )
+    title = f"Paired differences of the IC, {name_period(headline.period, study.decided(headline.period))}"
+    table = make_table(study.against_baselines.loc[headline.period].reset_index(), columns, title)
+    return [make_details("Table of differences from the baselines", table)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..evaluation.fees import Steps, parse_redemption
+from ..evaluation.market import Steps, parse_redemption
 from ..evaluation.study_tables import StudyTables
-from .html_table import Column, make_table
 from .markup import (
+    Column,
     Plot,
     Section,
     make_chart,
@@ -15,6 +15,7 @@ from .markup import (
     make_foot,
     make_paragraph,
     make_section,
+    make_table,
 )
 from .wording import PARTS, SHARES, TERMS, format_number, format_percent, join_words, name_curve
 

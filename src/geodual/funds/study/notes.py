@@ -11,7 +11,7 @@ from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.decision_days import skipped_days
 from ..decisions.observations import Observations
-from ..evaluation.fees import FeeRules
+from ..evaluation.market import FeeRules
 from ..forecasters.forecast import NO_LABEL
 from ..forecasters.registry import CHOSEN_ON, forecaster_label
 from ..panel import Finding, Panel
