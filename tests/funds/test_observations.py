@@ -1,12 +1,16 @@
 """What is known at each rebalance day: returns of periods that are over, and classes to learn from."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest
 from geodual.funds.calendar import rebalance_days
+from geodual.funds.config import StudyConfig
 from geodual.funds.decisions.observations import Observations
+from geodual.funds.decisions.observe import prepare_panel
 from geodual.funds.factors.registry import choose_factors
 from geodual.funds.forecasters.targets import make_classes
 
@@ -156,3 +160,10 @@ def test_returns_that_are_all_equal_have_no_classes():
     for metric in ("gmml", "rpdml", "itml", "lmnn"):
         with pytest.raises(DataError, match=f"'{metric}' could not be fitted on 20.*two classes"):
             backtest(Panel(nav), metrics=metric, k=3)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf])
+def test_values_that_are_no_prices_are_refused(value: float) -> None:
+    nav = pd.DataFrame({"A": [1.0, value], "B": [1.0, 1.1]}, index=pd.bdate_range("2020-01-01", periods=2))
+    with pytest.raises(DataError, match="NAVs must be positive and finite"):
+        prepare_panel(Panel(nav), StudyConfig(("m",)), SimpleNamespace())

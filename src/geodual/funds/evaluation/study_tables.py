@@ -47,11 +47,21 @@ _PREDICTIONS = ("date", "forecaster", "fund", "forecast", "realised")
 _TRADES = (
     *("forecaster", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"),
 )
+_BY_DAY: dict[str, Any] = {"key": "date", "per": "forecaster"}
+_LATER: dict[str, Any] = {"sparse": True, "is_new": True}  # runs of the first versions have no such table
 _DECIMALS = 4  # of rolling measures in the report: more are never shown, and cost space
 
 
 def _no_days() -> pd.DataFrame:
     return pd.DataFrame(index=pd.DatetimeIndex([], name="date"))
+
+
+def _no_trades() -> pd.DataFrame:
+    return pd.DataFrame(columns=list(_TRADES))
+
+
+def _no_predictions() -> pd.DataFrame:
+    return pd.DataFrame(columns=list(_PREDICTIONS))
 
 
 def _no_curves() -> pd.DataFrame:
@@ -217,12 +227,7 @@ class StudyTables:
         return choose_rivals(self._ic_in(period), baseline_ic, learnt, compared)
 
     ic: pd.DataFrame = stored(
-        "ICs",
-        "information coefficients, rebalance day × forecaster",
-        key="date",
-        per="forecaster",
-        gaps=True,
-        embedded=True,
+        "ICs", "information coefficients, rebalance day × forecaster", **_BY_DAY, gaps=True, embedded=True
     )
 
     @computed("", "running sums of the information coefficients")
@@ -306,8 +311,7 @@ class StudyTables:
         key="date",
         per="factor",
         gaps=True,
-        sparse=True,
-        is_new=True,
+        **_LATER,
         default=_no_days,
     )
 
@@ -431,8 +435,7 @@ class StudyTables:
     equity: pd.DataFrame = stored(
         "Equity",
         "value of each portfolio and of the index, starting at 1",
-        key="date",
-        per="forecaster",
+        **_BY_DAY,
         columns=("index",),
         embedded=True,
     )
@@ -556,12 +559,7 @@ class StudyTables:
         return measure_costs(self.equity, self.trades, self.cash)
 
     cash: pd.DataFrame = stored(
-        "Cash",
-        "share of each portfolio in cash, day × forecaster",
-        percent=None,
-        key="date",
-        per="forecaster",
-        embedded=True,
+        "Cash", "share of each portfolio in cash, day × forecaster", **_BY_DAY, percent=None, embedded=True
     )
 
     holdings: pd.DataFrame = stored(
@@ -626,26 +624,19 @@ class StudyTables:
         "value of the portfolio of each baseline, starting at 1",
         key="date",
         per="baseline",
-        sparse=True,
-        is_new=True,
+        **_LATER,
         default=_no_curves,
     )
     baseline_trades: pd.DataFrame = stored(
-        "Baseline trades",
-        "one row per baseline and rebalance",
-        columns=_TRADES,
-        sparse=True,
-        is_new=True,
-        default=lambda: pd.DataFrame(columns=list(_TRADES)),
+        "Baseline trades", "one row per baseline and rebalance", columns=_TRADES, **_LATER, default=_no_trades
     )
     baseline_predictions: pd.DataFrame = stored(
         "Baseline predictions",
         "forecasts of the baselines",
         percent=RANKED,
         columns=_PREDICTIONS,
-        sparse=True,
-        is_new=True,
-        default=lambda: pd.DataFrame(columns=list(_PREDICTIONS)),
+        **_LATER,
+        default=_no_predictions,
     )
 
     @cached_property

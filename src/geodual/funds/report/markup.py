@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 
 import pandas as pd
+
+from ..evaluation.study_tables import StudyTables
+from .wording import PERIOD_TITLES, name_curve, name_period
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,35 @@ def make_tabs(name: str, panels: Mapping[str, str], chosen: str, label: str = "P
     for i, (title, body) in enumerate(panels.items()):
         parts.append(f'<div class="panel" id="{name}-{i}" data-title="{escape(title)}">{body}</div>')
     return "\n".join([*parts, "</div>"])
+
+
+def make_period_tabs(
+    study: StudyTables, chosen: str, name: str, table: pd.DataFrame, columns: Sequence[Column], title: str
+) -> str:
+    """Return a table whose index begins with the period as tabs, one per period with results.
+
+    Parameters
+    ----------
+    study : StudyTables
+        The study.
+    chosen : str
+        The period shown first.
+    name : str
+        Prefix of the identifiers.
+    table : DataFrame
+        The data.
+    columns : sequence of Column
+        The columns to show.
+    title : str
+        Beginning of the captions; the period and its days follow.
+    """
+    panels = {
+        PERIOD_TITLES[period]: make_table(
+            table.loc[period].reset_index(), columns, f"{title}, {name_period(period, study.decided(period))}"
+        )
+        for period in study.known_periods or ["both"]
+    }
+    return make_tabs(f"{name}-panel", panels, PERIOD_TITLES[chosen])
 
 
 def make_chart(
@@ -224,6 +257,11 @@ class Column:
     under: tuple[str, ...] = ()
     tint: Callable[[Any], str] | None = None
     draw: Callable[[dict[Any, Any]], str] | None = None
+
+
+def name_column(study: StudyTables, key: str = "forecaster", title: str = "Forecaster") -> Column:
+    """Return the column of the names of forecasters and of the index."""
+    return Column(key, title, partial(name_curve, study.index_name), kind="text")
 
 
 def make_table(rows: pd.DataFrame, columns: Sequence[Column], caption: str, kind: str = "sortable") -> str:

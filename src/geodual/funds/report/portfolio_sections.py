@@ -20,12 +20,13 @@ from .markup import (
     make_foot,
     make_pair,
     make_paragraph,
+    make_period_tabs,
     make_section,
     make_table,
     make_tabs,
+    name_column,
 )
 from .wording import (
-    PERIOD_TITLES,
     format_day,
     format_number,
     format_percent,
@@ -33,7 +34,6 @@ from .wording import (
     format_whole,
     join_words,
     name_curve,
-    name_period,
 )
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -180,17 +180,12 @@ def show_against_index(study: StudyTables, headline: Headline) -> Section | None
     if not study.known_periods:
         return None
     columns = (
-        Column("forecaster", "Forecaster", partial(name_curve, study.index_name), kind="text"),
+        name_column(study),
         *_AGAINST_INDEX,
     )
-    panels = {
-        PERIOD_TITLES[period]: make_table(
-            study.against_index.loc[period].reset_index(),
-            columns,
-            f"Against the index, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods
-    }
+    tabs = make_period_tabs(
+        study, headline.period, "against-index", study.against_index, columns, "Against the index"
+    )
     lead = (
         f"Each portfolio measured against {study.index_name}, from daily returns after cost. Beta is how "
         "much of a move of the index it shares; alpha is what it earned beyond that."
@@ -199,7 +194,7 @@ def show_against_index(study: StudyTables, headline: Headline) -> Section | None
         "against-index",
         "Against the index",
         make_paragraph(lead),
-        make_tabs("against-index-panel", panels, PERIOD_TITLES[headline.period]),
+        tabs,
         make_foot(csv=["against_index"]),
     )
 
@@ -220,7 +215,7 @@ def show_random_portfolios(study: StudyTables) -> Section | None:
         [f"{forecaster_label(str(key))} beats {format_percent(share)}" for key, share in shares.items()]
     )
     columns = (
-        Column("forecaster", "Forecaster", lambda key: forecaster_label(str(key)), kind="text"),
+        name_column(study),
         Column("earned", "Return p.a.", format_percent, hint="After cost, over the whole study"),
         Column("annual_return", "Beats, by return", format_percent, hint="Share of the random portfolios"),
         Column("sharpe_earned", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
@@ -282,7 +277,7 @@ def show_rolling(study: StudyTables) -> Section | None:
 def show_drawdowns(study: StudyTables) -> Section:
     """Return the worst drawdowns of each portfolio and of the index."""
     columns = (
-        Column("forecaster", "Forecaster", partial(name_curve, study.index_name), kind="text"),
+        name_column(study),
         Column("depth", "Depth", format_percent),
         Column("peak", "Peak", format_day, kind="text"),
         Column("trough", "Trough", format_day, kind="text"),

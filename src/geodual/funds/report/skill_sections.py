@@ -18,6 +18,7 @@ from .markup import (
     make_foot,
     make_pair,
     make_paragraph,
+    make_period_tabs,
     make_section,
     make_table,
     make_tabs,
@@ -66,14 +67,7 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
     """Return the tests of skill by period, and the signs of overfitting."""
     if not study.known_periods:
         return None
-    panels = {
-        PERIOD_TITLES[period]: make_table(
-            study.skill.loc[period].reset_index(),
-            _SKILL,
-            f"Skill of the forecasts, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods
-    }
+    tabs = make_period_tabs(study, headline.period, "skill", study.skill, _SKILL, "Skill of the forecasts")
     lead = (
         "A mean IC counts as skill if its p-value, corrected for the choice among all forecasters and "
         "settings that were tried, is below 0.05."
@@ -86,7 +80,7 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
         "Is it skill?",
         make_paragraph(lead),
         make_pair(
-            make_tabs("skill-panel", panels, PERIOD_TITLES[headline.period]),
+            tabs,
             overfitting + make_paragraph(_tell_overfitting(study.overfitting_probability), "note"),
         ),
         make_foot(csv=["skill", "overfitting"]),
@@ -118,20 +112,14 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
         Column("n", "n", format_whole, hint="Rebalance days on which both have an IC"),
     )
     tables = study.comparisons_by_period
-    panels = {
-        PERIOD_TITLES[period]: make_table(
-            tables.loc[period].reset_index(),
-            columns,
-            f"Paired differences of the IC, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods
-    }
+    tabs = make_period_tabs(
+        study, headline.period, "comparisons", tables, columns, "Paired differences of the IC"
+    )
     lead = (
         "Mean difference between the ICs of two forecasters on the same rebalance days. Two forecasters "
         "differ by more than chance alone would produce if p, after Holm's correction, is below 0.05."
         f"{_count(tables, headline)}"
     )
-    tabs = make_tabs("comparisons-panel", panels, PERIOD_TITLES[headline.period])
     return make_section(
         "comparisons",
         "Forecaster against forecaster",

@@ -20,14 +20,14 @@ from .markup import (
     make_foot,
     make_list,
     make_paragraph,
+    make_period_tabs,
     make_section,
     make_table,
-    make_tabs,
     make_text,
+    name_column,
 )
 from .wording import (
     PERIOD_PHRASES,
-    PERIOD_TITLES,
     TERMS,
     count_terms,
     count_things,
@@ -94,7 +94,8 @@ def _weigh_evidence(study: StudyTables, headline: Headline) -> Iterator[TrustFac
     frequency, period = study.config.frequency, headline.period
     p, choices = study.skill["p"][period, headline.best], study.n_choices(period)
     counted = f", corrected for the choice among {choices}" if choices > 1 else ""
-    yield TrustFact("p-value", f"{format_p(p, 3 if p < 0.1 else 2)}{counted}", not p < LEVEL, "skill")
+    is_skill = p < LEVEL and study.skill["ic_mean"][period, headline.best] > 0.0
+    yield TrustFact("p-value", f"{format_p(p, 3 if p < 0.1 else 2)}{counted}", not is_skill, "skill")
     n = int(study.ic.loc[study.decided(period), headline.best].count())
     few = f"With only {count_terms(n, frequency)}, p-values and intervals are too optimistic."
     yield TrustFact("Record", count_terms(n, frequency), n < _FEW, "ic", few if n < _FEW else "")
@@ -219,7 +220,7 @@ def _compare(study: StudyTables, headline: Headline) -> tuple[str, str]:
     side = "above" if rows["annual_return"][best] >= rows["annual_return"]["index"] else "below"
     shown = rows.loc[[best, "index"], list(_COMPARED)].reset_index()
     columns = (
-        Column("forecaster", "Portfolio", partial(name_curve, study.index_name), kind="text"),
+        name_column(study, title="Portfolio"),
         *(Column(key, title, show) for key, (title, show) in _COMPARED.items()),
     )
     table = make_table(shown, columns, PERIOD_PHRASES[period], kind="compact")
@@ -262,22 +263,14 @@ def _tell_best_earner(returns: pd.Series[float], best: str) -> list[str]:
 def show_table1(study: StudyTables, headline: Headline) -> Section:
     """Return Table 1, with one panel per period."""
     columns = (
-        Column("forecaster", "Forecaster", partial(name_curve, study.index_name), kind="text"),
+        name_column(study),
         *TABLE1,
     )
-    panels = {
-        PERIOD_TITLES[period]: make_table(
-            study.table().loc[period].reset_index(),
-            columns,
-            f"Table 1, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods or ["both"]
-    }
+    tabs = make_period_tabs(study, headline.period, "table1", study.table(), columns, "Table 1")
     lead = (
         "How well each forecaster's forecasts ranked the funds (IC), and what a portfolio of its "
         f"{study.config.top} best funds earned. Click a heading to sort."
     )
-    tabs = make_tabs("table1-panel", panels, PERIOD_TITLES[headline.period])
     return make_section(
         "table1",
         "Table 1: forecasts and portfolios",
@@ -294,14 +287,7 @@ def show_baselines(study: StudyTables, headline: Headline) -> Section | None:
         return None
     name = partial(name_curve, study.index_name)
     columns = (Column("forecaster", "Baseline", name, kind="text"), *TABLE1)
-    panels = {
-        PERIOD_TITLES[period]: make_table(
-            study.baselines.loc[period].reset_index(),
-            columns,
-            f"Baselines, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods
-    }
+    tabs = make_period_tabs(study, headline.period, "baselines", study.baselines, columns, "Baselines")
     lead = (
         "What can be had without any learning: funds ranked by one number, under the same rules and fees, "
         "and all funds of the universe, equally weighted, without fees. What was learnt should be better."
@@ -310,7 +296,7 @@ def show_baselines(study: StudyTables, headline: Headline) -> Section | None:
         "baselines",
         "Baselines",
         make_paragraph(lead),
-        make_tabs("baselines-panel", panels, PERIOD_TITLES[headline.period]),
+        tabs,
         make_foot(*_differences(study, headline), csv=["baselines", "against_baselines"]),
     )
 
