@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from geodual.funds.evaluation import forecast_diagnostics as diagnostics
-from geodual.funds.evaluation.exposure import type_exposure
-from geodual.funds.evaluation.forecast_tables import fifths_by_day, returns_by_fifth
+from geodual.funds.evaluation.forecast_diagnostics import fifths_by_day, returns_by_fifth
+from geodual.funds.evaluation.result_tables import type_exposure
 from geodual.funds.evaluation.statistics import newey_west_t
 
 DAYS = pd.to_datetime(["2013-03-29", "2013-06-28", "2013-09-30", "2013-12-31"])

@@ -11,7 +11,7 @@ from geodual.funds import DataError, Panel, StudyConfig, backtest, read_facts, s
 from geodual.funds.decisions.decision import Decision
 from geodual.funds.decisions.picking import Picker, held_since
 from geodual.funds.decisions.universe import filter_funds
-from geodual.funds.evaluation.fees import make_fee_rules
+from geodual.funds.evaluation.market import make_fee_rules
 from geodual.funds.sources.reading.fund_facts import no_facts
 
 DAYS = pd.to_datetime(["2015-03-31", "2015-06-30", "2015-09-30"])

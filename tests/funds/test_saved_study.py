@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, backtest
-from geodual.funds.study.run_folder import TABLES
 from geodual.funds.study.saved_study import read_study
+from geodual.funds.study.study import Study
 from geodual.metric import EuclideanMetric
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
@@ -31,7 +31,7 @@ def folder(saved, tmp_path):
 def test_a_study_comes_back_as_it_was(saved):
     study, folder = saved
     found = read_study(folder)
-    for name in TABLES:
+    for name in (table.name for table in Study.tables() if table.is_data):
         pd.testing.assert_frame_equal(
             getattr(found, name), getattr(study, name), check_exact=True, check_dtype=False, check_freq=False
         )

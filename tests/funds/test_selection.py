@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest, compute_factors, select, synthetic_universe
-from geodual.funds.report.selection_page import render_selection
+from geodual.funds.report.render import render_selection
 
 TOP, K = 4, 10
 

@@ -9,11 +9,10 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.linear_model import LinearRegression
 
 from geodual.funds import backtest, compute_factors
-from geodual.funds.evaluation.sign_flips import judge_means
-from geodual.funds.evaluation.skill_map import summarise_skill, unexplained_ic
+from geodual.funds.evaluation.skill import judge_means, summarise_skill, unexplained_ic
 from geodual.funds.evaluation.statistics import corrected_p
 from geodual.funds.report.headline import write_headline
-from geodual.funds.report.skill_map_section import show_skill_map
+from geodual.funds.report.skill_sections import show_skill_map
 from tests.funds.report_page import Page
 
 
@@ -159,3 +158,13 @@ def test_a_study_without_ics_of_factors_has_no_table_of_them(study):
     page = show(replace(study, factor_ic=pd.DataFrame()))
     assert not [caption for caption in page.tables if caption.startswith("Every factor")]
     assert [caption for caption in page.tables if caption.startswith("Forecasters and baselines")]
+
+
+def test_few_choices_of_many_leave_an_interval_without_end() -> None:
+    """With 9,999 draws no p-value can be below 0.05 after a correction for a thousand choices."""
+    series = pd.DataFrame({"m": np.random.default_rng(0).normal(0.5, 0.1, 30)})
+    table = judge_means(series, 1000)
+    assert table.loc["m", "p"] == pytest.approx(1000 * 1.0 / 10_000)
+    assert (table.loc["m", "low"], table.loc["m", "high"]) == (-1.0, 1.0)
+    once = judge_means(series, 1)
+    assert 0.0 < once.loc["m", "low"] < once.loc["m", "high"] < 1.0

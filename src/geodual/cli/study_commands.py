@@ -76,9 +76,10 @@ def run_backtest(
 
     geodual backtest nav.parquet --dask tcp://scheduler:8786
     """
-    from geodual.funds.study.run_folder import TABLES  # here, because the help must not wait for pandas
+    from geodual.funds.study.study import Study  # here, because the help must not wait for pandas
 
-    options.keep_inputs([nav, index, facts], [excel, *(out / f"{name}.csv" for name in TABLES)])
+    written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
+    options.keep_inputs([nav, index, facts], [excel, *written])
     panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts)
     with options.use_cluster(dask, jobs):
         run_study(panel, settings | given, out, excel, jobs, quiet, as_json)

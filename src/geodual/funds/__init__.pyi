@@ -33,8 +33,8 @@ from .sources.synthetic import Universe as Universe
 from .sources.synthetic import synthetic_universe as synthetic_universe
 from .study.backtest import backtest as backtest
 from .study.saved_study import read_study as read_study
+from .study.select_funds import Selection as Selection
 from .study.select_funds import select as select
-from .study.selection import Selection as Selection
 from .study.study import Study as Study
 
 __all__ = [

@@ -20,12 +20,12 @@ from geodual.funds import (
     select,
     synthetic_universe,
 )
-from geodual.funds.evaluation.baselines import learnt_names
+from geodual.funds.evaluation.skill import learnt_names
 from geodual.funds.evaluation.track_record import no_record
 from geodual.funds.factors.compute import return_over_months
 from geodual.funds.report.headline import write_headline
 from geodual.funds.study.look_back import LookBack, _can_choose, _compare
-from geodual.funds.study.notes import _note_choice
+from geodual.funds.study.notes import note_choice
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
 
@@ -280,6 +280,6 @@ def test_select_does_not_choose_a_forecaster_with_an_ic_on_few_days():
     assert table.index.tolist() == ["steady", "lucky"]
     assert _can_choose(table)
     looked = LookBack(pd.DataFrame(), no_record(), {}, {}, "steady", table)
-    (why,) = _note_choice(looked)
+    (why,) = note_choice(looked)
     assert why.startswith("steady is used, because its mean IC over 12 past decisions was the highest of 1 ")
     assert not _can_choose(_compare(ic.iloc[:7], 2))

@@ -14,8 +14,7 @@ from scipy.stats import norm, rankdata
 
 from geodual.arrays import Array
 
-from .performance import row_returns, sharpe, spread_of
-from .risk import sharpe_per_row
+from .performance import row_returns, sharpe, sharpe_per_row, spread_of
 
 _BLOCKS = 16  # 12,870 splits into halves
 _FEWEST_ROWS = 2  # of returns per block

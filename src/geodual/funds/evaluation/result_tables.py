@@ -1,4 +1,4 @@
-"""The tables of a study, made from its decisions: predictions, ICs, holdings, neighbours, reasons."""
+"""Decisions and books as tables: predictions, ICs, holdings, reasons, exposure, costs, drawdowns."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..decisions.decision import Decision
 from ..decisions.observations import Observations
 from ..decisions.picking import Picks
 from ..forecasters.forecast import NO_LABEL
+from .performance import annual_return, rolling_drawdown, worst_drawdowns, years_between
 from .statistics import spearman_ic
 from .weights import make_caps, portfolio_weights
 
@@ -125,3 +126,95 @@ def universe_table(decisions: Sequence[Decision], observations: Observations) ->
             rows[decision.day] = (len(decision.funds), coverage, decision.label)
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["funds", "coverage", "label"])
     return table.rename_axis("date").reset_index()
+
+
+UNKNOWN = "unknown"  # stands for the type of funds without one
+
+
+def type_exposure(holdings: pd.DataFrame, types: pd.Series[str]) -> pd.DataFrame:
+    """Return the weight of each type of funds in each portfolio at its decision.
+
+    Parameters
+    ----------
+    holdings : DataFrame
+        One row per holding: date, forecaster, fund, weight.
+    types : Series
+        Type by fund.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by (date, forecaster), in the order of the holdings. Columns: the types held, by name, then
+        "unknown" if funds without a type are held.
+    """
+    held = holdings["fund"].map(types).fillna(UNKNOWN).rename("type")
+    weights = holdings["weight"].groupby([holdings["date"], holdings["forecaster"], held], sort=False).sum()
+    table = weights.unstack("type").fillna(0.0)
+    return table[sorted(table.columns, key=lambda name: (name == UNKNOWN, name))]
+
+
+_DRAWDOWNS = 3  # listed per curve
+_DIGITS = 6  # of rolling drawdowns: the report embeds them, and full precision would take twice the space
+
+
+def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame, cash: pd.DataFrame) -> pd.DataFrame:
+    """Return turnover, cost and break-even cost of each forecaster's portfolio.
+
+    A rebalance trades the share V = Σ|Δw| of the portfolio's value, over the funds. To first
+    order, a cost of c per traded value multiplies the final value by exp(−c Σ V). The break-even cost, at
+    which the portfolio earns as much as the index, is therefore c* = ln(G/I)/Σ V, where G is the final value
+    of the portfolio before cost and I that of the index.
+
+    Parameters
+    ----------
+    equity : DataFrame
+        Day × forecaster and `index`, starting at 1.
+    trades : DataFrame
+        One row per forecaster and rebalance: forecaster, executed, turnover, traded, cost, unfilled.
+    cash : DataFrame
+        Day × forecaster: share of the portfolio in cash.
+
+    Returns
+    -------
+    DataFrame
+        By forecaster: `turnover` and `traded` (V) per year; `cost` paid per year, as a share of the
+        portfolio's value; the mean share in `cash` and the mean weight `unfilled` per rebalance; annual
+        return `gross` (before cost) and `net`; `excess`, net minus the index; `break_even`, negative if the
+        portfolio trails the index even before cost.
+    """
+    years = years_between(equity.index) or np.nan  # a single day has no measure per year
+    rows = {}
+    for name in equity.columns.drop("index"):
+        # A trade on the last day is left out: its cost would show on the day after.
+        own = trades[(trades["forecaster"] == name) & (trades["executed"] < equity.index[-1])]
+        kept = (1.0 - own.set_index("executed")["cost"]).reindex(equity.index, fill_value=1.0)
+        # Equity is taken before the trades of a day, so a cost shows from the next day on.
+        gross = equity[name] / kept.cumprod().shift(1, fill_value=1.0)
+        traded = float(own["traded"].sum()) or np.nan
+        net = annual_return(equity[name])
+        rows[name] = {
+            "turnover": own["turnover"].sum() / years,
+            "traded": own["traded"].sum() / years,
+            "cost": own["cost"].sum() / years,
+            "cash": cash[name].mean(),
+            "unfilled": own["unfilled"].mean(),
+            "gross": annual_return(gross),
+            "net": net,
+            "excess": net - annual_return(equity["index"]),
+            "break_even": np.log(gross.iloc[-1] / equity["index"].iloc[-1]) / traded,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("forecaster")
+
+
+def list_drawdowns(equity: pd.DataFrame) -> pd.DataFrame:
+    """Return the worst drawdowns of each curve, with their length in days from peak to recovery."""
+    tables = [worst_drawdowns(equity[name], _DRAWDOWNS).assign(forecaster=str(name)) for name in equity]
+    table = pd.concat(tables, ignore_index=True)
+    days = (table["recovery"] - table["peak"]).dt.days.astype("Int64")
+    return table.assign(days=days)[["forecaster", "depth", "peak", "trough", "recovery", "days"]]
+
+
+def roll_drawdowns(equity: pd.DataFrame) -> pd.DataFrame:
+    """Return one-year rolling maximum drawdowns, day × forecaster and `index`, rounded to six decimals."""
+    table = pd.DataFrame({name: rolling_drawdown(equity[name]) for name in equity})
+    return table.rename_axis(index="date", columns="forecaster").round(_DIGITS)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ..evaluation.forecast_tables import FIFTHS
+from ..evaluation.forecast_diagnostics import FIFTHS
 from ..evaluation.statistics import summarise_ic
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .headline import Headline
-from .html_table import Column, make_table
 from .markup import (
+    Column,
     Plot,
     Section,
     make_chart,
@@ -19,8 +19,9 @@ from .markup import (
     make_foot,
     make_pair,
     make_paragraph,
+    make_period_tabs,
     make_section,
-    make_tabs,
+    make_table,
 )
 from .wording import (
     PERIOD_TITLES,
@@ -32,7 +33,6 @@ from .wording import (
     format_two,
     format_whole,
     join_words,
-    name_period,
 )
 
 _FORECASTER = Column("forecaster", "Forecaster", lambda name: forecaster_label(str(name)), kind="text")
@@ -136,7 +136,7 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
         "Returns by fifth of the forecasts",
         make_paragraph(lead),
         make_chart(plots, beside=True),
-        make_tabs("fifths-panel", _spread_panels(study), PERIOD_TITLES[headline.period]),
+        _spread_tabs(study, headline),
         make_foot(
             make_details("Table of returns by fifth", _fifths_table(study)),
             make_filled_table("spreads", f"Table of the spread by {term}", "percent"),
@@ -146,8 +146,8 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
     )
 
 
-def _spread_panels(study: StudyTables) -> dict[str, str]:
-    """Return the table of the spread of each known period, by title."""
+def _spread_tabs(study: StudyTables, headline: Headline) -> str:
+    """Return the table of the spread of each known period."""
     columns = (
         _FORECASTER,
         Column(
@@ -159,14 +159,9 @@ def _spread_panels(study: StudyTables) -> dict[str, str]:
         Column("p", "p", format_p, hint="Corrected for the choice among forecasters and settings"),
         Column("n", "n", format_whole, hint="Number of rebalance days"),
     )
-    return {
-        PERIOD_TITLES[period]: make_table(
-            study.spread_summary.loc[period].reset_index(),
-            columns,
-            f"Best fifth minus worst, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods
-    }
+    return make_period_tabs(
+        study, headline.period, "fifths", study.spread_summary, columns, "Best fifth minus worst"
+    )
 
 
 def _fifths_table(study: StudyTables) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from geodual.metric.registry import BASELINE
 
-from ..evaluation.baselines import AgainstBaseline
+from ..evaluation.skill import AgainstBaseline
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .wording import (

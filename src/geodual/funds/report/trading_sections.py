@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..evaluation.fees import Steps, parse_redemption
+from ..evaluation.market import Steps, parse_redemption
 from ..evaluation.study_tables import StudyTables
-from .html_table import Column, make_table
 from .markup import (
+    Column,
     Plot,
     Section,
     make_chart,
@@ -15,8 +15,10 @@ from .markup import (
     make_foot,
     make_paragraph,
     make_section,
+    make_table,
+    name_column,
 )
-from .wording import PARTS, SHARES, TERMS, format_number, format_percent, join_words, name_curve
+from .wording import PARTS, SHARES, TERMS, format_number, format_percent, join_words
 
 _one = partial(format_number, digits=1)
 _percent2 = partial(format_percent, digits=2)
@@ -61,7 +63,7 @@ _NEIGHBOURS = {
 def show_costs(study: StudyTables) -> Section:
     """Return turnover, fees, gross and net return, and the break-even cost of each portfolio."""
     columns = (
-        Column("forecaster", "Forecaster", partial(name_curve, study.index_name), kind="text"),
+        name_column(study),
         *_COSTS,
     )
     rules = (

@@ -10,7 +10,7 @@ import pandas as pd
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations, skipped_days
-from ..evaluation.fees import FeeRules
+from ..evaluation.market import FeeRules
 from ..forecasters.forecast import NO_LABEL
 from ..forecasters.registry import forecaster_label
 from ..panel import Finding, Panel
@@ -201,7 +201,7 @@ def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
 
 def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, looked: LookBack) -> list[str]:
     """Return notes on the decision of a selection and on its track record."""
-    notes, n_past = _note_choice(looked), len(looked.earned)
+    notes, n_past = note_choice(looked), len(looked.earned)
     for parameters in looked.chosen.values():
         told = ", ".join(f"{name} = {value}" for name, value in parameters.items())
         notes.append(f"Chosen on past decisions before {config.test_start}: {told}.")
@@ -227,7 +227,7 @@ def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, l
     return notes + list(decision.notes)
 
 
-def _note_choice(looked: LookBack) -> list[str]:
+def note_choice(looked: LookBack) -> list[str]:
     """Return which of several forecasters is used, and why."""
     table, used = looked.candidates, forecaster_label(looked.name)
     if table.empty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -9,15 +10,53 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from geodual.atomic_file import write_atomically
+
+from ..csv_cells import write_csv
 from ..decisions.walk_forward import Checkpoints
 from ..evaluation.study_tables import StudyTables
 from ..report import write_report
 from ..report.headline import write_headline
-from ..report.plots import draw_annual_returns, draw_ic, draw_performance
-from ..report.summary import summarise
+from ..report.payload import summarise
+from ..report.plots import draw_annual_returns, draw_ic, draw_performance, save_figure
+from ..run import CONFIG, REPORT, SUMMARY
 from .folder_lock import hold_folder
-from .run_folder import save_study
 from .workbook import write_study_workbook
+
+
+def save_study(study: StudyTables, folder: Path) -> Path:
+    """Write a study into a folder. `summary.json` is written last: if it is there, the folder is complete.
+
+    Parameters
+    ----------
+    study : StudyTables
+        The study.
+    folder : Path
+        Created if needed.
+
+    Returns
+    -------
+    Path
+        The folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # Without it the folder counts as unfinished until all files are replaced.
+    (folder / SUMMARY).unlink(missing_ok=True)
+    _write_text(folder / CONFIG, study.config.to_toml())
+    for table in study.tables():
+        if table.saved:
+            write_csv(folder / f"{table.file}.csv", table.of(study), keep_index=table.indexed)
+    figure1 = draw_performance(study.equity, study.index_name, study.config.test_start)
+    save_figure(figure1, folder / "figure1")
+    save_figure(draw_annual_returns(study.annual_returns(), study.index_name), folder / "figure2")
+    write_report(study, folder / REPORT)
+    _write_text(folder / SUMMARY, json.dumps(summarise(study), indent=2, ensure_ascii=False) + "\n")
+    return folder
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_atomically(path, lambda place: place.write_text(text, encoding="utf-8"))
+
 
 _NOTEBOOK_COLUMNS = (
     *("ic_mean", "ic_std", "t", "low", "high", "hit_rate"),
@@ -25,7 +64,7 @@ _NOTEBOOK_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Study(StudyTables):
     """The result of `backtest`: the tables of a study, with methods to evaluate, save and show it.
 
