@@ -21,7 +21,7 @@ _ENOUGH_WITH_INDEX = 0.2  # the same on a day on which the index has a level
 
 
 def trading_rows(nav: pd.DataFrame, index_days: pd.Index | None = None) -> NDArray[np.bool_]:
-    """Tell which rows of a NAV table are trading days: enough of the living funds have a value.
+    """Return which rows of a NAV table are trading days: enough of the living funds have a value.
 
     A fund counts as alive if it has a value on the day or in the 15 days before, so that a row is judged by
     itself and earlier rows only. A stray row, such as a holiday on which a few funds publish a

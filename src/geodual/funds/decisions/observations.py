@@ -115,7 +115,7 @@ class Observations:
         return np.array([kind if count[kind] >= _ENOUGH_OF_TYPE else "" for kind in types], dtype=str)
 
     def seen(self, t: int) -> pd.Series[bool]:
-        """Tell which funds of the universe at q_{t−1} have a value in (q_{t−1}, q_t].
+        """Return which funds of the universe at q_{t−1} have a value in (q_{t−1}, q_t].
 
         The others have no return in that interval, so nothing can be learnt from them.
         """

@@ -117,7 +117,7 @@ class Picker:
         return list(dict.fromkeys([*must, *may, *range(len(by_rank))]))
 
     def _has_room(self, fund: str, counts: list[Counter[str]]) -> bool:
-        """Tell whether the limits allow one more fund of this type and company, and count it if so."""
+        """Return whether the limits allow one more fund of this type and company, and count it if so."""
         own = [of_fund.get(fund) for of_fund, _ in self._limits]
         full = (
             kind is not None and count[kind] >= most

@@ -94,7 +94,7 @@ def _matching(
 
 
 def _fits(text: str, pattern: str) -> bool:
-    """Tell whether a text fits a pattern with * for any text; capitals do not matter."""
+    """Return whether a text fits a pattern with * for any text; capitals do not matter."""
     # Nothing else has a meaning: a name may contain a question mark or a bracket.
     plain = pattern.casefold().replace("[", "[[]").replace("?", "[?]")
     return fnmatchcase(text.casefold(), plain)

@@ -230,7 +230,7 @@ def _watch(parent: int) -> None:
 
 
 def _was_child(parent: int) -> bool:
-    """Tell whether joblib started this worker from `parent`, which may have died before the first look."""
+    """Return whether joblib started this worker from `parent`, which may have died before the first look."""
     # Other ways to start a process may put a server between the two, so that its parent is another one.
     by_joblib = type(multiprocessing.current_process()).__name__ == "LokyProcess"
     starter = multiprocessing.parent_process()

@@ -63,7 +63,7 @@ def learnt_names(config: StudyConfig) -> tuple[str, ...]:
 
 
 def _learns(name: str, tables: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Tell whether a forecaster learns: one of a table, a copy of another, or a registered one."""
+    """Return whether a forecaster learns: one of a table, a copy of another, or a registered one."""
     table = tables.get(name, {})
     if "factor" in table:
         return False

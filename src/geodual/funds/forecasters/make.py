@@ -64,7 +64,7 @@ def compared_settings(metrics: Any, forecasters: Any) -> dict[str, Any]:
 
 
 def _are_given(forecasters: Any) -> bool:
-    """Tell whether a user gave forecasters; the configuration of an earlier study may have an empty list."""
+    """Return whether a user gave forecasters; the configuration of an earlier study may have none."""
     return forecasters is not None and not (isinstance(forecasters, Sized) and len(forecasters) == 0)
 
 
@@ -78,7 +78,7 @@ def _recorded(name: str, given: Any) -> dict[str, Any]:
 
 
 def _is_plain_table(value: Any) -> bool:
-    """Tell whether a value is a table that a TOML file can hold: a table with an estimator in it is not."""
+    """Return whether a value is a table that a TOML file can hold: a table with an estimator in it is not."""
     return isinstance(value, Mapping) and all(_is_plain(each) for each in value.values())
 
 

@@ -230,7 +230,7 @@ def _read(folder: Path) -> Study:
 
 
 def _is_old(summary: dict[str, Any]) -> bool:
-    """Tell whether a run is of a version before there were baselines and other forecasters than metrics."""
+    """Return whether a run is of a version before there were baselines and other forecasters than metrics."""
     return "baselines" not in summary and "units" not in summary
 
 

@@ -209,7 +209,7 @@ def adjust_nav(history: pd.DataFrame, events: pd.DataFrame | None = None) -> pd.
 
 
 def needs_events(history: pd.DataFrame) -> bool:
-    """Tell whether the growth of a day is not published, so that only the record shows a payment or split.
+    """Return whether the growth of a day is not published, so that only the record shows a payment or split.
 
     Parameters
     ----------
@@ -253,6 +253,6 @@ def _place_events(days: pd.Series, events: pd.DataFrame | None) -> tuple[np.ndar
 
 
 def _is_plausible(candidate: np.ndarray, plain: np.ndarray) -> np.ndarray:
-    """Tell which returns are known and show no jump that the unit NAV does not show."""
+    """Return which returns are known and show no jump that the unit NAV does not show."""
     plausible: np.ndarray = np.abs(candidate) <= np.maximum(np.abs(plain), _JUMP)
     return plausible

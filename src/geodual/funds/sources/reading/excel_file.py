@@ -90,7 +90,7 @@ def _filled_rows(sheet: Any, source: str) -> Grid:
 
 
 def _holds_table(grid: Grid) -> bool:
-    """Tell whether there are two rows of two cells or more, and not only a text."""
+    """Return whether there are two rows of two cells or more, and not only a text."""
     wide = sum(sum(cell is not None for cell in row) > 1 for _, row in grid[:SAMPLE])
     return wide > 1
 
