@@ -9,7 +9,7 @@ import pytest
 from geodual.funds import Finding, backtest
 from geodual.funds.report import render_report
 from geodual.funds.report.headline import write_headline
-from geodual.funds.report.trust import list_trust_facts
+from geodual.funds.report.summary_sections import list_trust_facts
 from tests.funds.report_page import reworded
 
 WAVE = np.array([0.03, -0.01, 0.02, -0.04, 0.01, -0.02, 0.04, -0.03])  # of mean zero

@@ -54,7 +54,7 @@ def test_more_trials_deflate_more():
     assert (many["deflated_sharpe"] < few["deflated_sharpe"]).all()
     assert (few["deflated_sharpe"] < few["probabilistic_sharpe"]).all()
     assert many["trials"].tolist() == [50] * 5
-    assert many.index.name == "metric"
+    assert many.index.name == "forecaster"
 
 
 def test_one_portfolio():

@@ -14,8 +14,7 @@ from scipy.stats import norm, rankdata
 
 from geodual.arrays import Array
 
-from .performance import row_returns, sharpe, spread_of
-from .risk import sharpe_per_row
+from .performance import row_returns, sharpe, sharpe_per_row, spread_of
 
 _BLOCKS = 16  # 12,870 splits into halves
 _FEWEST_ROWS = 2  # of returns per block
@@ -104,7 +103,7 @@ def deflate_sharpe(equity: pd.DataFrame, trials: int) -> pd.DataFrame:
         }
         for name, own in zip(equity.columns, returns.T, strict=True)
     }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("forecaster")
 
 
 def overfitting_probability(equity: pd.DataFrame, n_blocks: int = _BLOCKS) -> float:

@@ -12,8 +12,7 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 
 from ..config import StudyConfig
-from ..decisions.decision_days import decision_rows
-from ..decisions.observations import Observations
+from ..decisions.observations import Observations, decision_rows
 from ..decisions.picking import held_since, pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
@@ -107,8 +106,8 @@ def look_back(
     every = predictions_table(decisions, observations)
     candidates = _compare(ic_table(every), n_choices)
     name = str(candidates.index[0]) if _can_choose(candidates) else next(iter(forecasters))
-    picked = pick_funds(observations, [d for d in decisions if d.metric == name], forecasters, config)
-    predictions = every[every["metric"] == name]
+    picked = pick_funds(observations, [d for d in decisions if d.forecaster == name], forecasters, config)
+    predictions = every[every["forecaster"] == name]
     realised = predictions.set_index(["date", "fund"])["realised"]
     earned = [pd.Series(realised[picks.day].reindex(picks.funds).to_numpy()) for picks in picked]
     record = measure_record(
@@ -139,7 +138,7 @@ def _compare(ic: pd.DataFrame, n_choices: int) -> pd.DataFrame:
 
 
 def _can_choose(candidates: pd.DataFrame) -> bool:
-    """Tell whether there are enough past decisions with an outcome to choose the best by them."""
+    """Return whether there are enough past decisions with an outcome to choose the best by them."""
     return bool(candidates["n"].iloc[0] >= FEWEST_PAST)
 
 
