@@ -10,9 +10,7 @@ from geodual.metric.geometry.all_pairs import AllPairs, form_block
 from geodual.metric.geometry.distances import PairDifferences
 from geodual.metric.geometry.pair_set import thinned_rows
 from geodual.metric.margin.large_margin import NearPairs
-from geodual.metric.selection import local_pairs as neighbours
 from geodual.metric.selection.bounds import valid_bounds
-from geodual.metric.selection.local_pairs import neighbour_pairs
 
 
 def near_by_definition(Y: np.ndarray, labels: np.ndarray, reach: np.ndarray) -> set[tuple[int, int]]:
@@ -87,23 +85,6 @@ def test_forms_of_many_pairs_are_in_single_precision(
     Z = np.random.default_rng(0).standard_normal((6, 2))
     assert form_block(Z, None, np.eye(2), 15).Z.dtype == kind
     assert form_block(1e30 * Z, None, np.eye(2), 15).Z.dtype == np.float64
-
-
-@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_neighbours_in_single_precision_are_exact(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "_MANY_ENTRIES", 0)
-    rng = np.random.default_rng(0)
-    Z, labels = scale * rng.standard_normal((200, 3)), np.arange(200) % 2
-    found = neighbour_pairs(Z, labels, 2, 3)
-    rows = neighbours._RowDistances(Z, 5)
-    assert rows._single
-    assert rows._left.dtype == np.float32
-    d = cdist(Z, Z)
-    np.fill_diagonal(d, np.inf)
-    for i in range(0, 200, 7):
-        similar = np.argsort(np.where(labels == labels[i], d[i], np.inf))[:2]
-        others = np.argsort(np.where(labels != labels[i], d[i], np.inf))[:3]
-        assert set(found[found[:, 0] == i, 1]) == set(similar) | set(others)
 
 
 def test_differences_in_chunks_are_those_of_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
