@@ -32,16 +32,12 @@ def test_it_is_the_slow_search(n, n_similar, n_dissimilar, entries, monkeypatch:
     assert len(found) == len(set(map(tuple, found.tolist())))
 
 
-# Whole numbers have many equal distances: of these, samples with smaller numbers count.
-@pytest.mark.parametrize("kind", ["plain", "whole numbers", "scaled", "far away", "one outlier"])
+@pytest.mark.parametrize("kind", ["plain", "scaled", "far away", "one outlier"])
 def test_neighbours_of_any_scale_are_those_of_the_slow_search(kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours_module, "_ENTRIES", 10_000)
     rng = np.random.default_rng(5)
     labels = np.sort(rng.integers(3, size=400))
-    Z = rng.integers(4, size=(400, 8)).astype(float)
-    if kind != "whole numbers":
-        Z += rng.standard_normal(Z.shape)
-
+    Z = rng.integers(4, size=(400, 8)) + rng.standard_normal((400, 8))
     Z = {"scaled": 1e9 * Z, "far away": Z + 3e3 * labels[:, None]}.get(kind, Z)
     if kind == "one outlier":
         Z[7] = 1e7
