@@ -131,8 +131,6 @@ def rolling_drawdown(equity: pd.Series[float], window: int = 365) -> pd.Series[f
     Series
         At most 0, by day.
     """
-    if window < 1:
-        raise ValueError(f"`window` must be positive, got {window}. Use 365 for one year.")
     values, days = _values(equity), pd.DatetimeIndex(equity.index).to_numpy("datetime64[D]")
     lowest, worst = values.copy(), np.ones(len(values))
     # Number of rows that each window reaches back.
@@ -183,8 +181,6 @@ def worst_drawdowns(equity: pd.Series[float], n: int = 5) -> pd.DataFrame:
         Deepest first: `peak` (the last day at the peak), `trough`, `recovery` (NaT if still below the peak
         on the last day) and `depth` < 0.
     """
-    if n < 0:
-        raise ValueError(f"`n` must not be negative, got {n}. Use 0 for an empty table.")
     values = _values(equity)
     depth = values / np.maximum.accumulate(values) - 1.0
     below = np.concatenate([[False], depth < 0.0, [False]])

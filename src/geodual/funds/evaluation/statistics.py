@@ -120,8 +120,6 @@ def newey_west_t(series: ArrayLike, lags: int | None = None) -> float:
     float
         NaN for n < 3, or if the series is constant.
     """
-    if lags is not None and lags < 0:
-        raise ValueError(f"`lags` must not be negative, got {lags}. Use 0 for the ordinary t-statistic.")
     x = _finite(series)
     n = len(x)
     if n < _MIN_COUNT or np.ptp(x) == 0.0:
@@ -191,14 +189,6 @@ def stationary_bootstrap_interval(
     low, high : float
         Ends of the interval; NaN for n < 3.
     """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"`level` must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval.")
-    if n_resamples < 1:
-        raise ValueError(f"`n_resamples` must be positive, got {n_resamples}. Use several thousand.")
-    if mean_block is not None and not mean_block >= 1.0:
-        raise ValueError(
-            f"`mean_block` must be at least 1, got {mean_block}. Use 1 to draw single values, without blocks."
-        )
     x = _finite(series)
     n = len(x)
     if n < _MIN_COUNT:
