@@ -125,6 +125,7 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
         "Forecaster against forecaster",
         make_paragraph(lead),
         make_foot(make_details("Table of all pairs", tabs), csv=["comparisons_by_period"]),
+        short="Comparisons",
     )
 
 

@@ -268,7 +268,7 @@ def show_table1(study: StudyTables, headline: Headline) -> Section:
     )
     tabs = make_period_tabs(study, headline.period, "table1", study.table(), columns, "Table 1")
     lead = (
-        "How well each forecaster's forecasts ranked the funds (IC), and what a portfolio of its "
+        "How well the forecasts ranked the funds (IC), and what a portfolio of the "
         f"{study.config.top} best funds earned. Click a heading to sort."
     )
     return make_section(
