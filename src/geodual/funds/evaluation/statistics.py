@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from scipy.stats import t as student_t
 from geodual.arrays import Array
 
 _MIN_COUNT = 3  # fewest values for a correlation, a t-statistic or an interval
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,12 @@ def summarise_ic(series: ArrayLike) -> ICSummary:
     return ICSummary(mean, std, icir, newey_west_t(x), *stationary_bootstrap_interval(x), hit_rate, n)
 
 
+def forecast_row(ic: pd.Series[float]) -> dict[str, Any]:
+    """Return the columns of Table 1 that describe one series of information coefficients."""
+    summary = asdict(summarise_ic(ic))
+    return {"ic_mean": summary.pop("mean"), "ic_std": summary.pop("std"), **summary}
+
+
 def compare_pairs(ic: pd.DataFrame) -> pd.DataFrame:
     """Test every forecaster against every other, paired by holding interval.
 
@@ -286,9 +294,6 @@ def _finite(series: ArrayLike) -> Array:
             f"`series` must have one dimension, got shape {values.shape}. Give one value per interval."
         )
     return np.asarray(values[np.isfinite(values)])
-
-
-_LEVEL = 0.05
 
 
 def simultaneous_interval(series: ArrayLike, n_choices: int) -> tuple[float, float]:

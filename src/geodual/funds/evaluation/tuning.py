@@ -123,7 +123,7 @@ def _grid(name: str, forecaster: Forecaster, config: StudyConfig) -> list[Change
 
 
 def _is_alike(name: str, forecaster: Forecaster, config: StudyConfig) -> bool:
-    """Tell whether a forecaster has the same kind of metric or estimator as the one of its name."""
+    """Return whether a forecaster has the same kind of metric or estimator as the one of its name."""
     usual = Workshop(config).make(name)
     return type(forecaster) is type(usual) and type(_core(forecaster)) is type(_core(usual))
 

@@ -58,6 +58,7 @@ from .wording import (
 )
 
 _SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "tables.js", "plots.js", "axes.js", "charts.js", "picks.js")
+_TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
 
 def render_report(study: StudyTables) -> str:
@@ -172,9 +173,6 @@ def _hashes(texts: list[str]) -> str:
     # Browsers compare these with the hash of the text inside each style or script element.
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
-
-
-_TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
 
 def render_selection(selection: SelectionTables) -> str:

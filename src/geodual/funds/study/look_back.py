@@ -139,7 +139,7 @@ def _compare(ic: pd.DataFrame, n_choices: int) -> pd.DataFrame:
 
 
 def _can_choose(candidates: pd.DataFrame) -> bool:
-    """Tell whether there are enough past decisions with an outcome to choose the best by them."""
+    """Return whether there are enough past decisions with an outcome to choose the best by them."""
     return bool(candidates["n"].iloc[0] >= FEWEST_PAST)
 
 

@@ -16,7 +16,7 @@ from geodual.errors import DataError
 
 from ..config import StudyConfig, read_config
 from ..csv_cells import read_csv
-from ..evaluation.forecast_diagnostics import portfolio_row
+from ..evaluation.performance import portfolio_row
 from ..evaluation.result_tables import ic_table
 from ..evaluation.table_registry import Table
 from ..forecasters.registry import UNIVERSE
@@ -27,6 +27,213 @@ from .study import Study
 # Tables are written with all digits. Sums of up to a million numbers may be rounded in another order.
 _ROUNDING = 1e-9
 _KEY = ["date", "forecaster", "fund"]
+_DAYS = ("date", "decided", "executed", "day")
+_TEXTS = ("fund", "forecaster", "neighbour", "factor", "view", "label", "side", "name", "type", "company")
+_SUMMARY = {
+    "source": str,
+    "sha256": str,
+    "index": str,
+    "index_sha256": str,
+    "facts_sha256": str,
+    "table1": dict,
+    "chosen": dict,
+    "notes": list,
+    "factor_labels": dict,
+    "seconds": int | float,
+}
+# Each row of a table on the left belongs to a row, with the same key, of the table on the right.
+_PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
+
+
+def read_study(folder: str | Path) -> Study:
+    """Read a study back from the run folder that `Study.save` or ``geodual backtest`` wrote.
+
+    The files are checked, and numbers that follow from others are computed again: ICs from predictions,
+    forecasts and outcomes of holdings from predictions, values of fills from units and prices, costs of
+    trades from the fees of their fills, the equity on days of trades from the fills (if no order waited and
+    no fund closed), and the mean ICs and the measures of all curves in ``summary.json``. If they differ by
+    more than rounding, the folder is refused.
+
+    The NAVs are not in the folder. So what follows from them only is not computed again: realised returns,
+    weights, neighbours, reasons, ``ic_decay.csv``, ``factor_ic.csv`` and ``random_portfolios.csv``. Files
+    that are not read, such as ``table1.csv`` and the report, are not compared either.
+
+    Parameters
+    ----------
+    folder : path
+        The run folder.
+
+    Returns
+    -------
+    Study
+        The study, as it was saved.
+
+    See Also
+    --------
+    Study : The result; its method `save` writes the folder.
+    backtest : Run a study.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from geodual.funds import backtest, read_study, synthetic_universe
+    >>> study = backtest(synthetic_universe(20, "2014-01-02", "2015-06-30").panel, metrics="euclidean")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = read_study(study.save(folder))
+    >>> again.ic.equals(study.ic)
+    True
+    """
+    folder = Path(folder)
+    try:
+        return _read(folder)
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{folder}: not a finished run, {Path(error.filename).name} is missing. Give the folder that "
+            "`geodual backtest --out` wrote."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder}: the run cannot be read ({error}). Run the study again.") from None
+
+
+def _read(folder: Path) -> Study:
+    summary = _read_summary(folder / SUMMARY)
+    config = StudyConfig(**read_config(folder / CONFIG))
+    if _is_old(summary):
+        config = replace(config, baselines=())
+    names = {"forecaster": config.compared, "baseline": config.baselines}
+    data = [table for table in Study.tables() if table.is_data and not (table.is_new and _is_old(summary))]
+    tables = {table.name: _read_table(folder / f"{table.file}.csv", table, names) for table in data}
+    _check_forecasters(tables, config)
+    _check_keys(tables)
+    if (tables["equity"] <= 0.0).any(axis=None):
+        raise ValueError("equity.csv: a value is not positive")
+    compare_tables(tables)
+    compare_summary(summary, tables)
+    return Study(
+        config=config,
+        source=summary["source"],
+        digest=summary["sha256"],
+        findings=_read_findings(folder / "findings.csv"),
+        index_name=summary["index"],
+        index_digest=summary["index_sha256"],
+        facts_digest=summary["facts_sha256"],
+        **tables,  # type: ignore[arg-type]
+        factor_labels=summary["factor_labels"],
+        chosen=summary["chosen"],
+        units=summary["units"] if not _is_old(summary) else dict.fromkeys(config.compared, "return"),
+        notes=tuple(map(str, summary["notes"])),
+        seconds=summary["seconds"],
+    )
+
+
+def _is_old(summary: dict[str, Any]) -> bool:
+    """Return whether a run is of a version before there were baselines and other forecasters than metrics."""
+    return "baselines" not in summary and "units" not in summary
+
+
+def _read_summary(path: Path) -> dict[str, Any]:
+    try:
+        summary = parse_nested(json.loads, path.read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
+    if not isinstance(summary, dict):
+        raise ValueError(f"{path.name}: it holds no table of results")
+    for name, kind in (
+        _SUMMARY if _is_old(summary) else _SUMMARY | {"baselines": dict, "units": dict}
+    ).items():
+        if not isinstance(summary.get(name), kind):
+            raise ValueError(f"{path.name}: `{name}` is missing or of the wrong type")
+    return dict(summary)
+
+
+def _read_table(path: Path, about: Table, names: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return a table of data with the types of its columns checked; only sparse ones may have no rows."""
+    # Runs of earlier versions call the column of the forecasters `metric`.
+    old = {"metric": "forecaster"} if "forecaster" in about.columns else {}
+    # Only an empty cell is missing: a fund may be called "NA".
+    texts = [column for column in (about.key, *about.columns) if column in _TEXTS]
+    table = read_csv(path, dtype=dict.fromkeys([*texts, *old], str), keep_default_na=False, na_values=[""])
+    if "forecaster" not in table:
+        table = table.rename(columns=old)
+    wide = table.columns[1:] if about.per == "factor" else names.get(about.per, ())
+    columns = [*([about.key] if about.key else []), *wide, *about.columns]
+    missing = [column for column in columns if column not in table]
+    if missing:
+        raise ValueError(f"{path.name}: no column `{missing[0]}`")
+    if table.empty and not about.sparse:
+        raise ValueError(f"{path.name}: no rows")
+    days = {
+        column: pd.to_datetime(table[column], format="%Y-%m-%d", errors="coerce")
+        for column in columns
+        if column in _DAYS
+    }
+    table = table[columns].assign(**days)
+    for column in columns if len(table) else []:
+        _check_column(table[column], path, about)
+    return _indexed(table, path, about) if about.key else table
+
+
+def _check_column(values: pd.Series[Any], path: Path, about: Table) -> None:
+    if values.name not in (*_DAYS, *_TEXTS) and not pd.api.types.is_numeric_dtype(values):
+        raise ValueError(f"{path.name}: text in the column `{values.name}`")
+    # The last decision has no outcome yet, and flat funds have no rank correlation.
+    may_be_missing = values.name == "realised" or (about.gaps and values.name != about.key)
+    if values.isin([np.inf, -np.inf]).any() or (values.isna().any() and not may_be_missing):
+        raise ValueError(f"{path.name}: a row has no finite value in the column `{values.name}`")
+
+
+def _check_forecasters(tables: dict[str, pd.DataFrame], config: StudyConfig) -> None:
+    """Raise if the tables are not about the forecasters and baselines of the settings."""
+    compared, baselines = set(config.compared), {name for name in config.baselines if name != UNIVERSE}
+    for about in Study.tables():
+        if about.name not in tables or "forecaster" not in about.columns:
+            continue
+        found = set(tables[about.name]["forecaster"])
+        if about.name.startswith("baseline_"):
+            if found != baselines:
+                raise ValueError(f"{about.file}.csv: its baselines differ from those of config.toml")
+        elif not found <= compared or not (about.sparse or found == compared):
+            raise ValueError(f"{about.file}.csv: its forecasters differ from those of config.toml")
+    if "baseline_equity" in tables and bool(config.baselines) == tables["baseline_equity"].empty:
+        raise ValueError("baseline_equity.csv: its rows were changed")
+
+
+def _check_keys(tables: dict[str, pd.DataFrame]) -> None:
+    """Raise if the tables are not about the same days and funds."""
+    days = set(tables["ic"].index)
+    for name, column in (
+        ("predictions", "date"),
+        ("universe", "date"),
+        ("trades", "decided"),
+        ("fills", "decided"),
+    ):
+        if not set(tables[name][column]) <= days:
+            raise ValueError(f"{name}.csv: a day is not in ic.csv")
+    # Holdings must have a forecast, and neighbours and reasons a holding.
+    keys = {name: pd.MultiIndex.from_frame(tables[name][_KEY]) for name in ("predictions", *_PARENTS)}
+    for name, parent in _PARENTS.items():
+        if not keys[name].isin(keys[parent]).all():
+            raise ValueError(f"{name}.csv: a fund is not in {parent}.csv")
+    for name, key in (("predictions", _KEY), ("holdings", _KEY), ("trades", ["forecaster", "decided"])):
+        if tables[name].duplicated(key).any():
+            raise ValueError(f"{name}.csv: a row occurs twice")
+
+
+def _indexed(table: pd.DataFrame, path: Path, about: Table) -> pd.DataFrame:
+    if not about.per:  # funds, in any order
+        return table.set_index(about.key)
+    if not (table[about.key].is_monotonic_increasing and table[about.key].is_unique):
+        raise ValueError(f"{path.name}: the column `{about.key}` is not in order")
+    return table.set_index(about.key).rename_axis(columns="forecaster")
+
+
+def _read_findings(path: Path) -> tuple[Finding, ...]:
+    # Fund codes and dates stay text: leading zeros would be lost, and both may be empty.
+    types = {"kind": str, "matters": bool, "fund": str, "date": str, "count": int, "message": str}
+    table = read_csv(path, dtype=types, keep_default_na=False)
+    if list(table.columns) != [field.name for field in fields(Finding)]:
+        raise ValueError(f"{path.name}: its columns were changed")
+    return tuple(Finding(*row) for row in table.itertuples(index=False, name=None))
 
 
 def compare_tables(tables: Mapping[str, pd.DataFrame]) -> None:
@@ -128,211 +335,3 @@ def _compare(found: pd.DataFrame, expected: pd.DataFrame, file: str, source: str
 
 def _shown(part: Any) -> str:
     return f"{part:%Y-%m-%d}" if isinstance(part, pd.Timestamp) else str(part)
-
-
-_DAYS = ("date", "decided", "executed", "day")
-_TEXTS = ("fund", "forecaster", "neighbour", "factor", "view", "label", "side", "name", "type", "company")
-_SUMMARY = {
-    "source": str,
-    "sha256": str,
-    "index": str,
-    "index_sha256": str,
-    "facts_sha256": str,
-    "table1": dict,
-    "chosen": dict,
-    "notes": list,
-    "factor_labels": dict,
-    "seconds": int | float,
-}
-# Each row of a table on the left belongs to a row, with the same key, of the table on the right.
-_PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
-
-
-def read_study(folder: str | Path) -> Study:
-    """Read a study back from the run folder that `Study.save` or ``geodual backtest`` wrote.
-
-    The files are checked, and numbers that follow from others are computed again: ICs from predictions,
-    forecasts and outcomes of holdings from predictions, values of fills from units and prices, costs of
-    trades from the fees of their fills, the equity on days of trades from the fills (if no order waited and
-    no fund closed), and the mean ICs and the measures of all curves in ``summary.json``. If they differ by
-    more than rounding, the folder is refused.
-
-    The NAVs are not in the folder. So what follows from them only is not computed again: realised returns,
-    weights, neighbours, reasons, ``ic_decay.csv``, ``factor_ic.csv`` and ``random_portfolios.csv``. Files
-    that are not read, such as ``table1.csv`` and the report, are not compared either.
-
-    Parameters
-    ----------
-    folder : path
-        The run folder.
-
-    Returns
-    -------
-    Study
-        The study, as it was saved.
-
-    See Also
-    --------
-    Study : The result; its method `save` writes the folder.
-    backtest : Run a study.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from geodual.funds import backtest, read_study, synthetic_universe
-    >>> study = backtest(synthetic_universe(20, "2014-01-02", "2015-06-30").panel, metrics="euclidean")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     again = read_study(study.save(folder))
-    >>> again.ic.equals(study.ic)
-    True
-    """
-    folder = Path(folder)
-    try:
-        return _read(folder)
-    except FileNotFoundError as error:
-        raise DataError(
-            f"{folder}: not a finished run, {Path(error.filename).name} is missing. Give the folder that "
-            "`geodual backtest --out` wrote."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{folder}: the run cannot be read ({error}). Run the study again.") from None
-
-
-def _read(folder: Path) -> Study:
-    summary = _read_summary(folder / SUMMARY)
-    config = StudyConfig(**read_config(folder / CONFIG))
-    if _is_old(summary):
-        config = replace(config, baselines=())
-    names = {"forecaster": config.compared, "baseline": config.baselines}
-    data = [table for table in Study.tables() if table.is_data and not (table.is_new and _is_old(summary))]
-    tables = {table.name: _read_table(folder / f"{table.file}.csv", table, names) for table in data}
-    _check_forecasters(tables, config)
-    _check_keys(tables)
-    if (tables["equity"] <= 0.0).any(axis=None):
-        raise ValueError("equity.csv: a value is not positive")
-    compare_tables(tables)
-    compare_summary(summary, tables)
-    return Study(
-        config=config,
-        source=summary["source"],
-        digest=summary["sha256"],
-        findings=_read_findings(folder / "findings.csv"),
-        index_name=summary["index"],
-        index_digest=summary["index_sha256"],
-        facts_digest=summary["facts_sha256"],
-        **tables,  # type: ignore[arg-type]
-        factor_labels=summary["factor_labels"],
-        chosen=summary["chosen"],
-        units=summary["units"] if not _is_old(summary) else dict.fromkeys(config.compared, "return"),
-        notes=tuple(map(str, summary["notes"])),
-        seconds=summary["seconds"],
-    )
-
-
-def _is_old(summary: dict[str, Any]) -> bool:
-    """Tell whether a run is of a version before there were baselines and other forecasters than metrics."""
-    return "baselines" not in summary and "units" not in summary
-
-
-def _read_summary(path: Path) -> dict[str, Any]:
-    try:
-        summary = parse_nested(json.loads, path.read_text("utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path.name}: {error}") from None
-    if not isinstance(summary, dict):
-        raise ValueError(f"{path.name}: it holds no table of results")
-    for name, kind in (
-        _SUMMARY if _is_old(summary) else _SUMMARY | {"baselines": dict, "units": dict}
-    ).items():
-        if not isinstance(summary.get(name), kind):
-            raise ValueError(f"{path.name}: `{name}` is missing or of the wrong type")
-    return dict(summary)
-
-
-def _read_table(path: Path, about: Table, names: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Return a table of data with the types of its columns checked; only sparse ones may have no rows."""
-    # Runs of earlier versions call the column of the forecasters `metric`.
-    old = {"metric": "forecaster"} if "forecaster" in about.columns else {}
-    # Only an empty cell is missing: a fund may be called "NA".
-    table = read_csv(path, dtype=dict.fromkeys((*_TEXTS, *old), str), keep_default_na=False, na_values=[""])
-    if "forecaster" not in table:
-        table = table.rename(columns=old)
-    wide = table.columns[1:] if about.per == "factor" else names.get(about.per, ())
-    columns = [*([about.key] if about.key else []), *wide, *about.columns]
-    missing = [column for column in columns if column not in table]
-    if missing:
-        raise ValueError(f"{path.name}: no column `{missing[0]}`")
-    if table.empty and not about.sparse:
-        raise ValueError(f"{path.name}: no rows")
-    days = {
-        column: pd.to_datetime(table[column], format="%Y-%m-%d", errors="coerce")
-        for column in columns
-        if column in _DAYS
-    }
-    table = table[columns].assign(**days)
-    for column in columns if len(table) else []:
-        _check_column(table[column], path, about)
-    return _indexed(table, path, about) if about.key else table
-
-
-def _check_column(values: pd.Series[Any], path: Path, about: Table) -> None:
-    if values.name not in (*_DAYS, *_TEXTS) and not pd.api.types.is_numeric_dtype(values):
-        raise ValueError(f"{path.name}: text in the column `{values.name}`")
-    # The last decision has no outcome yet, and flat funds have no rank correlation.
-    may_be_missing = values.name == "realised" or (about.gaps and values.name != about.key)
-    if values.isin([np.inf, -np.inf]).any() or (values.isna().any() and not may_be_missing):
-        raise ValueError(f"{path.name}: a row has no finite value in the column `{values.name}`")
-
-
-def _check_forecasters(tables: dict[str, pd.DataFrame], config: StudyConfig) -> None:
-    """Raise if the tables are not about the forecasters and baselines of the settings."""
-    compared, baselines = set(config.compared), {name for name in config.baselines if name != UNIVERSE}
-    for about in Study.tables():
-        if about.name not in tables or "forecaster" not in about.columns:
-            continue
-        found = set(tables[about.name]["forecaster"])
-        if about.name.startswith("baseline_"):
-            if found != baselines:
-                raise ValueError(f"{about.file}.csv: its baselines differ from those of config.toml")
-        elif not found <= compared or not (about.sparse or found == compared):
-            raise ValueError(f"{about.file}.csv: its forecasters differ from those of config.toml")
-    if "baseline_equity" in tables and bool(config.baselines) == tables["baseline_equity"].empty:
-        raise ValueError("baseline_equity.csv: its rows were changed")
-
-
-def _check_keys(tables: dict[str, pd.DataFrame]) -> None:
-    """Raise if the tables are not about the same days and funds."""
-    days = set(tables["ic"].index)
-    for name, column in (
-        ("predictions", "date"),
-        ("universe", "date"),
-        ("trades", "decided"),
-        ("fills", "decided"),
-    ):
-        if not set(tables[name][column]) <= days:
-            raise ValueError(f"{name}.csv: a day is not in ic.csv")
-    # Holdings must have a forecast, and neighbours and reasons a holding.
-    keys = {name: pd.MultiIndex.from_frame(tables[name][_KEY]) for name in ("predictions", *_PARENTS)}
-    for name, parent in _PARENTS.items():
-        if not keys[name].isin(keys[parent]).all():
-            raise ValueError(f"{name}.csv: a fund is not in {parent}.csv")
-    for name, key in (("predictions", _KEY), ("holdings", _KEY), ("trades", ["forecaster", "decided"])):
-        if tables[name].duplicated(key).any():
-            raise ValueError(f"{name}.csv: a row occurs twice")
-
-
-def _indexed(table: pd.DataFrame, path: Path, about: Table) -> pd.DataFrame:
-    if not about.per:  # funds, in any order
-        return table.set_index(about.key)
-    if not (table[about.key].is_monotonic_increasing and table[about.key].is_unique):
-        raise ValueError(f"{path.name}: the column `{about.key}` is not in order")
-    return table.set_index(about.key).rename_axis(columns="forecaster")
-
-
-def _read_findings(path: Path) -> tuple[Finding, ...]:
-    # Fund codes and dates stay text: leading zeros would be lost, and both may be empty.
-    types = {"kind": str, "matters": bool, "fund": str, "date": str, "count": int, "message": str}
-    table = read_csv(path, dtype=types, keep_default_na=False)
-    if list(table.columns) != [field.name for field in fields(Finding)]:
-        raise ValueError(f"{path.name}: its columns were changed")
-    return tuple(Finding(*row) for row in table.itertuples(index=False, name=None))
