@@ -7,6 +7,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
+from docs.table_reference import describe_tables
 from geodual.funds import Study
 from geodual.funds.evaluation.table_registry import computed
 from geodual.funds.report import render_report
@@ -77,3 +78,12 @@ def test_every_frame_of_a_study_is_registered(study):
     assert frames <= registered
     for name in registered - {field.name for field in fields(study)}:
         assert getattr(Study, name).__doc__, name
+
+
+def test_the_reference_lists_every_table():
+    rows = describe_tables().splitlines()[2:]
+    assert len(rows) == len(Study.tables())
+    assert (
+        "| `annual_returns()` | returns of calendar years | `annual_returns.csv` | Annual returns |" in rows
+    )
+    assert "| `ic_cumulated` | running sums of the information coefficients |  |  |" in rows

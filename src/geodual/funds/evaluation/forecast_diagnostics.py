@@ -8,34 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from . import performance
 from .statistics import corrected_p, newey_west_t, rank_correlations, spearman_ic, summarise_ic
 
 FIFTHS = (1, 2, 3, 4, 5)  # from the worst forecasts to the best
-
-
-def portfolio_row(curve: pd.Series[float]) -> dict[str, Any]:
-    """Return the columns of Table 1 that describe one equity curve; NaN if it has fewer than two days."""
-    measured = performance.describe(curve)
-    if len(curve) < 2:
-        measured = measured * np.nan  # a single day has a drawdown of 0, which would look like a result
-    return {str(key): value for key, value in measured.items()}
-
-
-def forecast_row(ic: pd.Series[float]) -> dict[str, Any]:
-    """Return the columns of Table 1 that describe one series of information coefficients."""
-    summary = asdict(summarise_ic(ic))
-    return {"ic_mean": summary.pop("mean"), "ic_std": summary.pop("std"), **summary}
-
-
-def mean_turnover(trades: pd.DataFrame, first: pd.Timestamp) -> float:
-    """Return the mean turnover per rebalance, without the first purchase, decided on the day `first`."""
-    return float(trades.loc[trades["decided"] > first, "turnover"].mean())
+MONTHS = range(1, 13)  # over which the decay of the ICs is followed
 
 
 def fifths_by_day(predictions: pd.DataFrame) -> pd.DataFrame:
@@ -89,9 +69,6 @@ def judge_fifths(by_period: dict[str, pd.DataFrame]) -> pd.DataFrame:
     rising = table.notna().all(axis=1) & (table.diff(axis=1).iloc[:, 1:] >= 0.0).all(axis=1)
     spread = table[FIFTHS[-1]] - table[FIFTHS[0]]
     return table.rename(columns=str).rename_axis(columns=None).assign(spread=spread, rising=rising)
-
-
-MONTHS = range(1, 13)  # over which the decay of the ICs is followed
 
 
 def measure_spreads(predictions: pd.DataFrame) -> pd.DataFrame:

@@ -17,6 +17,11 @@ from geodual.errors import DataError
 from .market import FeeRules, Market
 
 COLUMNS = ("decided", "day", "fund", "side", "price", "units", "value", "fee")
+WAIT = 10  # rows that an order waits for a value of its fund before it is cancelled
+_ITERATIONS = 60  # of a contraction by at least ten: far more than rounding errors need
+_NOTHING = 1e-15  # share of the equity below which an order is rounding
+_ROUNDING = 1e-12  # relative lack of money that is rounding
+_OVER_ONE = 1e-9  # by which rounding may push a sum of weights beyond one
 
 
 class Fills:
@@ -131,12 +136,6 @@ class Lots:
             if size > units:
                 queue.appendleft((row, size - units))
             units -= size
-
-
-WAIT = 10  # rows that an order waits for a value of its fund before it is cancelled
-_ITERATIONS = 60  # of a contraction by at least ten: far more than rounding errors need
-_NOTHING = 1e-15  # share of the equity below which an order is rounding
-_ROUNDING = 1e-12  # relative lack of money that is rounding
 
 
 class Books:
@@ -310,9 +309,6 @@ class Books:
         self.cash_share[part] = np.where(np.abs(share) < _ROUNDING, 0.0, share)
         self.equity[part][1:] = self._cash + values[1:]  # that of the first row was before its trades
         self._row = row
-
-
-_OVER_ONE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)

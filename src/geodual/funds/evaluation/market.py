@@ -19,6 +19,7 @@ from ..sources.reading.fund_facts import FundFacts
 _MAX_RATE = 0.1
 
 Steps = tuple[tuple[int, float], ...]
+_Rows = NDArray[np.int32]  # half the memory of other integers, which counts for thousands of funds
 """Redemption fees by holding time: (days, rate), for increasing numbers of days."""
 
 
@@ -174,9 +175,6 @@ def _check_types(*settings: tuple[str, Mapping[str, object]], facts: FundFacts) 
             if kind not in known:
                 types = ", ".join(sorted(known.values())) or "none, give fund facts (--meta)"
                 raise DataError(f"`{name}`: no fund has the type {kind!r}; known are {types}.")
-
-
-_Rows = NDArray[np.int32]  # half the memory of other integers, which counts for thousands of funds
 
 
 class Market:

@@ -128,8 +128,6 @@ def overfitting_probability(equity: pd.DataFrame, n_blocks: int = _BLOCKS) -> fl
         NaN for fewer than two portfolios or two returns per block, and if a portfolio is constant over half
         of the blocks.
     """
-    if n_blocks < 2 or n_blocks % 2:
-        raise ValueError(f"`n_blocks` must be even and at least 2, got {n_blocks}. Use {_BLOCKS}.")
     returns = row_returns(equity)
     rows, trials = len(returns) // n_blocks, returns.shape[1]
     if trials < 2 or rows < _FEWEST_ROWS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -9,6 +11,8 @@ from geodual.arrays import Array
 
 YEAR = 365.25  # calendar days
 _RETURN_ROUNDING = 8.0 * np.finfo(float).eps  # largest spread that rounding gives to equal returns
+WINDOW = pd.Timedelta(days=365)  # of rolling measures
+_TAIL = 0.05  # share of the returns that counts as the tail
 
 
 def years_between(days: pd.Index) -> float:
@@ -131,8 +135,6 @@ def rolling_drawdown(equity: pd.Series[float], window: int = 365) -> pd.Series[f
     Series
         At most 0, by day.
     """
-    if window < 1:
-        raise ValueError(f"`window` must be positive, got {window}. Use 365 for one year.")
     values, days = _values(equity), pd.DatetimeIndex(equity.index).to_numpy("datetime64[D]")
     lowest, worst = values.copy(), np.ones(len(values))
     # Number of rows that each window reaches back.
@@ -183,8 +185,6 @@ def worst_drawdowns(equity: pd.Series[float], n: int = 5) -> pd.DataFrame:
         Deepest first: `peak` (the last day at the peak), `trough`, `recovery` (NaT if still below the peak
         on the last day) and `depth` < 0.
     """
-    if n < 0:
-        raise ValueError(f"`n` must not be negative, got {n}. Use 0 for an empty table.")
     values = _values(equity)
     depth = values / np.maximum.accumulate(values) - 1.0
     below = np.concatenate([[False], depth < 0.0, [False]])
@@ -217,6 +217,14 @@ def describe(equity: pd.Series[float]) -> pd.Series[float]:
     return pd.Series({measure.__name__: measure(equity) for measure in measures}, name=equity.name)
 
 
+def portfolio_row(curve: pd.Series[float]) -> dict[str, Any]:
+    """Return the columns of Table 1 that describe one equity curve; NaN if it has fewer than two days."""
+    measured = describe(curve)
+    if len(curve) < 2:
+        measured = measured * np.nan  # a single day has a drawdown of 0, which would look like a result
+    return {str(key): value for key, value in measured.items()}
+
+
 def _values(equity: pd.Series[float]) -> Array:
     """Return the values of a curve; raise if they are not positive and finite."""
     values = equity.to_numpy(dtype=float)
@@ -229,10 +237,6 @@ def _returns(equity: pd.Series[float]) -> Array:
     """Return the returns of a curve; raise if its values are not positive and finite."""
     _values(equity)
     return row_returns(equity)
-
-
-WINDOW = pd.Timedelta(days=365)  # of rolling measures
-_TAIL = 0.05  # share of the returns that counts as the tail
 
 
 def sharpe_per_row(returns: Array) -> Array:

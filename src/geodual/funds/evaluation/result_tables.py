@@ -17,6 +17,9 @@ from .statistics import spearman_ic
 from .weights import make_caps, portfolio_weights
 
 _REASONS = 5  # number of factors listed per pick and view
+UNKNOWN = "unknown"  # stands for the type of funds without one
+_DRAWDOWNS = 3  # listed per curve
+_DIGITS = 6  # of rolling drawdowns: the report embeds them, and full precision would take twice the space
 
 
 def predictions_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
@@ -128,9 +131,6 @@ def universe_table(decisions: Sequence[Decision], observations: Observations) ->
     return table.rename_axis("date").reset_index()
 
 
-UNKNOWN = "unknown"  # stands for the type of funds without one
-
-
 def type_exposure(holdings: pd.DataFrame, types: pd.Series[str]) -> pd.DataFrame:
     """Return the weight of each type of funds in each portfolio at its decision.
 
@@ -151,10 +151,6 @@ def type_exposure(holdings: pd.DataFrame, types: pd.Series[str]) -> pd.DataFrame
     weights = holdings["weight"].groupby([holdings["date"], holdings["forecaster"], held], sort=False).sum()
     table = weights.unstack("type").fillna(0.0)
     return table[sorted(table.columns, key=lambda name: (name == UNKNOWN, name))]
-
-
-_DRAWDOWNS = 3  # listed per curve
-_DIGITS = 6  # of rolling drawdowns: the report embeds them, and full precision would take twice the space
 
 
 def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame, cash: pd.DataFrame) -> pd.DataFrame:
@@ -204,6 +200,11 @@ def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame, cash: pd.DataFrame
             "break_even": np.log(gross.iloc[-1] / equity["index"].iloc[-1]) / traded,
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("forecaster")
+
+
+def mean_turnover(trades: pd.DataFrame, first: pd.Timestamp) -> float:
+    """Return the mean turnover per rebalance, without the first purchase, decided on the day `first`."""
+    return float(trades.loc[trades["decided"] > first, "turnover"].mean())
 
 
 def list_drawdowns(equity: pd.DataFrame) -> pd.DataFrame:

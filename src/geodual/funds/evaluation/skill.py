@@ -24,6 +24,20 @@ from ..forecasters.learning import centred_ranks
 from ..forecasters.registry import find_forecaster, is_known
 from .statistics import corrected_p, newey_west_t, rank_correlations, simultaneous_interval, spearman_ic
 
+_FLIPS = 9_999
+_SEED = 0
+_LEVEL = 0.05
+_MIN_COUNT = 3  # fewest values for an interval
+_CONSTANT = 1e-12  # spread, relative to the size of a series, that is rounding only
+_TIE = 1e-9  # relative difference of means that is rounding only
+MOMENTUM = "momentum"  # the forecaster that all others are compared with
+_NOTHING = 1e-9  # share of the ranks' variance below which nothing is left
+_DECIMALS = 9  # of the part that is left: ranks that tie must not differ by rounding
+COLUMNS = (
+    *("ic_mean", "t", "low", "high", "p", "n"),
+    *("momentum", "rest_ic", "rest_low", "rest_high", "rest_p"),
+)
+
 
 @dataclass(frozen=True)
 class AgainstBaseline:
@@ -140,14 +154,6 @@ def choose_rivals(
     )
 
 
-_FLIPS = 9_999
-_SEED = 0
-_LEVEL = 0.05
-_MIN_COUNT = 3  # fewest values for an interval
-_CONSTANT = 1e-12  # spread, relative to the size of a series, that is rounding only
-_TIE = 1e-9  # relative difference of means that is rounding only
-
-
 def judge_means(series: pd.DataFrame, n_choices: int) -> pd.DataFrame:
     """Return intervals and p-values of several means that hold for all of them together.
 
@@ -201,15 +207,6 @@ def _t(mean: np.ndarray, size: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Return t-statistics of absolute means; the root mean square does not depend on the signs."""
     share = np.minimum(np.square(mean / size), 1.0 - 1e-15)
     return np.asarray(np.sqrt((n - 1.0) * share / (1.0 - share)))
-
-
-MOMENTUM = "momentum"  # the forecaster that all others are compared with
-_NOTHING = 1e-9  # share of the ranks' variance below which nothing is left
-_DECIMALS = 9  # of the part that is left: ranks that tie must not differ by rounding
-COLUMNS = (
-    *("ic_mean", "t", "low", "high", "p", "n"),
-    *("momentum", "rest_ic", "rest_low", "rest_high", "rest_p"),
-)
 
 
 def factor_ics(observations: Observations, rows: Sequence[int]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from scipy.stats import t as student_t
 from geodual.arrays import Array
 
 _MIN_COUNT = 3  # fewest values for a correlation, a t-statistic or an interval
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,6 @@ def newey_west_t(series: ArrayLike, lags: int | None = None) -> float:
     float
         NaN for n < 3, or if the series is constant.
     """
-    if lags is not None and lags < 0:
-        raise ValueError(f"`lags` must not be negative, got {lags}. Use 0 for the ordinary t-statistic.")
     x = _finite(series)
     n = len(x)
     if n < _MIN_COUNT or np.ptp(x) == 0.0:
@@ -191,14 +191,6 @@ def stationary_bootstrap_interval(
     low, high : float
         Ends of the interval; NaN for n < 3.
     """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"`level` must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval.")
-    if n_resamples < 1:
-        raise ValueError(f"`n_resamples` must be positive, got {n_resamples}. Use several thousand.")
-    if mean_block is not None and not mean_block >= 1.0:
-        raise ValueError(
-            f"`mean_block` must be at least 1, got {mean_block}. Use 1 to draw single values, without blocks."
-        )
     x = _finite(series)
     n = len(x)
     if n < _MIN_COUNT:
@@ -262,6 +254,12 @@ def summarise_ic(series: ArrayLike) -> ICSummary:
     return ICSummary(mean, std, icir, newey_west_t(x), *stationary_bootstrap_interval(x), hit_rate, n)
 
 
+def forecast_row(ic: pd.Series[float]) -> dict[str, Any]:
+    """Return the columns of Table 1 that describe one series of information coefficients."""
+    summary = asdict(summarise_ic(ic))
+    return {"ic_mean": summary.pop("mean"), "ic_std": summary.pop("std"), **summary}
+
+
 def compare_pairs(ic: pd.DataFrame) -> pd.DataFrame:
     """Test every forecaster against every other, paired by holding interval.
 
@@ -296,9 +294,6 @@ def _finite(series: ArrayLike) -> Array:
             f"`series` must have one dimension, got shape {values.shape}. Give one value per interval."
         )
     return np.asarray(values[np.isfinite(values)])
-
-
-_LEVEL = 0.05
 
 
 def simultaneous_interval(series: ArrayLike, n_choices: int) -> tuple[float, float]:

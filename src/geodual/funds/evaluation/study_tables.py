@@ -15,12 +15,9 @@ from . import performance
 from .forecast_diagnostics import (
     average_over_types,
     correlate_ranks,
-    forecast_row,
     ic_by_day_and_type,
     judge_fifths,
-    mean_turnover,
     measure_spreads,
-    portfolio_row,
     returns_by_fifth,
     summarise_spread,
     summarise_types,
@@ -28,7 +25,14 @@ from .forecast_diagnostics import (
 from .overfitting import deflate_sharpe, overfitting_probability
 from .periods import PERIODS, decisions_in, equity_in
 from .random_portfolios import rank_among_random
-from .result_tables import ic_table, list_drawdowns, measure_costs, roll_drawdowns, type_exposure
+from .result_tables import (
+    ic_table,
+    list_drawdowns,
+    mean_turnover,
+    measure_costs,
+    roll_drawdowns,
+    type_exposure,
+)
 from .skill import (
     COLUMNS,
     MOMENTUM,
@@ -39,7 +43,7 @@ from .skill import (
     learnt_names,
     summarise_skill,
 )
-from .statistics import compare_pairs, corrected_p
+from .statistics import compare_pairs, corrected_p, forecast_row
 from .table_registry import RANKED, Table, computed, returned, stored, tables_of
 from .tuning import count_choices
 
@@ -162,7 +166,7 @@ class StudyTables:
         return table.astype({"n": "Int64"})
 
     def _table_row(self, period: str, name: str) -> dict[str, Any]:
-        portfolio = portfolio_row(equity_in(period, self.equity, self.config.test_start)[name])
+        portfolio = performance.portfolio_row(equity_in(period, self.equity, self.config.test_start)[name])
         if name == "index":
             return portfolio
         decided = self.decided(period)
@@ -189,7 +193,9 @@ class StudyTables:
         return table.astype({"n": "Int64"})
 
     def _baseline_row(self, period: str, name: str) -> dict[str, Any]:
-        portfolio = portfolio_row(equity_in(period, self.baseline_equity, self.config.test_start)[name])
+        portfolio = performance.portfolio_row(
+            equity_in(period, self.baseline_equity, self.config.test_start)[name]
+        )
         if name not in self.baseline_ic:
             return portfolio
         decided = self.decided(period)

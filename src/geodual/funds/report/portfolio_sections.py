@@ -38,6 +38,23 @@ from .wording import (
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _STEPS = (0.01, 0.03, 0.06)  # from these sizes on, the colour is stronger; a year is three times a month
+_AGAINST_INDEX = (
+    Column("alpha", "Alpha p.a.", format_percent, hint="Annual return beyond beta times that of the index"),
+    Column("beta", "Beta", format_two, hint="Slope of daily returns against those of the index"),
+    Column("tracking_error", "Tracking error", format_percent, hint="Annual deviation of the excess return"),
+    Column("information_ratio", "Information ratio", format_two, hint="Excess return over tracking error"),
+    Column(
+        "up_capture", "Up capture", format_percent, hint="Share of the index's return in its rising months"
+    ),
+    Column(
+        "down_capture",
+        "Down capture",
+        format_percent,
+        hint="Share of the index's return in its falling months",
+    ),
+    Column("sortino", "Sortino", format_two, hint="Annual mean return over downside deviation"),
+    Column("cvar", "CVaR", format_percent, hint="Mean of the worst 5 % of daily returns"),
+)
 
 
 def make_heat_map(months: pd.Series[float], years: pd.Series[float], caption: str) -> str:
@@ -79,25 +96,6 @@ def _tint(value: float, scale: float = 1.0) -> str:
         return "empty"
     strength = sum(abs(value) >= scale * step for step in _STEPS)
     return f"{'gain' if value > 0.0 else 'loss'}{strength}" if strength else "flat"
-
-
-_AGAINST_INDEX = (
-    Column("alpha", "Alpha p.a.", format_percent, hint="Annual return beyond beta times that of the index"),
-    Column("beta", "Beta", format_two, hint="Slope of daily returns against those of the index"),
-    Column("tracking_error", "Tracking error", format_percent, hint="Annual deviation of the excess return"),
-    Column("information_ratio", "Information ratio", format_two, hint="Excess return over tracking error"),
-    Column(
-        "up_capture", "Up capture", format_percent, hint="Share of the index's return in its rising months"
-    ),
-    Column(
-        "down_capture",
-        "Down capture",
-        format_percent,
-        hint="Share of the index's return in its falling months",
-    ),
-    Column("sortino", "Sortino", format_two, hint="Annual mean return over downside deviation"),
-    Column("cvar", "CVaR", format_percent, hint="Mean of the worst 5 % of daily returns"),
-)
 
 
 def show_performance(study: StudyTables) -> Section:

@@ -58,6 +58,7 @@ from .wording import (
 )
 
 _SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "tables.js", "plots.js", "axes.js", "charts.js", "picks.js")
+_TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
 
 def render_report(study: StudyTables) -> str:
@@ -88,63 +89,36 @@ def render_report(study: StudyTables) -> str:
 
 
 def _make_groups(study: StudyTables, headline: Headline) -> list[Group]:
-    return [
-        Group(
-            "summary",
-            "Summary",
-            "",
-            (
-                summary.show_answers(study, headline),
-                summary.show_table1(study, headline),
-                summary.show_baselines(study, headline),
-            ),
-        ),
-        _group_forecasts(study, headline),
-        _group_portfolio(study, headline),
-        Group(
-            "risk",
-            "Risk",
-            "How much could be lost, and when?",
-            (portfolio.show_drawdowns(study), portfolio.show_rolling(study), portfolio.show_exposure(study)),
-        ),
-        Group(
-            "trading",
-            "Trading",
-            "What was traded, why, and at what cost?",
-            (trading.show_costs(study), trading.show_picks(study)),
-        ),
-        Group(
-            "inputs",
-            "Data",
-            "What were the results computed from?",
-            (data.show_data(study), data.show_notes(study), data.show_configuration(study)),
-        ),
-    ]
-
-
-def _group_forecasts(study: StudyTables, headline: Headline) -> Group:
-    sections = (
+    both = study, headline
+    answers = summary.show_answers(*both), summary.show_table1(*both), summary.show_baselines(*both)
+    forecast = (
         forecasts.show_ic(study),
         forecasts.show_distribution(study),
-        forecasts.show_fifths(study, headline),
+        forecasts.show_fifths(*both),
         forecasts.show_types(study),
         forecasts.show_stability(study),
-        skill.show_skill(study, headline),
-        skill.show_skill_map(study, headline),
-        skill.show_comparisons(study, headline),
+        skill.show_skill(*both),
+        skill.show_skill_map(*both),
+        skill.show_comparisons(*both),
     )
-    return Group("forecasts", "Forecasts", "Do the forecasts rank the funds?", sections)
-
-
-def _group_portfolio(study: StudyTables, headline: Headline) -> Group:
-    sections = (
+    earned = (
         portfolio.show_performance(study),
         portfolio.show_annual_returns(study),
-        portfolio.show_monthly_returns(study, headline),
-        portfolio.show_against_index(study, headline),
+        portfolio.show_monthly_returns(*both),
+        portfolio.show_against_index(*both),
         portfolio.show_random_portfolios(study),
     )
-    return Group("portfolio", "Portfolio", "What would the portfolios have earned?", sections)
+    risk = portfolio.show_drawdowns(study), portfolio.show_rolling(study), portfolio.show_exposure(study)
+    traded = trading.show_costs(study), trading.show_picks(study)
+    inputs = data.show_data(study), data.show_notes(study), data.show_configuration(study)
+    return [
+        Group("summary", "Summary", "", answers),
+        Group("forecasts", "Forecasts", "Do the forecasts rank the funds?", forecast),
+        Group("portfolio", "Portfolio", "What would the portfolios have earned?", earned),
+        Group("risk", "Risk", "How much could be lost, and when?", risk),
+        Group("trading", "Trading", "What was traded, why, and at what cost?", traded),
+        Group("inputs", "Data", "What were the results computed from?", inputs),
+    ]
 
 
 def write_report(study: StudyTables, path: str | Path) -> Path:
@@ -199,9 +173,6 @@ def _hashes(texts: list[str]) -> str:
     # Browsers compare these with the hash of the text inside each style or script element.
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
-
-
-_TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
 
 def render_selection(selection: SelectionTables) -> str:

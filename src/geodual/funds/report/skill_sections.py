@@ -61,6 +61,36 @@ _OVERFITTING = (
     ),
     Column("trials", "Trials", format_whole, hint="Number of forecasters and settings that were tried"),
 )
+_WIDTH, _HEIGHT, _BAR = 200.0, 18.0, 8.0  # of a drawing and of its bar, in units of its own
+_INTERVAL = "95 % interval that holds for all forecasters, or all factors, together"
+_CLEAR = "more than chance would produce, unless its settings were chosen on these data"
+_NAME = Column("label", "Name", kind="text")
+_IC = (
+    Column("ic_mean", "IC mean", format_number, hint="Mean rank correlation with the realised returns"),
+    Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
+    Column("low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}"),
+    Column("high", "High", format_number, hint=f"Upper end of the {_INTERVAL}"),
+    Column(
+        "p", "p", format_p, hint="Of a mean IC of zero, corrected for the number of forecasters or factors"
+    ),
+)
+_REST = (
+    Column(
+        "momentum",
+        "Like momentum",
+        format_two,
+        hint="Mean rank correlation of the forecasts with those of momentum; 1 means the same ranking",
+    ),
+    Column(
+        "rest_ic",
+        "IC of the rest",
+        format_number,
+        hint="Mean IC of the part of the ranks that momentum does not explain",
+    ),
+    Column("rest_low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}, for the rest"),
+    Column("rest_high", "High", format_number, hint=f"Upper end of the {_INTERVAL}, for the rest"),
+    Column("rest_p", "p", format_p, hint="Of a mean IC of the rest of zero, corrected for the choice"),
+)
 
 
 def show_skill(study: StudyTables, headline: Headline) -> Section | None:
@@ -125,6 +155,7 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
         "Forecaster against forecaster",
         make_paragraph(lead),
         make_foot(make_details("Table of all pairs", tabs), csv=["comparisons_by_period"]),
+        short="Comparisons",
     )
 
 
@@ -135,38 +166,6 @@ def _count(tables: pd.DataFrame, headline: Headline) -> str:
         return ""
     n = int((rows["p_holm"] < LEVEL).sum())
     return f" {PERIOD_PHRASES[headline.period]}, {n or 'none'} of {count_things(len(rows), 'pair')} do so."
-
-
-_WIDTH, _HEIGHT, _BAR = 200.0, 18.0, 8.0  # of a drawing and of its bar, in units of its own
-_INTERVAL = "95 % interval that holds for all forecasters, or all factors, together"
-_CLEAR = "more than chance would produce, unless its settings were chosen on these data"
-_NAME = Column("label", "Name", kind="text")
-_IC = (
-    Column("ic_mean", "IC mean", format_number, hint="Mean rank correlation with the realised returns"),
-    Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
-    Column("low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}"),
-    Column("high", "High", format_number, hint=f"Upper end of the {_INTERVAL}"),
-    Column(
-        "p", "p", format_p, hint="Of a mean IC of zero, corrected for the number of forecasters or factors"
-    ),
-)
-_REST = (
-    Column(
-        "momentum",
-        "Like momentum",
-        format_two,
-        hint="Mean rank correlation of the forecasts with those of momentum; 1 means the same ranking",
-    ),
-    Column(
-        "rest_ic",
-        "IC of the rest",
-        format_number,
-        hint="Mean IC of the part of the ranks that momentum does not explain",
-    ),
-    Column("rest_low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}, for the rest"),
-    Column("rest_high", "High", format_number, hint=f"Upper end of the {_INTERVAL}, for the rest"),
-    Column("rest_p", "p", format_p, hint="Of a mean IC of the rest of zero, corrected for the choice"),
-)
 
 
 def show_skill_map(study: StudyTables, headline: Headline) -> Section | None:

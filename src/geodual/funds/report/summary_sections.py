@@ -43,6 +43,30 @@ from .wording import (
 _FEW = 12  # with fewer values the reader is warned
 _LIKELY = 0.95  # least probability of a true Sharpe ratio above zero
 _EVEN = 0.5  # probability of overfitting from which it is as likely as not
+_COMPARED: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "annual_return": ("Return p.a.", format_percent),
+    "sharpe": ("Sharpe", format_two),
+    "max_drawdown": ("Drawdown", format_percent),
+}
+TABLE1 = (
+    Column(
+        "ic_mean", "IC mean", format_number, hint="Mean rank correlation (Spearman) of forecast and return"
+    ),
+    Column("ic_std", "IC std", format_number, hint="Standard deviation of the IC over the rebalance days"),
+    Column("icir", "ICIR", format_two, hint="IC mean divided by IC std, not annualised"),
+    Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
+    Column("low", "95 % low", format_number, hint="Lower end of the bootstrap interval for the mean IC"),
+    Column("high", "95 % high", format_number, hint="Upper end of the bootstrap interval for the mean IC"),
+    Column("hit_rate", "Hit rate", format_percent, hint="Share of rebalance days with an IC above zero"),
+    Column("n", "n", format_whole, hint="Number of ICs"),
+    Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return, after cost"),
+    Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
+    Column("sharpe", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
+    Column("max_drawdown", "Max drawdown", format_percent, hint="Largest loss from an earlier peak"),
+    Column(
+        "turnover", "Turnover", format_percent, hint="Mean share of the portfolio exchanged per rebalance"
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -154,32 +178,6 @@ def _weigh_data(study: StudyTables) -> TrustFact:
     return TrustFact("Data", f"{n_matter} of {count_things(n, 'finding')} can change a result", True, "data")
 
 
-_COMPARED: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "annual_return": ("Return p.a.", format_percent),
-    "sharpe": ("Sharpe", format_two),
-    "max_drawdown": ("Drawdown", format_percent),
-}
-TABLE1 = (
-    Column(
-        "ic_mean", "IC mean", format_number, hint="Mean rank correlation (Spearman) of forecast and return"
-    ),
-    Column("ic_std", "IC std", format_number, hint="Standard deviation of the IC over the rebalance days"),
-    Column("icir", "ICIR", format_two, hint="IC mean divided by IC std, not annualised"),
-    Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
-    Column("low", "95 % low", format_number, hint="Lower end of the bootstrap interval for the mean IC"),
-    Column("high", "95 % high", format_number, hint="Upper end of the bootstrap interval for the mean IC"),
-    Column("hit_rate", "Hit rate", format_percent, hint="Share of rebalance days with an IC above zero"),
-    Column("n", "n", format_whole, hint="Number of ICs"),
-    Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return, after cost"),
-    Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
-    Column("sharpe", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
-    Column("max_drawdown", "Max drawdown", format_percent, hint="Largest loss from an earlier peak"),
-    Column(
-        "turnover", "Turnover", format_percent, hint="Mean share of the portfolio exchanged per rebalance"
-    ),
-)
-
-
 def show_answers(study: StudyTables, headline: Headline) -> Section:
     """Return the answers to three questions: if it works, compared with what, and if it can be trusted."""
     works = make_paragraph(headline.sentence, "headline") + make_list(headline.notes, "notes")
@@ -268,7 +266,7 @@ def show_table1(study: StudyTables, headline: Headline) -> Section:
     )
     tabs = make_period_tabs(study, headline.period, "table1", study.table(), columns, "Table 1")
     lead = (
-        "How well each forecaster's forecasts ranked the funds (IC), and what a portfolio of its "
+        "How well the forecasts ranked the funds (IC), and what a portfolio of the "
         f"{study.config.top} best funds earned. Click a heading to sort."
     )
     return make_section(

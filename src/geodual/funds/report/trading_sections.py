@@ -25,6 +25,12 @@ _percent2 = partial(format_percent, digits=2)
 
 
 _SIDES = {"buy": "the value bought", "sell": "the value sold"}
+_RELATIVE = " Forecasts and what neighbours earned are excess returns over the mean of the fund's type."
+_NEIGHBOURS = {
+    "train": "Neighbours are funds as they were on an earlier rebalance day; their return is that of the "
+    "{term} that followed.",
+    "current": "Neighbours are other funds on the same day; their return is that of the {term} before.",
+}
 
 
 def _show_break_even(value: float) -> str:
@@ -52,12 +58,6 @@ _COSTS = (
         hint="Cost per traded value at which the portfolio earns as much as the index",
     ),
 )
-_RELATIVE = " Forecasts and what neighbours earned are excess returns over the mean of the fund's type."
-_NEIGHBOURS = {
-    "train": "Neighbours are funds as they were on an earlier rebalance day; their return is that of the "
-    "{term} that followed.",
-    "current": "Neighbours are other funds on the same day; their return is that of the {term} before.",
-}
 
 
 def show_costs(study: StudyTables) -> Section:

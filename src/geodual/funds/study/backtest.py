@@ -57,6 +57,10 @@ from .notes import note_data, note_decisions, note_index, note_portfolios, note_
 from .study import Study
 
 EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
+# Packages whose code does not change between two runs; the version of geodual is checked besides.
+_INSTALLED = ("geodual", "sklearn", "numpy", "pandas", "scipy", "builtins")
+_LATE_ROWS = 5  # rows by which an index may end before the data
+_FILLED = 0.05  # warn above this share of missing index days
 
 
 def keep_ledgers(
@@ -154,10 +158,6 @@ def _joined(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(tables, names=["forecaster", None]).reset_index("forecaster").reset_index(drop=True)
 
 
-# Packages whose code does not change between two runs; the version of geodual is checked besides.
-_INSTALLED = ("geodual", "sklearn", "numpy", "pandas", "scipy", "builtins")
-
-
 def fingerprint(parts: object) -> str:
     """Return a text that identifies forecasters and factors; a unique one if they cannot be hashed.
 
@@ -201,10 +201,6 @@ def _source(thing: Any) -> str:
         return ""
     except OSError:  # typed at a prompt: nobody can tell whether it has changed
         return uuid4().hex
-
-
-_LATE_ROWS = 5  # rows by which an index may end before the data
-_FILLED = 0.05  # warn above this share of missing index days
 
 
 @takes_settings()

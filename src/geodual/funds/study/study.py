@@ -23,6 +23,11 @@ from ..run import CONFIG, REPORT, SUMMARY
 from .folder_lock import hold_folder
 from .workbook import write_study_workbook
 
+_NOTEBOOK_COLUMNS = (
+    *("ic_mean", "ic_std", "t", "low", "high", "hit_rate"),
+    *("annual_return", "sharpe", "max_drawdown"),
+)
+
 
 def save_study(study: StudyTables, folder: Path) -> Path:
     """Write a study into a folder. `summary.json` is written last: if it is there, the folder is complete.
@@ -56,12 +61,6 @@ def save_study(study: StudyTables, folder: Path) -> Path:
 
 def _write_text(path: Path, text: str) -> None:
     write_atomically(path, lambda place: place.write_text(text, encoding="utf-8"))
-
-
-_NOTEBOOK_COLUMNS = (
-    *("ic_mean", "ic_std", "t", "low", "high", "hit_rate"),
-    *("annual_return", "sharpe", "max_drawdown"),
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -31,6 +31,12 @@ _FORMULA_MARKS = ("=", "+", "-", "@")
 _SAMPLE = 200  # rows that decide how wide a column is
 _NARROW, _WIDE = 11, 60  # widths of columns, in characters
 _LABELS, _TEXTS = 24, 110  # widths of the two columns of a list
+SELECTION_TABLES = (
+    Table("Picks", "the funds to hold, best first", name="picks"),
+    Table("Neighbours", "the neighbours behind each pick", name="neighbours"),
+    Table("Reasons", "the factors behind each pick", name="reasons"),
+    Table("Left out", "funds that could not be chosen, and why", name="left_out"),
+)
 
 
 def load_openpyxl(path: Path) -> Any:
@@ -147,14 +153,6 @@ def _make_cell(sheet: Any, value: Any, number_format: str) -> Any:
     if text.startswith(_FORMULA_MARKS):
         cell.quotePrefix = True  # Excel keeps the cell a text even when someone edits it
     return cell
-
-
-SELECTION_TABLES = (
-    Table("Picks", "the funds to hold, best first", name="picks"),
-    Table("Neighbours", "the neighbours behind each pick", name="neighbours"),
-    Table("Reasons", "the factors behind each pick", name="reasons"),
-    Table("Left out", "funds that could not be chosen, and why", name="left_out"),
-)
 
 
 def check_excel(path: str | Path) -> None:
