@@ -1,4 +1,4 @@
-"""The nearest neighbours of all samples inside and outside their class, from blocks of matrix products."""
+"""Local pairs: each sample with its nearest neighbours in its class and in other classes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from ..geometry.distances import gram_factors
 
 _MANY = 2_000  # with more samples scikit-learn's search is as fast; with fewer its checks take longer
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
+_FEW = 2_000  # samples of a class up to which an exact search is faster
+_LEAST = 30  # neighbours that the index keeps per sample: fewer would make it less accurate
 
 
 def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int) -> Indices:
@@ -214,9 +216,6 @@ class LocalPairs:
         search = neighbour_pairs if self.is_exact else approximate_neighbours
         return distinct_pairs(search(Z, labels, self.n_similar, self.n_dissimilar), len(Z))
 
-
-_FEW = 2_000  # samples of a class up to which an exact search is faster
-_LEAST = 30  # neighbours that the index keeps per sample: fewer would make it less accurate
 
 # From samples and a number of neighbours to their distances and places in a class, the nearest first.
 Search = Callable[[Array, int], tuple[Array, Indices]]
