@@ -24,7 +24,7 @@ from geodual.funds.evaluation.skill import learnt_names
 from geodual.funds.evaluation.track_record import no_record
 from geodual.funds.factors.compute import return_over_months
 from geodual.funds.report.headline import write_headline
-from geodual.funds.study.look_back import LookBack, _can_choose, _compare
+from geodual.funds.study.look_back import LookBack, can_choose, compare_candidates
 from geodual.funds.study.notes import note_choice
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
@@ -276,10 +276,10 @@ def test_select_does_not_choose_a_forecaster_with_an_ic_on_few_days():
     """The mean of two lucky days is no record; the note tells the number of days of the one that is used."""
     rng = np.random.default_rng(0)
     ic = pd.DataFrame({"lucky": [0.9, 0.8] + [np.nan] * 10, "steady": 0.1 + 0.05 * rng.standard_normal(12)})
-    table = _compare(ic, 2)
+    table = compare_candidates(ic, 2)
     assert table.index.tolist() == ["steady", "lucky"]
-    assert _can_choose(table)
+    assert can_choose(table)
     looked = LookBack(pd.DataFrame(), no_record(), {}, {}, "steady", table)
     (why,) = note_choice(looked)
     assert why.startswith("steady is used, because its mean IC over 12 past decisions was the highest of 1 ")
-    assert not _can_choose(_compare(ic.iloc[:7], 2))
+    assert not can_choose(compare_candidates(ic.iloc[:7], 2))
