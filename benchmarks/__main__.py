@@ -17,7 +17,6 @@ from .accuracy import CACHE, HALVES, accuracy_table
 from .factor_speed import factor_table
 from .family_runs import families_table
 from .findings import findings_table
-from .forecasts import forecasts_table
 from .geometry import geometry_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
@@ -48,7 +47,6 @@ SECTIONS: dict[str, Callable[..., str]] = {
     "regression": regression_table,
     "factors": factor_table,
     "study": study_table,
-    "forecasts": forecasts_table,
     "null": null_table,
     "findings": findings_table,
 }

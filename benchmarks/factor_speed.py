@@ -12,8 +12,7 @@ import talib
 from numpy.typing import NDArray
 
 from geodual.funds import compute_factors
-from geodual.funds.factors.factor import WINDOWS
-from geodual.funds.factors.registry import FACTORS
+from geodual.funds.factors.factor import FACTORS, WINDOWS
 
 from .timing import best_seconds, format_seconds, format_table
 

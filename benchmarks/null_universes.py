@@ -31,7 +31,7 @@ N_FUNDS = (40, 60)  # fewest and most
 N_QUARTERS = (16, 24)  # the first four give no decision
 N_TEST = (9, 12)  # quarters of the test period, if there is one; with fewer than 8 nothing is claimed
 NEVER = "2099-01-01"  # first day of the test period if there is none
-FORECASTERS = ("ridge", "factor_ic", "trend", "trend_blend")  # besides the metrics, if asked for
+FORECASTERS = ("ridge", "factor_ic")  # besides the metrics, if asked for
 EVERY = 50  # universes between two lines of progress
 
 
@@ -46,9 +46,9 @@ class Claims:
     period : str
         The period that the headline is about.
     skill : bool
-        The headline: the mean IC of the best metric differs from zero.
+        The headline: the mean IC of the best forecaster differs from zero.
     lead : bool
-        The headline: the best metric is better than another by more than chance.
+        The headline: the best forecaster is better than another by more than chance.
     record : bool
         `select`: the track record is evidence of skill. With metrics alone it is that of the featured one,
         with forecasters that of the one with the highest mean IC, corrected for this choice.
@@ -59,7 +59,7 @@ class Claims:
     rest : bool
         The skill map: the part of some forecaster that momentum does not explain has an IC other than zero.
     uncorrected : bool
-        What a reader without correction would claim: the metric with the highest mean IC has |t| > 2.
+        What a reader without correction would claim: the forecaster with the highest mean IC has |t| > 2.
     """
 
     seed: int
@@ -81,7 +81,7 @@ FIRST_WORDS, LAST_WORDS = " Without the baselines: ", " above the best baseline,
 
 CLAIMS = {
     "skill": "headline: its IC differs from zero",
-    "lead": "headline: it is better than another metric",
+    "lead": "headline: it is better than another forecaster",
     "record": "select: the record is evidence of skill",
     "baseline": "headline: it differs from the best baseline",
     "factor": "skill map: some factor alone differs from zero",
@@ -124,7 +124,7 @@ def read_claims(study: Study, seed: int) -> Claims:
     several = len(study.config.compared) > len(study.config.metrics)
     used = study.ic.mean().idxmax() if several else FEATURED
     own = {
-        table: frame[frame["metric"] == used]
+        table: frame[frame["forecaster"] == used]
         for table, frame in (("predictions", study.predictions), ("holdings", study.holdings))
     }
     n_choices = len(study.config.compared) if several else 1

@@ -30,6 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 import geodual  # noqa: E402
 from docs.command_reference import describe_commands  # noqa: E402
+from docs.table_reference import describe_tables  # noqa: E402
 
 project = "geodual"
 author = "The geodual developers"
@@ -152,11 +153,16 @@ def skip_foreign_member(
     return True if what == "class" and module.split(".")[0] != "geodual" else None
 
 
-def insert_commands(app: Sphinx, page: str, source: list[str]) -> None:
-    """Replace the mark in the page of the command line by the description of every command."""
-    if page == "reference/command_line":
+def insert_descriptions(app: Sphinx, page: str, source: list[str]) -> None:
+    """Replace the marks in two pages by the descriptions of every command and of every table."""
+    marks = {
+        "reference/command_line": ("<!-- commands -->", describe_commands),
+        "reference/funds": ("<!-- tables -->", describe_tables),
+    }
+    if page in marks:
         app.env.note_reread()  # the program may change while the page does not
-        source[0] = source[0].replace("<!-- commands -->", describe_commands())
+        mark, describe = marks[page]
+        source[0] = source[0].replace(mark, describe())
 
 
 def setup(app: Sphinx) -> None:
@@ -167,4 +173,4 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.add_role("name", NameRole())
     app.connect("missing-reference", show_as_code)
-    app.connect("source-read", insert_commands)
+    app.connect("source-read", insert_descriptions)

@@ -81,14 +81,14 @@ def blank_figures() -> Iterator[None]:
             path.with_suffix(suffix).touch()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("geodual.funds.study.run_folder.save_figure", save_blank)
+        patch.setattr("geodual.funds.study.study.save_figure", save_blank)
         yield
 
 
 @pytest.fixture
 def blank_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let studies save an empty report, where a test is about other files."""
-    monkeypatch.setattr("geodual.funds.study.run_folder.write_report", lambda study, path: path.touch())
+    monkeypatch.setattr("geodual.funds.study.study.write_report", lambda study, path: path.touch())
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from pyarrow import parquet
 from geodual.bounded_reading import parse_nested, read_arrays
 from geodual.errors import DataError
 from geodual.funds.config import read_config
-from geodual.funds.sources.fetching.download import _read_fund
+from geodual.funds.sources.reading.excel_file import check_sheet
 from geodual.funds.sources.reading.nav_file import read_nav
-from geodual.funds.sources.reading.workbook_limits import check_sheet
+from tests.funds.fake_akshare import fetch, make_market
 
 SHEET = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>%s</sheetData></worksheet>'
 STYLES = b'<styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><cellXfs>%s</cellXfs></styleSheet>'
@@ -106,8 +106,11 @@ def test_a_sheet_ends_where_those_of_excel_end() -> None:
 
 
 def test_a_fund_that_unpacks_to_too_much_is_fetched_again(tmp_path: Path) -> None:
-    (tmp_path / "000001.parquet").write_bytes(BOMBS["parquet"][0]())
-    assert _read_fund(tmp_path, "000001") is None
+    (tmp_path / "funds").mkdir()
+    (tmp_path / "funds" / "000001.parquet").write_bytes(BOMBS["parquet"][0]())
+    market = make_market(n_funds=2)
+    fetch(tmp_path, market)
+    assert market.asked() == ["000001", "000002"]
 
 
 def nested_members(n_members: int, size: int) -> bytes:

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from geodual.funds import read_nav, synthetic_universe
-from geodual.funds.decisions.checkpoints import Checkpoints
 from geodual.funds.decisions.decision import Decision
+from geodual.funds.decisions.walk_forward import Checkpoints
 from tests.funds.broken_files import BROKEN
 from tests.funds.fake_akshare import make_market
 from tests.funds.test_run_folder import FILES
@@ -45,7 +45,7 @@ def test_backtest_saves_the_run_folder_and_prints_table_1(geodual, nav_file, ind
     assert code == 0
     assert {path.name for path in (tmp_path / "run").iterdir()} >= RUN_FILES
     assert not list((tmp_path / "run").glob(".*"))
-    table = pd.read_csv(tmp_path / "run" / "table1.csv").set_index(["period", "metric"])
+    table = pd.read_csv(tmp_path / "run" / "table1.csv").set_index(["period", "forecaster"])
     shown = f"{table.loc[('test', 'gmml'), 'ic_mean']:+.3f} ± {table.loc[('test', 'gmml'), 'ic_std']:.3f}"
     assert shown in out
     assert "Table 1, validation" in out
@@ -237,7 +237,7 @@ def test_an_interrupted_run_goes_on(geodual, nav_file, tmp_path, monkeypatch) ->
 
     def save(checkpoints: Checkpoints, decision: Decision) -> None:
         keep(checkpoints, decision)
-        saved.append((decision.day, decision.metric))
+        saved.append((decision.day, decision.forecaster))
         if len(saved) == 3:
             signal.raise_signal(signal.SIGINT)
 
@@ -314,7 +314,7 @@ def test_the_settings_of_a_study_serve_select_and_the_leakage_check(geodual, nav
     checks = json.loads(
         geodual("check-leakage", nav_file, "--config", "study.toml", "--days", 1, "--json")[1]
     )
-    assert {check["metric"] for check in checks} == {"gmml"}
+    assert {check["forecaster"] for check in checks} == {"gmml"}
 
 
 FORECASTERS = """
@@ -353,7 +353,7 @@ def test_select_takes_a_forecaster_by_name_or_chooses_one(geodual, nav_file, tmp
     (tmp_path / "study.toml").write_text(FORECASTERS, "utf-8")
     file = ("--config", "study.toml", "--jobs", 1, "--top", 3)
     record = json.loads(geodual("select", nav_file, *file, "--forecaster", "calm", "--json")[1])
-    assert (record["metric"], record["unit"], record["candidates"]) == ("calm", "rank", [])
+    assert (record["forecaster"], record["unit"], record["candidates"]) == ("calm", "rank", [])
     record = json.loads(geodual("select", nav_file, *file, "--json")[1])
     assert {each["forecaster"] for each in record["candidates"]} == {"pooled", "calm"}
     code, out, _ = geodual("select", nav_file, *file)

@@ -11,9 +11,9 @@ import joblib
 import pytest
 
 import geodual.cluster
-from geodual.cli import cluster_option, study_commands
+from geodual.cli import options, study_commands
 from geodual.funds import synthetic_universe
-from geodual.funds.decisions.checkpoints import Checkpoints
+from geodual.funds.decisions.walk_forward import Checkpoints
 from tests.dask_processes import DaskProcesses
 from tests.trust.kills import read_files
 
@@ -32,7 +32,7 @@ def nav_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def geodual_command(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
     """Run the command as the fixture `geodual` does, but do not wait long for a scheduler."""
-    monkeypatch.setattr(cluster_option, "_ANSWER", 0.3)
+    monkeypatch.setattr(options, "ANSWER", 0.3)
     return request.getfixturevalue("geodual")
 
 
@@ -106,7 +106,7 @@ def test_negative_jobs_are_counted_from_the_number_of_cores(geodual_command, nav
         return small_cluster(1)
 
     monkeypatch.setattr(geodual.cluster, "local_cluster", start)
-    monkeypatch.setattr(study_commands, "_run", lambda *arguments: None)
+    monkeypatch.setattr(study_commands, "run_study", lambda *arguments: None)
     for jobs in (-1, -2, -1000):
         assert geodual_command("backtest", nav_file, "--dask", "local", "--jobs", jobs)[0] == 0
     n_cores = joblib.cpu_count()
@@ -154,7 +154,7 @@ def test_killed_workers_and_a_killed_or_frozen_scheduler(backtest, tmp_path, mon
 
     with DaskProcesses(tmp_path, 2) as dask:
         given, (first, second) = ("--dask", dask.address), dask.workers
-        monkeypatch.setattr(cluster_option, "_ANSWER", 60.0)  # processes take time to start
+        monkeypatch.setattr(options, "ANSWER", 60.0)  # processes take time to start
         monkeypatch.setattr(geodual.cluster, "PATIENCE", 300.0)
 
         # One of two workers is killed: the other one does its work again.
@@ -164,7 +164,7 @@ def test_killed_workers_and_a_killed_or_frozen_scheduler(backtest, tmp_path, mon
         def freeze() -> None:
             dask.scheduler.send_signal(signal.SIGSTOP)
             monkeypatch.setattr(geodual.cluster, "PATIENCE", 2.0)
-            monkeypatch.setattr(cluster_option, "_ANSWER", 1.0)  # to close the connection
+            monkeypatch.setattr(options, "ANSWER", 1.0)  # to close the connection
 
         again = "Start it again with its workers, and run again. Finished decisions are kept.\n"
         ended = backtest("stopped", *given, when_saved={1: freeze})
@@ -177,7 +177,7 @@ def test_killed_workers_and_a_killed_or_frozen_scheduler(backtest, tmp_path, mon
 
         # The last worker is killed, and another one comes: the run goes on until the scheduler is killed.
         dask.scheduler.send_signal(signal.SIGCONT)
-        monkeypatch.setattr(cluster_option, "_ANSWER", 60.0)
+        monkeypatch.setattr(options, "ANSWER", 60.0)
         monkeypatch.setattr(geodual.cluster, "PATIENCE", 300.0)
         code, told, n_saved = backtest("stopped", *given, when_saved={1: replace, 2: dask.scheduler.kill})
         assert (code, n_saved) == (2, 2)

@@ -77,7 +77,7 @@ def test_readme_examples_run_in_order() -> None:
 @pytest.mark.usefixtures("no_fresh_processes")
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, table in ((metrics, "METRICS"), (forecasters, "_FORECASTERS")):
+    for module, table in ((metrics, "METRICS"), (forecasters, "FORECASTERS")):
         monkeypatch.setattr(module, table, dict(getattr(module, table)))  # examples leave no name behind
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0

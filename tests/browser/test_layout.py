@@ -175,7 +175,7 @@ def test_the_exposure_of_each_day_adds_up(page):
     for metric in ("euclidean", "rpdml"):
         choose(page, "exposure", metric)
         drawn = in_chart(page, "exposure", "chart.data.datasets.map(set => [set.label, set.data])")
-        own = exposure.xs(metric, level="metric")
+        own = exposure.xs(metric, level="forecaster")
         assert {label for label, _ in drawn} == set(own.columns)
         for label, values in drawn:
             assert values == pytest.approx(own[label].tolist())

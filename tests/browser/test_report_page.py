@@ -54,7 +54,7 @@ def empty_report(tmp_path):
 
 def test_a_study_without_results_opens(page, empty_report):
     page.get(empty_report.as_uri())
-    assert "so no metric can be judged" in find(page, ".card .headline").text
+    assert "so no forecaster can be judged" in find(page, ".card .headline").text
     assert len(shown_picks(page)) == 5
     assert in_chart(page, "ic", "chart.data.datasets.length") == 1
 
@@ -150,8 +150,8 @@ def test_selectors_change_the_picks(page):
     days = holdings["date"].unique()
     for day, metric in ((days[-1], "rpdml"), (days[2], "rpdml"), (days[2], "euclidean")):
         Select(find(page, "#pick-day")).select_by_value(f"{day:%Y-%m-%d}")
-        Select(find(page, "#pick-metric")).select_by_value(metric)
-        picks = holdings[(holdings["date"] == day) & (holdings["metric"] == metric)]
+        Select(find(page, "#pick-forecaster")).select_by_value(metric)
+        picks = holdings[(holdings["date"] == day) & (holdings["forecaster"] == metric)]
         expected = [
             [fund_cell(pick), str(rank), *map(format_percent, (pick.weight, pick.forecast, pick.realised))]
             for rank, pick in enumerate(picks.itertuples(), start=1)
@@ -161,10 +161,10 @@ def test_selectors_change_the_picks(page):
 
 def test_a_fund_is_explained_whatever_its_name(page):
     study = hostile_study()
-    first = study.holdings.groupby(["date", "metric"])["fund"].transform("first")
+    first = study.holdings.groupby(["date", "forecaster"])["fund"].transform("first")
     pick = study.holdings[(study.holdings["fund"] == HOSTILE) & (first != HOSTILE)].iloc[0]
     Select(find(page, "#pick-day")).select_by_value(f"{pick['date']:%Y-%m-%d}")
-    Select(find(page, "#pick-metric")).select_by_value(pick["metric"])
+    Select(find(page, "#pick-forecaster")).select_by_value(pick["forecaster"])
     before = find(page, "#pick-reason").text
     button = next(button for button in find_all(page, "#pick-rows button") if button.text == HOSTILE)
     click(page, button)

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from geodual.funds.sources.fetching.akshare_source import Akshare
 from geodual.funds.sources.fetching.fetch import FetchSummary, fetch_universe
+from geodual.funds.sources.fetching.source import Pace
 
 CODES = [f"{number:06d}" for number in range(1, 7)]
 
@@ -123,10 +125,12 @@ def replace_fund(market: FakeAkshare, code: str, **changes) -> None:
     market.funds[code] = replace(market.funds[code], **changes)
 
 
-def fetch(folder: Path, market: FakeAkshare, **options) -> FetchSummary:
+def fetch(
+    folder: Path, market: FakeAkshare, pause=0.5, retries=5, sleep=lambda seconds: None, **options
+) -> FetchSummary:
     """Fetch a market of 2014 and 2015 without waiting."""
-    options = {"start": "2014-01-01", "end": "2015-12-31", "sleep": lambda seconds: None} | options
-    return fetch_universe(folder, client=market, **options)
+    options = {"start": "2014-01-01", "end": "2015-12-31"} | options
+    return fetch_universe(folder, source=Akshare(Pace(pause, retries, sleep), market), **options)
 
 
 def read_failures(folder: Path) -> dict[str, str]:

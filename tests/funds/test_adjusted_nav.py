@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds.sources.fetching.adjusted_nav import adjust_nav, needs_events
+from geodual.funds.sources.fetching.akshare_source import adjust_nav, needs_events
 
 NAN = np.nan
 

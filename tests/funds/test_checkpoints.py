@@ -11,9 +11,9 @@ import pytest
 
 from geodual.funds import WindowedFactor
 from geodual.funds import backtest as full_backtest
-from geodual.funds.decisions.checkpoints import Checkpoints
 from geodual.funds.decisions.decision import Decision
-from geodual.funds.study.fingerprint import fingerprint
+from geodual.funds.decisions.walk_forward import Checkpoints
+from geodual.funds.study.backtest import fingerprint
 from geodual.metric import RPDML
 
 pytestmark = pytest.mark.usefixtures("blank_figures", "blank_report")
@@ -28,7 +28,7 @@ def decision():
     rng = np.random.default_rng(0)
     return Decision(
         day=DAY,
-        metric="mine: C=1/2, π",
+        forecaster="mine: C=1/2, π",
         funds=pd.Index(["000001", "华夏", "C"], name="fund", dtype=str),
         forecast=rng.standard_normal(3),
         nearest=np.array([[2, 0], [1, 2], [0, 1]]),
@@ -55,20 +55,20 @@ def is_same(one, other):
 
 def test_a_decision_comes_back_as_it_was(tmp_path, decision):
     kept = Checkpoints(tmp_path / "new" / "folder", ["data", "settings"])
-    assert kept.load(DAY, decision.metric) is None
+    assert kept.load(DAY, decision.forecaster) is None
     kept.save(decision)
-    assert is_same(kept.load(DAY, decision.metric), decision)
+    assert is_same(kept.load(DAY, decision.forecaster), decision)
     again = Checkpoints(tmp_path / "new" / "folder", ["data", "settings"])
-    assert is_same(again.load(DAY, decision.metric), decision)
+    assert is_same(again.load(DAY, decision.forecaster), decision)
 
 
 def test_other_inputs_days_and_metrics_find_nothing(tmp_path, decision):
     Checkpoints(tmp_path, ["data", "settings"]).save(decision)
-    assert Checkpoints(tmp_path, ["data", "other"]).load(DAY, decision.metric) is None
-    assert Checkpoints(tmp_path, ["datas", "ettings"]).load(DAY, decision.metric) is None
+    assert Checkpoints(tmp_path, ["data", "other"]).load(DAY, decision.forecaster) is None
+    assert Checkpoints(tmp_path, ["datas", "ettings"]).load(DAY, decision.forecaster) is None
     kept = Checkpoints(tmp_path, ["data", "settings"])
     assert kept.load(DAY, "other") is None
-    assert kept.load(DAY + pd.Timedelta(days=1), decision.metric) is None
+    assert kept.load(DAY + pd.Timedelta(days=1), decision.forecaster) is None
 
 
 def only_file(folder):
@@ -81,7 +81,7 @@ def test_a_file_of_something_else_is_not_there(tmp_path, decision, content):
     kept = Checkpoints(tmp_path, [])
     kept.save(decision)
     only_file(tmp_path).write_bytes(content)
-    assert kept.load(DAY, decision.metric) is None
+    assert kept.load(DAY, decision.forecaster) is None
 
 
 def test_a_file_that_ends_early_is_not_there(tmp_path, decision):
@@ -91,7 +91,7 @@ def test_a_file_that_ends_early_is_not_there(tmp_path, decision):
     whole = file.read_bytes()
     for size in range(0, len(whole), 41):
         file.write_bytes(whole[:size])
-        assert kept.load(DAY, decision.metric) is None
+        assert kept.load(DAY, decision.forecaster) is None
 
 
 def test_a_file_without_one_of_its_parts_is_not_there(tmp_path, decision):
@@ -101,7 +101,7 @@ def test_a_file_without_one_of_its_parts_is_not_there(tmp_path, decision):
     with np.load(file) as stored:
         parts = {name: stored[name] for name in stored.files if name != "nearest"}
     np.savez(file, **parts)
-    assert kept.load(DAY, decision.metric) is None
+    assert kept.load(DAY, decision.forecaster) is None
 
 
 @pytest.mark.parametrize("part", ["forecast", "nearest", "distances", "linear_map", "funds", "text"])
@@ -114,7 +114,18 @@ def test_a_file_that_looks_right_but_was_changed_is_not_there(tmp_path, decision
     changed = parts[part]
     parts[part] = np.roll(changed, 1) if changed.ndim else np.array(str(changed).replace("median", "sign"))
     np.savez(file, **parts)
-    assert kept.load(DAY, decision.metric) is None
+    assert kept.load(DAY, decision.forecaster) is None
+
+
+@pytest.mark.parametrize("change", [lambda x: x[:, None], lambda x: x.view(np.int64), lambda x: x + 1.0])
+def test_a_file_whose_values_have_another_shape_or_type_is_not_there(tmp_path, decision, change):
+    kept = Checkpoints(tmp_path, [])
+    kept.save(decision)
+    file = only_file(tmp_path)
+    with np.load(file) as stored:
+        parts = {name: stored[name] for name in stored.files}
+    np.savez(file, **parts | {"forecast": change(parts["forecast"])})
+    assert kept.load(DAY, decision.forecaster) is None
 
 
 def test_a_decision_under_the_name_of_another_is_not_there(tmp_path, decision):
@@ -123,7 +134,7 @@ def test_a_decision_under_the_name_of_another_is_not_there(tmp_path, decision):
     later = DAY + pd.Timedelta(days=91)
     file = only_file(tmp_path)
     file.rename(file.with_name(file.name.replace(str(DAY.date()), str(later.date()))))
-    assert kept.load(later, decision.metric) is None
+    assert kept.load(later, decision.forecaster) is None
 
 
 def test_a_flipped_bit_is_found_or_harmless(tmp_path, decision):
@@ -135,7 +146,7 @@ def test_a_flipped_bit_is_found_or_harmless(tmp_path, decision):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << (place % 8)
         file.write_bytes(damaged)
-        found = kept.load(DAY, decision.metric)
+        found = kept.load(DAY, decision.forecaster)
         assert found is None or is_same(found, decision)
 
 
@@ -201,7 +212,7 @@ def test_a_folder_that_another_run_cleared_does_not_stop_this_one(tmp_path, deci
 
     monkeypatch.setattr(np, "savez", clear_while_saving)
     ours.save(decision)
-    assert ours.load(DAY, decision.metric) is None
+    assert ours.load(DAY, decision.forecaster) is None
 
 
 def test_saving_removes_nothing_but_the_decisions_of_the_study(panel, tmp_path):

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import zscore
 
 from geodual.funds import compute_factors, read_facts
-from geodual.funds.decisions.cross_section import Membership, standardised, take_cross_section
-from geodual.funds.decisions.fund_history import FundHistory
-from geodual.funds.factors.registry import choose_factors
+from geodual.funds.decisions.universe import FundHistory, standardised, take_cross_section
+from geodual.funds.factors.factor import choose_factors
 
 
 def test_scores_are_scipys_cut_off_at_three():
@@ -48,8 +47,8 @@ def section(nav, row, facts=None):
     day = nav.index[row]
     factors = compute_factors(nav, dates=[day]).to_numpy()
     history = FundHistory(nav, nav.index[[row]])
-    membership = Membership(choose_factors().values_needed, facts)
-    return take_cross_section(nav.columns, day, history, 0, factors, membership)
+    needed = choose_factors().values_needed
+    return take_cross_section(nav.columns, day, history, 0, factors, needed, facts)
 
 
 @pytest.fixture
@@ -154,3 +153,13 @@ def test_every_fund_is_in_the_universe_or_told_why_not(nav):
         "F01": f"no value on {nav.index[170].date()}",
         "F02": "no change in 50 values while other funds moved",
     }
+
+
+@pytest.mark.parametrize(
+    ("n_moved", "n_funds", "lively"), [(1, 3, True), (1, 4, False), (2, 4, True), (0, 2, False)]
+)
+def test_a_fund_stands_still_on_rows_on_which_half_of_the_others_moved(n_moved, n_funds, lively):
+    days = pd.bdate_range("2020-01-01", periods=3, name="date")
+    nav = pd.DataFrame(1.0, index=days, columns=[f"F{number}" for number in range(n_funds)])
+    nav.iloc[2, :n_moved] = 1.1
+    assert FundHistory(nav, days[2:]).n_still[0, -1] == int(lively)

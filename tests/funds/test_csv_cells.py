@@ -58,9 +58,9 @@ def test_a_table_is_safe_and_read_back_as_it_was(tmp_path):
 
 
 def test_labels_of_several_levels_are_marked_too():
-    labels = pd.MultiIndex.from_tuples([("both", "=a"), ("test", "b")], names=["period", "metric"])
+    labels = pd.MultiIndex.from_tuples([("both", "=a"), ("test", "b")], names=["period", "forecaster"])
     assert csv_text(pd.DataFrame({"n": [1, -2]}, labels), keep_index=True) == (
-        "period,metric,n\nboth,'=a,1\ntest,b,-2\n"
+        "period,forecaster,n\nboth,'=a,1\ntest,b,-2\n"
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from geodual.funds import backtest, select
-from geodual.funds.decisions.interval import Interval
-from geodual.funds.forecasters.training import Today
+from geodual.funds.decisions.observations import Interval
+from geodual.funds.forecasters.forecast import Today
 from tests.funds.test_walk_forward import TABLES
 
 distributed = pytest.importorskip("distributed")

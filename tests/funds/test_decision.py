@@ -13,11 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import SparseRandomProjection
 
-from geodual.funds import DataError, NeighbourForecaster, StudyConfig, Today, Training
+from geodual.funds import DataError, Forecast, NeighbourForecaster, StudyConfig, Today, Training
 from geodual.funds.decisions.decision import decide
-from geodual.funds.decisions.picks import explain
+from geodual.funds.decisions.picking import explain
 from geodual.funds.evaluation.result_tables import reasons_table
-from geodual.funds.forecasters.chosen import resolve_metrics
+from geodual.funds.forecasters.make import resolve_metrics
 from geodual.metric import GMML, RPDML, EuclideanMetric, MahalanobisMetric
 
 DAY = pd.Timestamp("2016-12-30")
@@ -70,7 +70,7 @@ def test_a_line_by_hand():
     assert made.neighbours.tolist() == [["T00", "T01"], ["T01", "T02"]]
     assert made.distances == pytest.approx(np.array([[0.4, 0.6], [4.4, 4.6]]))
     assert made.returns == pytest.approx(np.array([[0.1, 0.3], [0.3, -0.2]]))
-    assert (made.day, made.metric, made.label, made.notes) == (DAY, "m", "sign", ())
+    assert (made.day, made.forecaster, made.label, made.notes) == (DAY, "m", "sign", ())
 
 
 def test_ties_go_to_the_first_name():
@@ -247,3 +247,16 @@ def test_the_estimator_and_the_inputs_are_left_alone():
     assert not hasattr(metric, "components_")
     assert np.array_equal(before[0], training.features)
     assert np.array_equal(before[1], today.features)
+
+
+def test_the_largest_parts_of_a_forecast_are_kept_as_shares():
+    class Sum:
+        def forecast(self, training, today):
+            parts = np.array([[1.0, -2.0, 3.0, 0.5, 4.0, 2.5, 7.0], np.zeros(7)])
+            return Forecast(parts.sum(axis=1), parts=parts, part_names=tuple("abcdefg"))
+
+    training, today = training_set(np.zeros((3, 1)), np.zeros(3)), today_of(np.zeros((2, 1)))
+    made = decide("sum", Sum(), training, today)
+    assert made.part_names[0].tolist() == list("gecfa")
+    np.testing.assert_allclose(made.parts[0], np.array([7.0, 4.0, 3.0, 2.5, 1.0]) / 20.0)
+    np.testing.assert_array_equal(made.parts[1], 0.0)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError
-from geodual.funds.sources.fetching.adjusted_nav import adjust_nav
+from geodual.funds.sources.fetching.akshare_source import adjust_nav
 
 from .fake_akshare import CODES, fetch, make_market, read_failures, replace_fund
 
@@ -22,16 +22,6 @@ def test_transient_errors_are_retried_with_growing_waits(tmp_path: Path):
     assert len(waits) == len(market.calls)
     assert waits[:-2] == [0.5] * (len(waits) - 2)
     assert 1.0 <= waits[-2] < 2.0 <= waits[-1] < 4.0
-
-
-def test_the_jitter_comes_from_the_seed(tmp_path: Path):
-    runs = []
-    for number, seed in enumerate([1, 1, 2]):
-        market, waits = make_market(n_funds=1), []
-        market.failures["000001"] = 2
-        fetch(tmp_path / str(number), market, seed=seed, sleep=waits.append)
-        runs.append(waits)
-    assert runs[0] == runs[1] != runs[2]
 
 
 def test_a_fund_that_keeps_failing_is_recorded_and_tried_again_by_the_next_run(tmp_path: Path):

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from geodual.errors import DataError
 from geodual.funds import compute_factors, synthetic_universe
-from geodual.funds.factors.factor import WINDOWS, RecursiveFactor, WindowedFactor
-from geodual.funds.factors.named_columns import compute_columns
-from geodual.funds.factors.registry import FACTORS, choose_factors
+from geodual.funds.factors.compute import compute_columns
+from geodual.funds.factors.factor import FACTORS, WINDOWS, RecursiveFactor, WindowedFactor, choose_factors
 from geodual.funds.panel import Panel
 
 COLUMNS = [f"{kind}_{w}" for kind in FACTORS for w in WINDOWS]

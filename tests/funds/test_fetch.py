@@ -189,7 +189,7 @@ def test_the_counts_add_up(tmp_path: Path):
     ("options", "message"),
     [
         ({"start": "2016-01-01"}, "`start` must not be after `end`.*swap them"),
-        ({"start": "soon"}, "`start` and `end` must be dates.*write them as 2012-01-01"),
+        ({"start": "soon"}, "`start` must be a date, got 'soon'; write it as 2017-01-01"),
         ({"pause": -1.0}, "`pause` must be at least 0, got -1.0; leave it out for the default"),
         ({"retries": -1}, "`retries` must be at least 0"),
         ({"minimum_size": float("nan")}, "`minimum_size` must be at least 0"),

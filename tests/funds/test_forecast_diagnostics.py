@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from geodual.funds.evaluation import forecast_diagnostics as diagnostics
-from geodual.funds.evaluation.exposure import type_exposure
-from geodual.funds.evaluation.forecast_tables import fifths_by_day, returns_by_fifth
+from geodual.funds.evaluation.forecast_diagnostics import fifths_by_day, returns_by_fifth
+from geodual.funds.evaluation.result_tables import type_exposure
 from geodual.funds.evaluation.statistics import newey_west_t
 
 DAYS = pd.to_datetime(["2013-03-29", "2013-06-28", "2013-09-30", "2013-12-31"])
@@ -19,7 +19,7 @@ def make_predictions(n_funds=23, seed=0, metrics=("b", "a"), days=DAYS):
     """Random predictions; the last day has no outcome yet. Metrics are not in alphabetical order."""
     rng = np.random.default_rng(seed)
     rows = [(day, metric, f"F{i:02}") for day in days for metric in metrics for i in range(n_funds)]
-    table = pd.DataFrame(rows, columns=["date", "metric", "fund"])
+    table = pd.DataFrame(rows, columns=["date", "forecaster", "fund"])
     table["forecast"], table["realised"] = rng.standard_normal((2, len(table)))
     table.loc[table["date"] == days[-1], "realised"] = np.nan
     return table
@@ -40,7 +40,7 @@ def test_spreads_day_by_day():
     assert list(found.index) == list(DAYS)
     assert list(found.columns) == ["b", "a"]
     assert found.loc[DAYS[-1]].isna().all()
-    for (day, metric), own in table[table["date"] < DAYS[-1]].groupby(["date", "metric"]):
+    for (day, metric), own in table[table["date"] < DAYS[-1]].groupby(["date", "forecaster"]):
         realised = own.sort_values("forecast")["realised"].to_numpy()
         expected = realised[19:].mean() - realised[:5].mean()  # of 23 funds: 5, 5, 4, 5, 4
         assert found.loc[day, metric] == pytest.approx(expected, abs=1e-14)
@@ -86,7 +86,7 @@ def test_rank_autocorrelation_of_the_funds_on_both_days():
     table = table[~((table["fund"] < "F05") & (table["date"] == DAYS[1]))]
     found = diagnostics.correlate_ranks(table)
     assert found.loc[DAYS[0]].isna().all()
-    wide = table[table["metric"] == "a"].pivot(index="date", columns="fund", values="forecast")
+    wide = table[table["forecaster"] == "a"].pivot(index="date", columns="fund", values="forecast")
     for before, day in pairwise(DAYS):
         both = wide.loc[[before, day]].dropna(axis="columns")
         assert found.loc[day, "a"] == pytest.approx(spearmanr(*both.to_numpy()).statistic, abs=1e-12)
@@ -109,7 +109,7 @@ def test_ic_within_types_weighs_by_funds(types):
     within = diagnostics.average_over_types(by_type, table)
     assert list(within.columns) == ["b", "a"]
     assert within.loc[DAYS[-1]].isna().all()
-    for (day, metric), own in table[table["date"] < DAYS[-1]].groupby(["date", "metric"]):
+    for (day, metric), own in table[table["date"] < DAYS[-1]].groupby(["date", "forecaster"]):
         own = own.set_index("fund")
         ic = {
             kind: spearmanr(part["forecast"], part["realised"]).statistic
@@ -117,7 +117,7 @@ def test_ic_within_types_weighs_by_funds(types):
             if kind != "rare"
         }
         assert within.loc[day, metric] == pytest.approx((9 * ic["stock"] + 8 * ic["bond"]) / 17, abs=1e-12)
-        found = by_type[(by_type["date"] == day) & (by_type["metric"] == metric)].set_index("type")
+        found = by_type[(by_type["date"] == day) & (by_type["forecaster"] == metric)].set_index("type")
         assert found["ic"].to_dict() == pytest.approx(ic, abs=1e-12)
         assert found["funds"].to_dict() == {"bond": 8, "stock": 9}
 
@@ -128,7 +128,7 @@ def test_summary_by_type(types):
     by_type = diagnostics.ic_by_day_and_type(table, types)
     found = diagnostics.summarise_types(by_type, ["b", "a"])
     assert list(found.index) == [("b", "bond"), ("b", "stock"), ("a", "bond"), ("a", "stock")]
-    own = by_type[(by_type["metric"] == "a") & (by_type["type"] == "stock")]["ic"]
+    own = by_type[(by_type["forecaster"] == "a") & (by_type["type"] == "stock")]["ic"]
     row = found.loc["a", "stock"]
     assert (row["ic_mean"], row["n"]) == (pytest.approx(own.mean()), 3)
     assert row["t"] == newey_west_t(own)
@@ -157,7 +157,7 @@ def test_decay_of_the_ic_loop_by_loop():
                 end = day + pd.DateOffset(months=months)
                 if end <= nav.index[-1]:
                     earned = nav[:end].ffill().iloc[-1] / nav[:day].ffill().iloc[-1]
-                    own = table[(table["date"] == day) & (table["metric"] == metric)].set_index("fund")
+                    own = table[(table["date"] == day) & (table["forecaster"] == metric)].set_index("fund")
                     ics.append(spearmanr(own["forecast"], earned[own.index]).statistic)
             assert found.loc[months, metric] == pytest.approx(np.mean(ics), abs=1e-12)
 
@@ -190,7 +190,7 @@ def test_exposure_by_hand():
             (DAYS[0], "b", "z", 0.2),
             (DAYS[0], "a", "x", 1.0),
         ],
-        columns=["date", "metric", "fund", "weight"],
+        columns=["date", "forecaster", "fund", "weight"],
     )
     types = pd.Series({"x": "stock", "y": "bond"})
     found = type_exposure(holdings, types)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import compute_factors, panel
-from geodual.funds.decisions.fund_history import FundHistory
+from geodual.funds.decisions.universe import FundHistory
 from geodual.funds.panel import fund_blocks
 
 PARTS = ("has_value", "last_value", "n_values", "n_still")
@@ -28,7 +28,7 @@ def test_blocks_change_no_bit(monkeypatch, per_block):
     nav = make_nav(260, 11)
     days = pd.DatetimeIndex(nav.index[[5, 130, 200, 259]])
     expected, history = compute_factors(nav, days), FundHistory(nav, days)
-    monkeypatch.setattr(panel, "_BLOCK", per_block * len(nav) + 7)
+    monkeypatch.setattr(panel, "BLOCK", per_block * len(nav) + 7)
     assert len(list(fund_blocks(nav.shape))) == -(-11 // per_block)
     pd.testing.assert_frame_equal(compute_factors(nav, days), expected, check_exact=True)
     again = FundHistory(nav, days)
@@ -55,11 +55,11 @@ def test_a_history_is_what_slow_loops_find():
 
 def test_no_fund_and_no_day_make_no_block():
     assert list(fund_blocks((5, 0))) == []
-    assert list(fund_blocks((0, 2))) == [slice(0, panel._BLOCK)]
+    assert list(fund_blocks((0, 2))) == [slice(0, panel.BLOCK)]
 
 
 def test_working_memory_does_not_grow_with_the_funds(monkeypatch):
-    monkeypatch.setattr(panel, "_BLOCK", 20 * 150)
+    monkeypatch.setattr(panel, "BLOCK", 20 * 150)
     peaks = []
     for n_funds in (20, 80):
         nav = make_nav(150, n_funds)

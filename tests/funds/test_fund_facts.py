@@ -19,10 +19,6 @@ FACTS = pd.DataFrame(
         "share_group": ["Growth", "Growth", None, None],
         "company": ["Alpha", "Alpha", "华夏", None],
         "purchase_fee": ["0.15%", "0%", "1.5 %", None],
-        "status": ["open", "open", None, "closed"],
-        "currency": ["CNY", None, None, "USD"],
-        "first_day": ["2001-12-18", "2010-03-01", None, "2012-06-05"],
-        "last_day": [None, None, None, "2015-01-30"],
     }
 )
 CHINESE = {
@@ -32,10 +28,6 @@ CHINESE = {
     "share_group": "份额组",
     "company": "基金公司",
     "purchase_fee": "手续费",
-    "status": "交易状态",
-    "currency": "币种",
-    "first_day": "成立日期",
-    "last_day": "终止日期",
 }
 OTHER = {
     "type": "Category",
@@ -67,9 +59,8 @@ def excel(folder: Path) -> Path:
 
 def parquet(folder: Path) -> Path:
     path = folder / "funds.parquet"
-    days = {column: pd.to_datetime(FACTS[column]) for column in ("first_day", "last_day")}
     fees = [0.0015, 0.0, 0.015, np.nan]
-    FACTS.assign(**days, purchase_fee=fees).set_index("code").to_parquet(path)
+    FACTS.assign(purchase_fee=fees).set_index("code").to_parquet(path)
     return path
 
 
@@ -99,17 +90,11 @@ def test_all_sources_give_the_same_facts(kind: str, tmp_path: Path) -> None:
     assert facts.groups == {"000001": "Growth", "000002": "Growth"}
     assert facts.companies == {"000001": "Alpha", "000002": "Alpha", "519001": "华夏"}
     assert facts.purchase_fees == pytest.approx({"000001": 0.0015, "000002": 0.0, "519001": 0.015}, rel=1e-12)
-    assert facts.table["status"].dropna().to_dict() == {"000001": "open", "000002": "open", "NA": "closed"}
-    assert facts.table["currency"].dropna().to_dict() == {"000001": "CNY", "NA": "USD"}
-    assert facts.table["last_day"].dropna().to_dict() == {"NA": pd.Timestamp("2015-01-30")}
-    assert facts.table["first_day"]["000001"] == pd.Timestamp("2001-12-18")
-    assert facts.ignored == ()
 
 
-def test_the_code_is_enough_and_unknown_columns_are_told() -> None:
+def test_the_code_is_enough_and_other_columns_are_ignored() -> None:
     facts = read_facts(pd.DataFrame({"Fund Code": ["000001", "2"], "stars": [4, 5]}))
     assert facts.table.index.tolist() == ["000001", "2"]
-    assert facts.ignored == ("stars",)
     for known in (facts.names, facts.types, facts.groups, facts.companies, facts.purchase_fees):
         assert known == {}
 
@@ -127,7 +112,6 @@ def test_the_code_is_enough_and_unknown_columns_are_told() -> None:
         ({"purchase_fee": ["-0.1%", None, None, None]}, "row 1, column 'purchase_fee': '-0.1%' is not a fee"),
         ({"purchase_fee": [None, "150%", None, None]}, "row 2, column 'purchase_fee': '150%' is not a fee"),
         ({"purchase_fee": [None, "free", None, None]}, "row 2, column 'purchase_fee': 'free' is not a fee"),
-        ({"first_day": ["2012-01-04", None, "soon", None]}, "row 3, column 'first_day': 'soon' is not a day"),
     ],
 )
 def test_what_cannot_be_understood_is_refused_in_one_line(change: dict[str, list], message: str) -> None:
@@ -143,13 +127,6 @@ def test_fees_with_semicolons_can_stand_in_a_table_with_commas(tmp_path: Path) -
     facts = read_facts(path)
     assert facts.redemption_fees == {"1": "7:0.015;365:0.005", "2": "7:0.015;30:0.001"}
     assert facts.types == {"1": "bond", "2": "bond"}
-
-
-def test_days_may_be_missing_for_all_funds(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"code": ["1", "2"], "last_day": pd.to_datetime([None, None])})
-    frame.to_parquet(tmp_path / "funds.parquet")
-    for source in (frame, tmp_path / "funds.parquet"):
-        assert read_facts(source).table["last_day"].isna().all()
 
 
 def test_a_table_without_codes_is_refused() -> None:

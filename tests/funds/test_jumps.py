@@ -167,5 +167,5 @@ def test_funds_that_follow_another_exactly_are_compared_without_a_warning() -> N
 def test_all_blocks_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     paid, _ = with_payments(market_table(), range(40), 0.05)
     expected = jumps(paid)
-    monkeypatch.setattr("geodual.funds.sources.reading.peers._BLOCK", 7)
+    monkeypatch.setattr("geodual.funds.sources.reading.jumps.BLOCK", 7)
     assert jumps(paid) == expected

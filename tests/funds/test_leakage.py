@@ -20,10 +20,10 @@ from geodual.funds import (
     synthetic_universe,
 )
 from geodual.funds.calendar import rebalance_days
-from geodual.funds.decisions.cross_section import standardised
 from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.observations import Observations
-from geodual.funds.factors.registry import choose_factors
+from geodual.funds.decisions.universe import standardised
+from geodual.funds.factors.factor import choose_factors
 from geodual.metric import EuclideanMetric
 
 
@@ -39,7 +39,7 @@ def forecasts(observations: Observations, days: pd.DatetimeIndex, training_of) -
         if day in days
     ]
     tables = [
-        pd.DataFrame({"date": d.day, "metric": d.metric, "fund": d.funds, "forecast": d.forecast})
+        pd.DataFrame({"date": d.day, "forecaster": d.forecaster, "fund": d.funds, "forecast": d.forecast})
         for d in decisions
     ]
     return pd.concat(tables, ignore_index=True)
@@ -176,7 +176,7 @@ def test_the_command_finds_factors_that_remember_the_future_or_look_ahead(geodua
     failed: dict[str, set[str]] = {f"factor:{name}_5": set() for name in KINDS}
     for check in json.loads(out):
         if not check["passed"]:
-            failed[check["metric"]].add(check["day"])
+            failed[check["forecaster"]].add(check["day"])
     decided = set(days[1:-1])
     assert failed == {
         "factor:longest_5": decided,
@@ -201,11 +201,11 @@ def test_a_procedure_of_ones_own_can_be_checked(panel: Panel) -> None:
 
     def forecaster(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
         table = compute_factors(panel, days, factor)["roc_10"].rename("forecast").reset_index()
-        return table.assign(metric="mine")
+        return table.assign(forecaster="mine")
 
     checks = check_leakage(panel, "euclidean", forecaster=forecaster)
     assert checks.passed
-    assert {check.metric for check in checks} == {"mine"}
+    assert {check.forecaster for check in checks} == {"mine"}
     assert len(checks) == 5 * 2
 
 
@@ -226,15 +226,15 @@ def test_a_check_of_nothing_does_not_pass(panel: Panel) -> None:
         check_leakage(panel, "euclidean", n_jobs=0)
     with pytest.raises(DataError, match="too early for a decision"):
         check_leakage(Panel(panel.nav.iloc[:150]), "euclidean")
-    nothing = pd.DataFrame(columns=["date", "metric", "fund", "forecast"])
+    nothing = pd.DataFrame(columns=["date", "forecaster", "fund", "forecast"])
     with pytest.raises(DataError, match=r"`forecaster` must return forecasts for 2014-\d\d-\d\d, got none"):
         check_leakage(panel, "euclidean", forecaster=lambda panel, days: nothing)
     with pytest.raises(
         DataError, match=r"rows after 2014-\d\d-\d\d, there is no forecast .*\(KeyError.* looks ahead"
     ):
         check_leakage(panel, "euclidean", forecaster=lambda table, days: table.nav.loc["2016-03-30"])
-    with pytest.raises(DataError, match=r"must return the columns .* got none named 'metric'"):
-        check_leakage(panel, "euclidean", forecaster=lambda panel, days: nothing.drop(columns="metric"))
+    with pytest.raises(DataError, match=r"must return the columns .* got none named 'forecaster'"):
+        check_leakage(panel, "euclidean", forecaster=lambda panel, days: nothing.drop(columns="forecaster"))
 
 
 def test_settings_chosen_with_hindsight_are_not_declared_free_of_it(panel: Panel) -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from geodual.funds import DataError
-from geodual.funds.evaluation.fees import FeeRules, parse_redemption
 from geodual.funds.evaluation.ledger import run_ledger
+from geodual.funds.evaluation.market import FeeRules, parse_redemption
 
 
 def table(columns, start="2020-01-01"):
@@ -364,3 +364,44 @@ def test_two_decisions_on_a_day_are_refused():
     targets = pd.DataFrame({"A": [0.5, 1.0]}, index=nav.index[[0, 0]])
     with pytest.raises(DataError, match=r"two decisions on 2020-01-01\. Keep one"):
         run_ledger(nav, targets)
+
+
+@pytest.mark.parametrize("seed", [3, 13])
+@pytest.mark.parametrize(("cost", "lag"), [(0.0, 0), (0.01, 1)])
+def test_money_set_aside_is_not_spent_twice_where_many_values_are_missing(
+    seed: int, cost: float, lag: int
+) -> None:
+    nav, targets = random_case(seed, missing=0.4)
+    ledger = run_ledger(nav, targets, fees=FeeRules(cost), execution_lag=lag)
+    np.testing.assert_allclose(ledger.equity, slow_ledger(nav, targets, cost, lag), rtol=1e-12)
+
+
+def test_what_was_traded_is_a_share_of_the_equity_after_fees() -> None:
+    nav = table({"A": [1.0, 1.0, 1.0], "B": [1.0, 1.0, 1.0]})
+    ledger = run_ledger(nav, {nav.index[0]: pd.Series({"A": 0.5, "B": 0.5})}, fees=FeeRules(0.05))
+    assert ledger.trades["traded"].tolist() == pytest.approx([1.0])
+    assert ledger.equity.iloc[-1] == pytest.approx(1.0 / 1.05)
+
+
+def test_a_fund_whose_sale_waited_in_vain_is_paid_out() -> None:
+    nav = table({"A": [1.0, 1.0, 1.5, *[np.nan] * 9], "B": np.ones(12)})
+    targets = {nav.index[0]: pd.Series({"A": 1.0}), nav.index[3]: pd.Series({"B": 1.0})}
+    fills = run_ledger(nav, targets, wait=4).fills
+    closed = fills[fills["side"] == "closure"]
+    assert closed["fund"].tolist() == ["A"]
+    assert closed["value"].tolist() == [1.5]
+
+
+def test_a_small_holding_that_cannot_be_sold_is_paid_out_too() -> None:
+    days = pd.bdate_range("2020-01-01", periods=12, name="date")
+    nav = pd.DataFrame({"A": [1.0, 1.0, 1.5, *[np.nan] * 9], "B": np.ones(12)}, index=days)
+    targets = {days[0]: pd.Series({"A": 0.1, "B": 0.9}), days[3]: pd.Series({"B": 1.0})}
+    fills = run_ledger(nav, targets, wait=4).fills
+    closed = fills[fills["side"] == "closure"]
+    assert closed["value"].tolist() == pytest.approx([0.15])
+
+
+def test_fees_may_change_after_one_day_but_not_at_once() -> None:
+    assert FeeRules(redemption=((1, 0.02), (7, 0.01))).redemption[0] == (1, 0.02)
+    with pytest.raises(DataError, match="increasing numbers of days"):
+        FeeRules(redemption=((0, 0.02),))

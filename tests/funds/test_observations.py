@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import DataError, Panel, backtest
+from geodual.funds import DataError, Panel, backtest, read_facts
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
-from geodual.funds.factors.registry import choose_factors
-from geodual.funds.forecasters.targets import make_classes
+from geodual.funds.factors.factor import choose_factors
+from geodual.funds.forecasters.learning import make_classes
 
 
 def make_nav(growth, n_funds=20, start="2019-01-01", seed=0):
@@ -156,3 +156,20 @@ def test_returns_that_are_all_equal_have_no_classes():
     for metric in ("gmml", "rpdml", "itml", "lmnn"):
         with pytest.raises(DataError, match=f"'{metric}' could not be fitted on 20.*two classes"):
             backtest(Panel(nav), metrics=metric, k=3)
+
+
+def test_excess_over_the_own_type_or_over_all_if_it_is_rare_or_unknown(nav):
+    types = ["bond"] * 5 + ["rare"] * 4 + [None] * 11
+    facts = read_facts(pd.DataFrame({"code": nav.columns, "type": types}))
+    days = rebalance_days(pd.DatetimeIndex(nav.index))
+    plain = Observations(Panel(nav), days, choose_factors(), facts).training(3).returns
+    excess = Observations(Panel(nav), days, choose_factors(), facts, by_type=True).training(3).returns
+    means = np.where(np.arange(20) < 5, plain[:5].mean(), plain.mean())
+    np.testing.assert_allclose(excess, plain - means, atol=1e-15)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf])
+def test_values_that_are_no_prices_are_refused(value):
+    nav = pd.DataFrame({"A": [1.0, value], "B": [1.0, 1.1]}, index=pd.bdate_range("2020-01-01", periods=2))
+    with pytest.raises(DataError, match="NAVs must be positive and finite"):
+        backtest(Panel(nav), metrics="euclidean")

@@ -54,7 +54,7 @@ def test_more_trials_deflate_more():
     assert (many["deflated_sharpe"] < few["deflated_sharpe"]).all()
     assert (few["deflated_sharpe"] < few["probabilistic_sharpe"]).all()
     assert many["trials"].tolist() == [50] * 5
-    assert many.index.name == "metric"
+    assert many.index.name == "forecaster"
 
 
 def test_one_portfolio():
@@ -110,9 +110,3 @@ def test_the_best_in_one_half_is_the_worst_in_the_other():
 )
 def test_too_little_to_tell(equity):
     assert np.isnan(overfitting_probability(equity))
-
-
-@pytest.mark.parametrize("n_blocks", [0, 3])
-def test_blocks_must_be_even(n_blocks):
-    with pytest.raises(ValueError, match=f"`n_blocks` must be even and at least 2, got {n_blocks}"):
-        overfitting_probability(random_equity(9), n_blocks)

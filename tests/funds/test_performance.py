@@ -153,10 +153,3 @@ def test_short_curves_give_what_is_known():
 def test_curves_are_positive_and_finite(bad):
     with pytest.raises(ValueError, match="`equity` must be positive and finite"):
         describe(curve([1.0, bad, 1.0]))
-
-
-def test_windows_and_counts_are_checked():
-    with pytest.raises(ValueError, match="`window` must be positive"):
-        rolling_drawdown(curve([1.0, 2.0]), 0)
-    with pytest.raises(ValueError, match="`n` must not be negative"):
-        worst_drawdowns(curve([1.0, 2.0]), -1)

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from geodual.funds import DataError
 from geodual.funds.evaluation.periods import decisions_in, equity_in, first_test_day
 
 DAYS = pd.bdate_range("2016-01-04", "2017-12-29").drop(["2017-01-02"])
@@ -49,3 +50,11 @@ def test_equity_is_split_at_the_last_close_before_the_test_period():
 def test_a_period_that_is_not_there_has_no_return(start, sizes):
     equity = pd.DataFrame({"a": 1.0}, index=DAYS)
     assert tuple(len(equity_in(period, equity, start)) for period in ("validation", "test")) == sizes
+
+
+def test_an_unknown_period_is_named() -> None:
+    days = pd.bdate_range("2020-01-01", periods=3)
+    with pytest.raises(DataError, match=r"`period` must be one of .*, got 'training'"):
+        decisions_in("training", days[:1], days, "2020-01-02")
+    with pytest.raises(DataError, match="got 'training'"):
+        equity_in("training", pd.DataFrame(1.0, index=days, columns=["m"]), "2020-01-02")

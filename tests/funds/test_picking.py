@@ -9,9 +9,9 @@ import pytest
 
 from geodual.funds import DataError, Panel, StudyConfig, backtest, read_facts, select
 from geodual.funds.decisions.decision import Decision
-from geodual.funds.decisions.fund_filter import filter_funds
-from geodual.funds.decisions.picking import _Picker, held_since
-from geodual.funds.evaluation.fees import make_fee_rules
+from geodual.funds.decisions.picking import Picker, held_since
+from geodual.funds.decisions.universe import filter_funds
+from geodual.funds.evaluation.market import make_fee_rules
 from geodual.funds.sources.reading.fund_facts import no_facts
 
 DAYS = pd.to_datetime(["2015-03-31", "2015-06-30", "2015-09-30"])
@@ -27,7 +27,7 @@ def decision(day, ranking):
 
 def picked(rankings, facts=None, **settings):
     config = StudyConfig(("m",), **settings)
-    picker = _Picker(config, facts or no_facts(), None)
+    picker = Picker(config, facts or no_facts(), None)
     return [
         decision(day, list(names)).funds[picker.pick(decision(day, list(names)))].tolist()
         for day, names in zip(DAYS, rankings, strict=False)
@@ -157,6 +157,13 @@ def test_only_the_star_is_a_wildcard(panel):
         filter_funds(panel, StudyConfig(include=("growt? *",)), facts)
 
 
+def test_facts_of_other_funds_are_told_only_if_a_setting_needs_them(panel):
+    facts = read_facts(pd.DataFrame({"code": ["zz1"], "type": ["bond"]}))
+    assert filter_funds(panel, StudyConfig(), facts) is panel
+    with pytest.raises(DataError, match=r"the types are those of other funds, such as 'zz1'"):
+        filter_funds(panel, StudyConfig(types=("bond",)), facts)
+
+
 def test_fees_and_lags_by_type_do_not_heed_capitals(panel, facts):
     config = StudyConfig(settlement_lag=("e:2",), redemption_fees=("B:7:0.01", "m:9:0.02"))
     rules = make_fee_rules(config, facts)
@@ -177,7 +184,9 @@ def test_start_and_end_bound_the_study_and_change_no_decision(panel, plain_study
     part = backtest(panel, metrics="euclidean", start="2013-06-01", end="2014-05-15")
     assert part.ic.index[0] == pd.Timestamp("2013-06-28")
     assert part.equity.index[-1] == pd.Timestamp("2014-05-15")
-    both = whole.predictions.merge(part.predictions, on=["date", "metric", "fund"], suffixes=("", "_part"))
+    both = whole.predictions.merge(
+        part.predictions, on=["date", "forecaster", "fund"], suffixes=("", "_part")
+    )
     assert len(both) == len(part.predictions)
     assert (both["forecast"] == both["forecast_part"]).all()
 

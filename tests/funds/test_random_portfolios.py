@@ -1,6 +1,7 @@
 """Random portfolios: the same books as the ledger keeps, and draws that obey the rules of the study."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,15 @@ import pytest
 
 from geodual.funds import StudyConfig, read_facts
 from geodual.funds.evaluation import random_portfolios
-from geodual.funds.evaluation.fees import FeeRules
 from geodual.funds.evaluation.ledger import run_ledger
-from geodual.funds.evaluation.market import Market
+from geodual.funds.evaluation.market import FeeRules, Market
 from geodual.funds.evaluation.performance import describe
-from geodual.funds.evaluation.random_portfolios import draw_random_portfolios, rank_among_random
+from geodual.funds.evaluation.random_portfolios import (
+    draw_random_portfolios,
+    pick_at_random,
+    rank_among_random,
+    urgency_of,
+)
 from geodual.funds.sources.reading.fund_facts import no_facts
 
 N = 40
@@ -39,13 +44,13 @@ def nav():
 @pytest.fixture
 def draws(monkeypatch):
     """The funds drawn on each day: portfolio × place, as positions."""
-    seen, original = [], random_portfolios._picked
+    seen, original = [], random_portfolios.pick_at_random
 
     def watched(*arguments):
         seen.append(original(*arguments))
         return seen[-1]
 
-    monkeypatch.setattr(random_portfolios, "_picked", watched)
+    monkeypatch.setattr(random_portfolios, "pick_at_random", watched)
     return seen
 
 
@@ -104,7 +109,7 @@ def test_limits_hold_for_every_draw(nav, draws):
 def test_limits_hold_for_the_weights_too(nav):
     kind = np.array([0, 0, 1, -1, 1])
     picked = np.array([[0, 1, 2, 3], [2, 3, -1, -1], [0, 2, 4, -1]])
-    found = random_portfolios._weights(picked, [random_portfolios._Limit(kind, 0.3, 2)])
+    found = random_portfolios.weights_within(picked, [random_portfolios.Limit(kind, 0.3, 2)])
     expected = [[0.15, 0.15, 0.25, 0.25], [0.3, 0.5, 0.0, 0.0], [0.3, 0.15, 0.15, 0.0]]
     assert found == pytest.approx(np.array(expected))
     facts = read_facts(pd.DataFrame({"code": list(nav.columns), "type": ["x"] * 12 + ["y"] * 13}))
@@ -153,3 +158,23 @@ def test_the_rank_is_the_share_that_is_beaten():
 def test_a_single_day_has_a_rank_for_nothing(nav):
     found = run(nav.iloc[:31], rows=(30,))
     assert found[["annual_return", "volatility", "sharpe"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("lag", [0, 2])
+def test_random_portfolios_keep_funds_for_their_holding_period(lag: int) -> None:
+    """Rows are two days apart, and ages count from the decision, so many rows before the purchase."""
+    row, config = 30, StudyConfig(("m",), min_holding=20, execution_lag=lag)
+    bought = np.array([[-1, 10 + lag, 20 + lag, 21 + lag, 29 + lag]])
+    market = SimpleNamespace(day_numbers=tuple(range(0, 120, 2)))
+    book = SimpleNamespace(n=1, bought=bought, market=market)
+    urgency = urgency_of(np.random.default_rng(0), np.arange(5), book, row, config)[0]
+    ages = [2 * (row - (day - lag)) for day in bought[0]]
+    assert ages[1:] == [40, 20, 18, 2]
+    assert (urgency < -1.0).tolist() == [False, False, False, True, True]
+
+
+@pytest.mark.parametrize("top", [1, 137, 550, 700])
+def test_random_portfolios_pick_the_most_urgent_funds(top: int) -> None:
+    columns, urgency = np.arange(3, 603), np.random.default_rng(0).random((30, 600))
+    picked = pick_at_random(columns, urgency, top, [])
+    np.testing.assert_array_equal(picked, np.sort(columns[np.argsort(urgency, axis=1)[:, :top]], axis=1))

@@ -392,7 +392,7 @@ def test_two_levels_of_columns_are_refused_with_a_remedy() -> None:
 
 
 def test_a_file_of_several_blocks_is_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("geodual.funds.sources.reading.table_file._BLOCK_BYTES", 600)
+    monkeypatch.setattr("geodual.funds.sources.reading.table_file.BLOCK_BYTES", 600)
     assert_is_the_table(read_nav(FILES["long by fund"](tmp_path)))
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import backtest
-from geodual.funds.factors.registry import choose_factors
+from geodual.funds.factors.factor import choose_factors
 from geodual.funds.report import render_report, write_report
 from geodual.funds.report.markup import make_breakable, make_text
 from geodual.funds.report.wording import format_number, format_p, format_percent, join_words, name_factor
@@ -123,7 +123,7 @@ def test_every_chart_has_a_table_and_a_csv():
 def test_reasons_are_those_of_the_study(study, page):
     reasons, row = page.data["reasons"], 7
     pick = study.holdings.iloc[row]
-    key = {name: pick[name] for name in ("date", "metric", "fund")}
+    key = {name: pick[name] for name in ("date", "forecaster", "fund")}
     own = study.neighbours[(study.neighbours[list(key)] == pd.Series(key)).all(axis=1)]
     codes, distances, earned = (reasons["neighbours"][row][i::3] for i in range(3))
     assert [reasons["funds"][code] for code in codes] == own["neighbour"].tolist()
@@ -141,7 +141,7 @@ def test_reasons_are_those_of_the_study(study, page):
 def test_ranks_are_among_all_funds_of_the_day(study, page):
     pick = study.holdings.iloc[7]
     day = study.predictions[
-        (study.predictions["date"] == pick["date"]) & (study.predictions["metric"] == pick["metric"])
+        (study.predictions["date"] == pick["date"]) & (study.predictions["forecaster"] == pick["forecaster"])
     ]
     better = int((day["realised"] > pick["realised"]).sum())
     assert page.data["reasons"]["ranks"][7] == [better + 1, int(day["realised"].notna().sum())]
@@ -168,7 +168,7 @@ def test_at_the_break_even_cost_nothing_is_left_over_the_index(universe, study):
 
 def test_fifths_say_whether_they_rise(study):
     days = study.predictions["date"]
-    rank = study.predictions.groupby(["date", "metric"])["forecast"].rank(method="first")
+    rank = study.predictions.groupby(["date", "forecaster"])["forecast"].rank(method="first")
     good = replace(study, predictions=study.predictions.assign(realised=rank * days.notna()))
     assert good.fifths["rising"].all()
     bad = replace(study, predictions=study.predictions.assign(realised=-rank))

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds.evaluation import performance, risk
+from geodual.funds.evaluation import performance as risk
+from geodual.funds.evaluation.performance import spread_of
 
 
 def curve(values, start="2020-01-01", freq="D"):
@@ -75,7 +76,7 @@ def test_rolling_sharpe_is_that_of_the_window(freq):
     for day in table.index[::7]:
         older = table.index[table.index <= day - pd.Timedelta(days=365)]
         for name in table:
-            expected = performance.sharpe(table.loc[older[-1] : day, name]) if len(older) else np.nan
+            expected = risk.sharpe(table.loc[older[-1] : day, name]) if len(older) else np.nan
             assert found.loc[day, name] == pytest.approx(expected, rel=1e-10, nan_ok=True)
 
 
@@ -94,3 +95,8 @@ def test_a_curve_that_grows_evenly_has_no_sharpe_ratio():
     assert risk.spread_of(returns) == 0.0
     assert np.isnan(risk.sharpe_per_row(returns))
     assert np.isnan(risk.sharpe_per_row(returns[:0]))
+
+
+def test_the_spread_of_too_few_returns_is_unknown_for_each_portfolio() -> None:
+    assert np.isnan(spread_of(np.ones((1, 3)))).tolist() == [True] * 3
+    np.testing.assert_allclose(spread_of(np.array([[1.0, 1.0], [3.0, 1.0]])), [np.sqrt(2.0), 0.0])

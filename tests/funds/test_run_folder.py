@@ -53,10 +53,10 @@ def test_tables_are_read_back_as_they_were(folder, study):
 
 
 def test_summaries_are_read_back_as_they_were(folder, study):
-    table = pd.read_csv(folder / "table1.csv", index_col=["period", "metric"], dtype={"n": "Int64"})
+    table = pd.read_csv(folder / "table1.csv", index_col=["period", "forecaster"], dtype={"n": "Int64"})
     assert_same(table, study.table())
     assert_same(pd.read_csv(folder / "annual_returns.csv", index_col="year"), study.annual_returns())
-    pairs = pd.read_csv(folder / "comparisons.csv", index_col=["metric", "against"])
+    pairs = pd.read_csv(folder / "comparisons.csv", index_col=["forecaster", "against"])
     assert_same(pairs, study.comparisons())
 
 

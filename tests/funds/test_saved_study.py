@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, backtest
-from geodual.funds.study.run_folder import TABLES
 from geodual.funds.study.saved_study import read_study
+from geodual.funds.study.study import Study
 from geodual.metric import EuclideanMetric
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
@@ -31,7 +31,7 @@ def folder(saved, tmp_path):
 def test_a_study_comes_back_as_it_was(saved):
     study, folder = saved
     found = read_study(folder)
-    for name in TABLES:
+    for name in (table.name for table in Study.tables() if table.is_data):
         pd.testing.assert_frame_equal(
             getattr(found, name), getattr(study, name), check_exact=True, check_dtype=False, check_freq=False
         )
@@ -65,7 +65,11 @@ TABLE_EDITS = {
     "no day": ("trades", lambda t: change(t, 1, "executed", ""), "no finite value in .* `executed`"),
     "a strange day": ("ic", lambda t: change(t, 0, "date", "soon"), "no finite value in .* `date`"),
     "the header only": ("holdings", lambda t: t.iloc[:0], "no rows"),
-    "another metric": ("trades", lambda t: change(t, 0, "metric", "rpdml"), "metrics differ from those"),
+    "another forecaster": (
+        "trades",
+        lambda t: change(t, 0, "forecaster", "rpdml"),
+        "forecasters differ from those",
+    ),
     "another fund": ("holdings", lambda t: change(t, 0, "fund", "X"), "a fund is not in predictions.csv"),
     "no longer held": ("holdings", lambda t: t.iloc[1:], "a fund is not in holdings.csv"),
     "another day": ("universe", lambda t: change(t, 0, "date", "2011-01-04"), "a day is not in ic.csv"),

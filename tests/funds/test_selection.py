@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest, compute_factors, select, synthetic_universe
-from geodual.funds.report.selection_page import render_selection
+from geodual.funds.report.render import render_selection
 
 TOP, K = 4, 10
 
@@ -72,7 +72,7 @@ def chosen(nav):
 def assert_same(one, other):
     for name in ("picks", "neighbours", "reasons", "left_out"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
-    for name in ("as_of", "metric", "notes", "first_day", "pooled"):
+    for name in ("as_of", "forecaster", "notes", "first_day", "pooled"):
         assert getattr(one, name) == getattr(other, name)
 
 

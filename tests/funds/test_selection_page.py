@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import select
-from geodual.funds.report.selection_page import render_selection
+from geodual.funds.report.render import render_selection
 from tests.browser.hostile_study import HOSTILE
 from tests.funds.report_page import Page
 

@@ -8,9 +8,8 @@ import pytest
 from scipy.stats import t as student_t
 from scipy.stats import ttest_1samp
 
-from geodual.funds.evaluation.sign_flips import judge_means
-from geodual.funds.evaluation.simultaneous_interval import simultaneous_interval
-from geodual.funds.evaluation.statistics import corrected_p
+from geodual.funds.evaluation.skill import judge_means
+from geodual.funds.evaluation.statistics import corrected_p, simultaneous_interval
 
 
 @pytest.mark.parametrize("m", [1, 70])

@@ -9,11 +9,10 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.linear_model import LinearRegression
 
 from geodual.funds import backtest, compute_factors
-from geodual.funds.evaluation.sign_flips import judge_means
-from geodual.funds.evaluation.skill_map import summarise_skill, unexplained_ic
+from geodual.funds.evaluation.skill import judge_means, summarise_skill, unexplained_ic
 from geodual.funds.evaluation.statistics import corrected_p
 from geodual.funds.report.headline import write_headline
-from geodual.funds.report.skill_map_section import show_skill_map
+from geodual.funds.report.skill_sections import show_skill_map
 from tests.funds.report_page import Page
 
 
@@ -30,7 +29,7 @@ def rest_by_regression(forecast, momentum, realised):
 
 def test_the_ic_of_a_factor_is_the_rank_correlation_of_its_scores(universe, study):
     day = study.ic.index[2]
-    own = study.predictions[(study.predictions["date"] == day) & (study.predictions["metric"] == "gmml")]
+    own = study.predictions[(study.predictions["date"] == day) & (study.predictions["forecaster"] == "gmml")]
     raw = compute_factors(universe.panel, [day]).loc[day].loc[own["fund"]]
     for factor in raw.columns[::9]:
         scores = (raw[factor] - raw[factor].mean()) / raw[factor].std(ddof=0)
@@ -48,11 +47,11 @@ def test_rows_are_found_without_a_warning_of_an_unsorted_index(study):
 
 def test_the_rest_is_what_a_regression_on_the_ranks_of_momentum_leaves(study):
     rows = study.skill_map.loc["test"].loc["forecaster"]
-    momentum = study.baseline_predictions.query("metric == 'momentum'").set_index(["date", "fund"])
+    momentum = study.baseline_predictions.query("forecaster == 'momentum'").set_index(["date", "fund"])
     for name in study.config.compared:
         alike, rest = [], []
         for day in study.decided("test"):
-            own = study.predictions.query("metric == @name and date == @day")
+            own = study.predictions.query("forecaster == @name and date == @day")
             other = momentum["forecast"][day].reindex(own["fund"]).to_numpy()
             alike.append(spearmanr(own["forecast"], other).statistic)
             if own["realised"].notna().all():
@@ -159,3 +158,13 @@ def test_a_study_without_ics_of_factors_has_no_table_of_them(study):
     page = show(replace(study, factor_ic=pd.DataFrame()))
     assert not [caption for caption in page.tables if caption.startswith("Every factor")]
     assert [caption for caption in page.tables if caption.startswith("Forecasters and baselines")]
+
+
+def test_few_choices_of_many_leave_an_interval_without_end() -> None:
+    """With 9,999 draws no p-value can be below 0.05 after a correction for a thousand choices."""
+    series = pd.DataFrame({"m": np.random.default_rng(0).normal(0.5, 0.1, 30)})
+    table = judge_means(series, 1000)
+    assert table.loc["m", "p"] == pytest.approx(1000 * 1.0 / 10_000)
+    assert (table.loc["m", "low"], table.loc["m", "high"]) == (-1.0, 1.0)
+    once = judge_means(series, 1)
+    assert 0.0 < once.loc["m", "low"] < once.loc["m", "high"] < 1.0

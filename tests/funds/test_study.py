@@ -29,14 +29,14 @@ def test_the_decisions_of_a_period(study, period):
 
 def test_the_shape_of_table_1(study):
     table = study.table()
-    assert table.index.names == ["period", "metric"]
+    assert table.index.names == ["period", "forecaster"]
     assert table.index.tolist() == [
         (period, name) for period in ("validation", "test", "both") for name in [*METRICS, "index"]
     ]
     measures = ["annual_return", "volatility", "sharpe", "max_drawdown"]
     ics = ["ic_mean", "ic_std", "icir", "t", "low", "high", "hit_rate", "n"]
     assert table.columns.tolist() == [*ics, *measures, "turnover"]
-    of_index = table.xs("index", level="metric")
+    of_index = table.xs("index", level="forecaster")
     assert of_index[[*ics, "turnover"]].isna().all(axis=None)
     assert of_index[measures].notna().all(axis=None)
 
@@ -76,7 +76,7 @@ def test_the_measures_of_table_1(study, period):
 def test_the_turnover_of_table_1(study, period):
     """Weights drift with the realised returns until the next rebalance; the first purchase does not count."""
     for name in METRICS:
-        own = study.holdings[study.holdings["metric"] == name].fillna({"realised": 0.0})
+        own = study.holdings[study.holdings["forecaster"] == name].fillna({"realised": 0.0})
         drifted, turnover = {}, {}
         for day, group in own.groupby("date"):
             weights = dict(zip(group["fund"], group["weight"], strict=True))
@@ -94,7 +94,7 @@ def test_equity_grows_by_what_the_holdings_earned(study):
     ends = [*map(pd.Timestamp, PERIODS["both"]), pd.Timestamp("2014-12-31")]
     for name in METRICS:
         for start, end in pairwise(ends):
-            own = study.holdings[(study.holdings["metric"] == name) & (study.holdings["date"] == start)]
+            own = study.holdings[(study.holdings["forecaster"] == name) & (study.holdings["date"] == start)]
             assert own["weight"].sum() == pytest.approx(1.0)
             growth = study.equity.at[end, name] / study.equity.at[start, name] - 1.0
             assert growth == pytest.approx((own["weight"] * own["realised"]).sum(), abs=1e-13)
@@ -189,7 +189,7 @@ def test_quantile_returns_are_means_by_fifth_of_the_forecasts(study, period):
     assert table.columns.tolist() == [1, 2, 3, 4, 5]
     for name in METRICS:
         means = []
-        own = study.predictions[study.predictions["metric"] == name]
+        own = study.predictions[study.predictions["forecaster"] == name]
         for day in map(pd.Timestamp, PERIODS[period]):
             rows = own[own["date"] == day]
             rows = rows.dropna().sort_values("forecast", kind="stable")["realised"].tolist()
@@ -238,9 +238,11 @@ def test_the_last_decision_has_no_outcome_yet(universe):
 
 
 def test_holdings_are_the_best_forecasts_with_their_neighbours_and_reasons(study):
-    key = ["date", "metric", "fund"]
-    for (day, name), own in study.holdings.groupby(["date", "metric"]):
-        rows = study.predictions[(study.predictions["date"] == day) & (study.predictions["metric"] == name)]
+    key = ["date", "forecaster", "fund"]
+    for (day, name), own in study.holdings.groupby(["date", "forecaster"]):
+        rows = study.predictions[
+            (study.predictions["date"] == day) & (study.predictions["forecaster"] == name)
+        ]
         assert len(own) == 5
         assert own["forecast"].tolist() == rows["forecast"].nlargest(5).tolist()
     earned = study.neighbours.groupby(key)["earned"]
@@ -256,7 +258,7 @@ def test_holdings_are_the_best_forecasts_with_their_neighbours_and_reasons(study
 
 def test_euclidean_shares_are_squares_of_differences(study):
     """With W = I the share of a factor in a fund's distance from the middle is z²/Σz², so never negative."""
-    own = study.reasons[study.reasons["metric"] == "euclidean"]
+    own = study.reasons[study.reasons["forecaster"] == "euclidean"]
     assert (own["share"] >= 0.0).all()
     assert (own.groupby(["date", "fund", "view"])["share"].sum() <= 1.0).all()
 

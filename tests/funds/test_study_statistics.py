@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import backtest
-from geodual.funds.evaluation import benchmark, risk
+from geodual.funds.evaluation import performance
 from geodual.funds.evaluation.performance import describe
 from geodual.funds.evaluation.statistics import corrected_p
 from geodual.metric.registry import find_metric
@@ -16,7 +16,7 @@ METRICS = ["euclidean", "gmml", "rpdml"]
 PERIODS = ["validation", "test", "both"]
 TABLES = (
     *("against_index", "monthly_returns", "rolling_sharpe", "rolling_beta", "spreads", "spread_summary"),
-    *("ic_within_types", "ic_by_type", "rank_autocorrelation", "exposure", "skill", "spa"),
+    *("ic_within_types", "ic_by_type", "rank_autocorrelation", "exposure", "skill"),
     *("overfitting", "overfitting_probability", "random_rank"),
 )
 
@@ -30,19 +30,19 @@ def with_types(study):
 
 def test_the_portfolios_of_a_period_against_the_index(study):
     table = study.against_index
-    assert table.index.names == ["period", "metric"]
+    assert table.index.names == ["period", "forecaster"]
     assert list(table.index) == [(period, name) for period in PERIODS for name in (*METRICS, "index")]
     start = study.equity.index.searchsorted(pd.Timestamp("2014-01-01")) - 1  # the last close of 2013
     own, index = study.equity["gmml"].iloc[start:], study.equity["index"].iloc[start:]
     row = table.loc[("test", "gmml")]
-    assert (row["alpha"], row["beta"]) == benchmark.alpha_beta(own, index)
-    assert (row["up_capture"], row["down_capture"]) == benchmark.capture_ratios(own, index)
-    assert row["tracking_error"] == benchmark.tracking_error(own, index)
-    assert row["information_ratio"] == benchmark.information_ratio(own, index)
-    assert (row["sortino"], row["cvar"]) == (risk.sortino(own), risk.cvar(own))
-    assert table.loc[("test", "index"), "cvar"] == risk.cvar(index)
-    assert table.xs("index", level="metric").iloc[:, :6].isna().all(axis=None)
-    assert table.drop(index="index", level="metric").notna().all(axis=None)
+    assert (row["alpha"], row["beta"]) == performance.alpha_beta(own, index)
+    assert (row["up_capture"], row["down_capture"]) == performance.capture_ratios(own, index)
+    assert row["tracking_error"] == performance.tracking_error(own, index)
+    assert row["information_ratio"] == performance.information_ratio(own, index)
+    assert (row["sortino"], row["cvar"]) == (performance.sortino(own), performance.cvar(own))
+    assert table.loc[("test", "index"), "cvar"] == performance.cvar(index)
+    assert table.xs("index", level="forecaster").iloc[:, :6].isna().all(axis=None)
+    assert table.drop(index="index", level="forecaster").notna().all(axis=None)
 
 
 def test_curves_and_months(study):
@@ -81,9 +81,9 @@ def test_types(study):
     assert list(by_type.index) == [(name, kind) for name in METRICS for kind in ("bond", "stock")]
     assert list(by_type.columns) == ["ic_mean", "t", "n", "funds"]
     assert by_type["n"].tolist() == [int(study.ic.notna().all(axis=1).sum())] * 6
-    assert exposure.index.names == ["date", "metric"]
+    assert exposure.index.names == ["date", "forecaster"]
     np.testing.assert_allclose(exposure.sum(axis=1), 1.0, rtol=1e-12)
-    held = study.holdings.groupby(["date", "metric"], sort=False).size()
+    held = study.holdings.groupby(["date", "forecaster"], sort=False).size()
     assert list(exposure.index) == list(held.index)
 
 
@@ -104,17 +104,14 @@ def test_without_types(study, columns):
 
 def test_skill_counts_the_choices(study):
     skill = study.skill
-    assert list(skill.columns) == ["ic_mean", "p", "in_set"]
-    assert skill["in_set"].dtype == bool
+    assert list(skill.columns) == ["ic_mean", "p"]
     assert list(skill.index) == [(period, name) for period in PERIODS for name in METRICS]
-    assert list(study.spa.index) == PERIODS
     for period in PERIODS:
         ic = study.ic.loc[study.decided(period)]
         assert skill.loc[period, "ic_mean"].tolist() == ic.mean().tolist()
         for name in METRICS:
-            alone = corrected_p(ic[name], study.n_choices(period))
-            spa = np.nan_to_num(study.spa[period]) if name == ic.mean().idxmax() else 0.0
-            assert skill.loc[(period, name), "p"] == max(alone, spa)
+            expected = corrected_p(ic[name], study.n_choices(period))
+            assert skill.loc[(period, name), "p"] == pytest.approx(expected, abs=0, nan_ok=True)
 
 
 def test_tuned_settings_count_on_the_period_they_were_tuned_on(study):
@@ -160,7 +157,6 @@ def test_one_metric_and_no_test_period(universe):
         getattr(small, name)
     assert small.known_periods == ("validation", "both")
     assert list(small.skill.index) == [("validation", "euclidean"), ("both", "euclidean")]
-    assert small.skill["in_set"].all()
     assert small.overfitting.loc["euclidean", "trials"] == 1
     assert np.isnan(small.overfitting_probability)
 
@@ -175,9 +171,7 @@ def test_one_or_two_decisions(study, kept):
     small = replace(with_types(study), ic=study.ic[-kept:], equity=study.equity[days[0] :], **chosen)
     for name in TABLES:
         getattr(small, name)
-    assert small.skill["in_set"].all()
     assert small.skill["p"].isna().all()
-    assert small.spa.isna().all()
     assert len(small.spreads) == len(small.rank_autocorrelation) == kept
     assert small.rolling_beta.isna().all(axis=None)
 
@@ -192,7 +186,7 @@ def test_nothing_is_known_yet(study):
         random_portfolios=pd.DataFrame(),
     )
     assert blank.known_periods == ()
-    for name in ("against_index", "spread_summary", "skill", "spa", "monthly_returns", "random_rank"):
+    for name in ("against_index", "spread_summary", "skill", "monthly_returns", "random_rank"):
         assert getattr(blank, name).empty, name
     assert blank.spreads.isna().all(axis=None)
     assert blank.ic_within_types.isna().all(axis=None)

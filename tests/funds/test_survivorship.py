@@ -37,17 +37,11 @@ def test_the_closed_funds_are_counted() -> None:
     assert not measured.seems_incomplete
 
 
-def test_cohorts_are_followed_to_the_end() -> None:
-    nav = table_with_closures(24)
-    at_start, three_years, one_year = measure_survivorship(nav).cohorts
-    assert (at_start.alive, at_start.gone) == (N_FUNDS, 24)
-    assert at_start.rate == pytest.approx(1 - 0.8 ** (1 / at_start.years))
-    for cohort, years in ((three_years, 3.0), (one_year, 1.0)):
-        alive = nav.loc[cohort.day :].iloc[0].notna()
-        assert cohort.years == pytest.approx(years, abs=0.03)
-        assert cohort.alive == alive.sum()
-        assert cohort.gone == (alive & nav.iloc[-1].isna()).sum()
-    assert three_years.gone > one_year.gone
+def test_closures_of_the_last_year_are_counted() -> None:
+    measured = measure_survivorship(table_of_the_last_year(1))  # of 95 funds one lives on, one is only late
+    assert (measured.closed, measured.closed_before) == (1 + measured.closed_lately, 1)
+    assert measured.rate_lately == pytest.approx(measured.closed_lately / 95, rel=0.03)
+    assert measure_survivorship(table_with_closures(24)).closed_lately == 0
 
 
 def test_the_bias_is_that_of_the_portfolios_and_lies_in_its_interval() -> None:
@@ -140,7 +134,7 @@ def test_a_small_table_does_not_claim_much(nav: pd.DataFrame) -> None:
 def test_few_closures_count_if_they_are_not_chance(
     closed: int, fund_years: float, years: float, incomplete: bool
 ) -> None:
-    measured = Survivorship(100, closed, years, fund_years, (), np.nan, (np.nan, np.nan))
+    measured = Survivorship(100, closed, years, fund_years, np.nan, (np.nan, np.nan))
     assert measured.seems_incomplete is incomplete
 
 

@@ -128,7 +128,7 @@ def test_a_planted_signal_is_found_and_better_with_a_learnt_metric():
     assert row["low"] <= row["high"] < 0.0, "RPDML is better, and zero is not in the interval"
     table = study.table()
     assert table.at[("both", "rpdml"), "low"] > 0.2
-    own = study.predictions[study.predictions["metric"] == "rpdml"].dropna()
+    own = study.predictions[study.predictions["forecaster"] == "rpdml"].dropna()
     oracle, recovered = [], []
     for day, quarter in own.groupby("date"):
         truth = universe.expected_returns.loc[day, quarter["fund"]]

@@ -23,7 +23,7 @@ def best_by_hand(panel):
     """The candidate with the largest mean IC over the validation quarters, each run on its own."""
     predictions = backtest(panel, metrics=GRID, test_start=TEST_START).predictions
     means = {}
-    for name, own in predictions.dropna().groupby("metric", sort=False):
+    for name, own in predictions.dropna().groupby("forecaster", sort=False):
         quarters = [own[own["date"] == pd.Timestamp(day)] for day in BEFORE]
         means[name] = np.mean([spearmanr(q["forecast"], q["realised"]).statistic for q in quarters])
     return GRID[max(means, key=means.get)].t
@@ -38,7 +38,7 @@ def test_the_best_of_the_validation_period_is_chosen(universe, tuned):
     assert tuned.chosen == {"gmml": {"t": best_by_hand(universe.panel)}}
     assert tuned.chosen["gmml"]["t"] != 0.5, "otherwise the default would pass too"
     expected = backtest(universe.panel, metrics={"gmml": GMML(reg=0.1, **tuned.chosen["gmml"])})
-    found = tuned.predictions[tuned.predictions["metric"] == "gmml"]
+    found = tuned.predictions[tuned.predictions["forecaster"] == "gmml"]
     assert np.array_equal(found["forecast"], expected.predictions["forecast"])
 
 

@@ -156,7 +156,7 @@ def test_a_study_is_what_slow_loops_make_of_the_protocol(rough_panel, slow_data,
     for name, estimator in estimators.items():
         asked = {key: full[key] for key in ("k", "label", "neighbours", "train_quarters")}
         expected = slow_predictions(slow_data(period), estimator, **asked)
-        found = study.predictions[study.predictions["metric"] == name].drop(columns="metric")
+        found = study.predictions[study.predictions["forecaster"] == name].drop(columns="forecaster")
         pd.testing.assert_frame_equal(
             found.reset_index(drop=True), expected, check_dtype=False, rtol=1e-9, atol=1e-12
         )
@@ -164,7 +164,7 @@ def test_a_study_is_what_slow_loops_make_of_the_protocol(rough_panel, slow_data,
             ic = spearmanr(group["forecast"], group["realised"]).statistic
             assert study.ic.at[day, name] == pytest.approx(ic, abs=1e-12)
         chosen = slow_holdings(found, full["top"], full["weights"])
-        held = study.holdings[study.holdings["metric"] == name]
+        held = study.holdings[study.holdings["forecaster"] == name]
         for day, weights in chosen.items():
             assert dict(held[held["date"] == day][["fund", "weight"]].to_numpy()) == pytest.approx(weights)
         curve = slow_equity(rough_panel.nav, chosen, full["cost"], full["execution_lag"])
@@ -302,7 +302,7 @@ def test_permuted_funds_give_the_permuted_answer(universe):
     one = backtest(universe.panel, metrics=metrics)
     other = backtest(Panel(universe.panel.nav.iloc[:, order]), metrics=metrics)
     for table in ("predictions", "holdings"):
-        key = ["date", "metric", "fund"]
+        key = ["date", "forecaster", "fund"]
         both = [getattr(s, table).sort_values(key, ignore_index=True) for s in (one, other)]
         pd.testing.assert_frame_equal(*both, rtol=1e-9, atol=1e-12)
     assert np.allclose(one.equity, other.equity, rtol=1e-10)

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.covariance import LedoitWolf
 
-from geodual.funds.evaluation.weights import Caps, nearest_weights, portfolio_weights
+from geodual.funds.evaluation.weights import (
+    Caps,
+    nearest_weights,
+    portfolio_weights,
+    proportions,
+    shrunk_covariance,
+)
 
 FUNDS = pd.Index(["A", "B", "C", "D"])
 
@@ -145,3 +151,26 @@ def test_limits_hold_where_they_leave_one_choice():
         forecast = pd.Series(rng.normal(0.02, 0.1, n), funds)
         found = portfolio_weights("forecast", forecast, pd.DataFrame(columns=funds), Caps(cap))
         assert found == pytest.approx(np.full(n, cap), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_weights_of_least_variance_are_those_of_the_closed_form(n: int) -> None:
+    """Without limits that matter, w = Q⁻¹1/(1ᵀQ⁻¹1)."""
+    Q = np.diag([1.0, 2.0, 4.0])[:n, :n] + 0.1
+    inverse = np.linalg.solve(Q, np.ones(n))
+    found = nearest_weights(Q, np.zeros(n), np.eye(n), np.ones(n), 0.9)
+    np.testing.assert_allclose(found, 0.9 * inverse / inverse.sum())
+
+
+def test_a_fund_that_stands_still_has_an_invertible_covariance() -> None:
+    days = pd.bdate_range("2020-01-01", periods=300)
+    moving = np.exp(0.01 * np.random.default_rng(0).standard_normal(300).cumsum())
+    covariance = shrunk_covariance(pd.DataFrame({"A": moving, "B": 1.0}, index=days))
+    assert np.linalg.eigvalsh(covariance).min() > 0.0
+    weights = nearest_weights(covariance, np.zeros(2), np.eye(2), np.ones(2), 1.0)
+    assert weights.sum() == pytest.approx(1.0)
+
+
+def test_funds_of_unknown_risk_share_equally() -> None:
+    still = pd.DataFrame(1.0, index=pd.bdate_range("2020-01-01", periods=30), columns=["A", "B"])
+    np.testing.assert_allclose(proportions("inverse-volatility", np.zeros(2), still), 0.5)

@@ -2,8 +2,6 @@
 
 import datetime
 import sys
-from dataclasses import fields
-from functools import cached_property
 
 import numpy as np
 import openpyxl
@@ -11,10 +9,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest, read_nav, select
-from geodual.funds.evaluation.study_tables import StudyTables
-from geodual.funds.study import excel_sheet
-from geodual.funds.study.excel_sheet import add_table
-from geodual.funds.study.workbook import SELECTION_SHEETS, STUDY_SHEETS, write_selection_workbook
+from geodual.funds.study.workbook import SELECTION_TABLES, add_table, write_selection_workbook
 
 HOSTILE = ["=HYPERLINK(0)", "+1", "-1", "@SUM(A1)", "#N/A", "000001", "NA", "TRUE", " spaced ", "名称", "="]
 
@@ -47,20 +42,6 @@ def write_table(path, table, percent=()):
     return openpyxl.load_workbook(path)
 
 
-def test_every_table_of_a_study_has_a_sheet(study):
-    stored = {field.name for field in fields(study) if isinstance(getattr(study, field.name), pd.DataFrame)}
-    computed = {
-        name
-        for name, thing in vars(StudyTables).items()
-        if isinstance(thing, cached_property) and not name.startswith("_")
-        if isinstance(getattr(study, name), pd.DataFrame)
-    }
-    sources = [sheet.source for sheet in STUDY_SHEETS]
-    assert stored | computed | {"table", "annual_returns", "findings"} <= set(sources)
-    assert len(set(sources)) == len(sources)
-    assert len({sheet.title for sheet in STUDY_SHEETS}) == len(STUDY_SHEETS)
-
-
 def test_plain_tables_are_read_back_exactly(workbook, study):
     for title in ("Predictions", "Holdings", "Trades", "Fills", "Universe", "Neighbours", "Reasons"):
         assert_same_numbers(read_sheet(workbook, title), getattr(study, title.lower()))
@@ -68,13 +49,13 @@ def test_plain_tables_are_read_back_exactly(workbook, study):
 
 def test_indexed_tables_are_read_back_exactly(workbook, study):
     tables = {
-        ("Table 1", "period", "metric"): study.table(),
+        ("Table 1", "period", "forecaster"): study.table(),
         ("ICs", "date"): study.ic,
         ("Equity", "date"): study.equity,
         ("Cash", "date"): study.cash,
         ("Annual returns", "year"): study.annual_returns(),
-        ("Comparisons", "period", "metric", "against"): study.comparisons_by_period,
-        ("Costs", "metric"): study.costs,
+        ("Comparisons", "period", "forecaster", "against"): study.comparisons_by_period,
+        ("Costs", "forecaster"): study.costs,
     }
     for (title, *index), table in tables.items():
         assert_same_numbers(read_sheet(workbook, title).set_index(index), table)
@@ -159,7 +140,7 @@ def test_missing_and_infinite_values_break_nothing(tmp_path):
 
 
 def test_a_table_longer_than_a_sheet_is_split(tmp_path, monkeypatch):
-    monkeypatch.setattr(excel_sheet, "MAX_ROWS", 4)
+    monkeypatch.setattr("geodual.funds.study.workbook.MAX_ROWS", 4)
     book = write_table(tmp_path / "t.xlsx", pd.DataFrame({"a": range(7)}))
     assert book.sheetnames == ["Table", "Table 2", "Table 3"]
     assert [sheet.max_row for sheet in book] == [4, 4, 2]
@@ -211,8 +192,8 @@ def test_a_selection_has_its_picks_and_reasons(universe, tmp_path):
     book = openpyxl.load_workbook(path)
     assert book["Summary"]["A1"].value == "Track record"
     assert book["Summary"]["B1"].value == selection.record_text
-    for sheet in SELECTION_SHEETS:
-        told = getattr(selection, sheet.source).replace("", np.nan)  # an empty cell is read as missing
+    for sheet in SELECTION_TABLES:
+        told = sheet.of(selection).replace("", np.nan)  # an empty cell is read as missing
         assert_same_numbers(read_sheet(path, sheet.title), told)
 
 
@@ -225,7 +206,7 @@ def test_a_failing_write_leaves_the_file_as_it_was(study, tmp_path, monkeypatch)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(openpyxl.Workbook, "save", fail)
-    monkeypatch.setattr("geodual.funds.study.workbook.STUDY_SHEETS", ())
+    monkeypatch.setattr("geodual.funds.study.workbook.add_table", lambda *arguments: None)
     monkeypatch.setattr("geodual.funds.study.workbook.add_list", lambda *arguments: None)
     with pytest.raises(OSError, match="No space left"):
         study.to_excel(path)

@@ -13,7 +13,7 @@ import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from geodual.errors import LostWorkersError
-from geodual.funds.decisions.worker_watch import tied_workers
+from geodual.funds.decisions.walk_forward import tied_workers
 from geodual.funds.study.folder_lock import hold_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such 
 # Two workers start. One or both say that they are at work, and would be so for long.
 PROGRAM = """
 import joblib
-from geodual.funds.decisions.worker_watch import tied_workers
+from geodual.funds.decisions.walk_forward import tied_workers
 from tests.funds.test_worker_watch import report_and_sleep
 joblib.Parallel(n_jobs=2, **tied_workers())(joblib.delayed(report_and_sleep)(120) for _ in range({tasks}))
 """
@@ -81,19 +81,19 @@ def kill_own_process() -> None:
 
 
 def test_a_worker_that_is_killed_while_calls_are_sent_is_the_same_error(monkeypatch):
-    from geodual.funds.decisions.walk_forward import _call_here  # here, because workers import this module
+    from geodual.funds.decisions.walk_forward import call_here  # here, because workers import this module
 
     def broken(self, calls):
         raise TerminatedWorkerError("killed")
 
     monkeypatch.setattr(joblib.Parallel, "__call__", broken)
     with pytest.raises(LostWorkersError, match="A worker process was killed"):
-        next(_call_here([], 2))
+        next(call_here([], 2))
 
 
 def test_a_killed_worker_is_an_error_that_says_what_to_do():
-    from geodual.funds.decisions.walk_forward import _call_here  # here, because workers import this module
+    from geodual.funds.decisions.walk_forward import call_here  # here, because workers import this module
 
     told = r"^A worker process was killed, perhaps .* Run again, or with fewer jobs \(`--jobs`, `n_jobs`\)\.$"
     with pytest.raises(LostWorkersError, match=told):
-        list(_call_here([(kill_own_process, ())] * 2, 2))
+        list(call_here([(kill_own_process, ())] * 2, 2))

@@ -12,8 +12,8 @@ from geodual.funds import Panel, StudyConfig, backtest, synthetic_universe
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.decisions.walk_forward import walk_forward
-from geodual.funds.factors.registry import choose_factors
-from geodual.funds.forecasters.chosen import resolve_metrics
+from geodual.funds.factors.factor import choose_factors
+from geodual.funds.forecasters.make import resolve_metrics
 
 METRICS = ("euclidean", "gmml", "rpdml")
 NAV = synthetic_universe(30, "2012-01-04", "2013-12-31", seed=5).panel.nav
@@ -78,11 +78,11 @@ def test_a_decision_works_with_no_later_row(case):
         rows = [len(observations.days) - 1]
         for decision in walk_forward(observations, resolve_metrics(METRICS, config), rows):
             stored = whole_study(case).predictions
-            stored = stored[(stored["date"] == day) & (stored["metric"] == decision.metric)]
+            stored = stored[(stored["date"] == day) & (stored["forecaster"] == decision.forecaster)]
             assert stored["fund"].tolist() == decision.funds.tolist()
             assert np.array_equal(stored["forecast"], decision.forecast)
             held = whole_study(case).holdings
-            held = held[(held["date"] == day) & (held["metric"] == decision.metric)]
+            held = held[(held["date"] == day) & (held["forecaster"] == decision.forecaster)]
             assert held["fund"].tolist() == decision.funds[decision.ranking[: config.top]].tolist()
 
 

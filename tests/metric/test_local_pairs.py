@@ -141,17 +141,11 @@ def test_it_is_the_slow_search(n, n_similar, n_dissimilar) -> None:
     assert len(found) == len(set(map(tuple, found.tolist())))
 
 
-# Whole numbers have many equal distances: of these, samples with smaller numbers count.
-# 100,000 entries are enough for single precision. With 128 features each distance is computed once.
-@pytest.mark.parametrize("shape", [(1000, 100), (800, 128)])
-@pytest.mark.parametrize("kind", ["plain", "whole numbers", "tiny", "huge", "far away", "one outlier"])
-def test_single_precision_changes_no_neighbour(kind: str, shape: tuple[int, int]) -> None:
+@pytest.mark.parametrize("kind", ["tiny", "huge", "far away", "one outlier"])
+def test_neighbours_of_any_scale_are_those_of_the_slow_search(kind: str) -> None:
     rng = np.random.default_rng(5)
-    labels = np.sort(rng.integers(3, size=shape[0]))
-    Z = np.zeros(shape)
-    Z[:, :8] = rng.integers(4, size=(shape[0], 8))
-    if kind != "whole numbers":
-        Z += rng.standard_normal(shape)
+    labels = np.sort(rng.integers(3, size=400))
+    Z = rng.integers(4, size=(400, 8)) + rng.standard_normal((400, 8))
     Z = {"tiny": 1e-9 * Z, "huge": 1e9 * Z, "far away": Z + 3e3 * labels[:, None]}.get(kind, Z)
     if kind == "one outlier":
         Z[7] = 1e7

@@ -10,8 +10,7 @@ import pytest
 import talib
 
 from geodual.funds import compute_factors, read_nav
-from geodual.funds.factors.factor import WINDOWS
-from geodual.funds.factors.registry import FACTORS
+from geodual.funds.factors.factor import FACTORS, WINDOWS
 
 DAYS = 160
 MACD_PERIODS = {10: (5, 3), 14: (6, 5), 21: (10, 7), 28: (13, 10), 42: (19, 15), 63: (29, 22), 90: (42, 31)}

@@ -1,11 +1,10 @@
-"""Diagnostics of forecasts against alphalens, and tests of skill against arch with its defaults."""
+"""Diagnostics of forecasts against alphalens."""
 
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from arch.bootstrap import MCS, SPA
 
 with warnings.catch_warnings():  # alphalens sets up its plots when it is imported
     warnings.simplefilter("ignore")
@@ -13,7 +12,6 @@ with warnings.catch_warnings():  # alphalens sets up its plots when it is import
     from alphalens.utils import quantize_factor
 
 from geodual.funds.evaluation import forecast_diagnostics as diagnostics
-from geodual.funds.evaluation.skill import confidence_set, superior_ability_p
 
 DAYS = pd.to_datetime(["2013-03-29", "2013-06-28", "2013-09-30", "2013-12-31", "2014-03-31"])
 FUNDS = [f"F{i:02}" for i in range(45)]
@@ -26,16 +24,18 @@ def predictions():
     rng = np.random.default_rng(7)
     forecast = rng.standard_normal((2, len(DAYS), len(FUNDS)))
     realised = 0.05 * rng.standard_normal((len(DAYS), len(FUNDS))) + 0.02 * forecast[0]
-    index = pd.MultiIndex.from_product([["a", "b"], DAYS, FUNDS], names=["metric", "date", "fund"])
+    index = pd.MultiIndex.from_product([["a", "b"], DAYS, FUNDS], names=["forecaster", "date", "fund"])
     table = pd.DataFrame(
         {"forecast": forecast.ravel(), "realised": np.tile(realised.ravel(), 2)}, index=index
     )
-    return table.reset_index()[["date", "metric", "fund", "forecast", "realised"]]
+    return table.reset_index()[["date", "forecaster", "fund", "forecast", "realised"]]
 
 
 def factor_data(predictions, metric):
     """The table that alphalens works with, for one metric."""
-    own = predictions[predictions["metric"] == metric].rename(columns={"fund": "asset", "forecast": "factor"})
+    own = predictions[predictions["forecaster"] == metric].rename(
+        columns={"fund": "asset", "forecast": "factor"}
+    )
     table = own.set_index(["date", "asset"])[["factor", "realised"]].rename(columns={"realised": "90D"})
     table["group"] = table.index.get_level_values("asset").map(TYPES)
     table["factor_quantile"] = quantize_factor(table, quantiles=5)
@@ -61,7 +61,7 @@ def test_ic_by_type(predictions, metric):
     data = factor_data(predictions, metric)
     expected = alphalens.factor_information_coefficient(data, by_group=True)["90D"]
     found = diagnostics.ic_by_day_and_type(predictions, TYPES)
-    own = found[found["metric"] == metric].set_index(["date", "type"])["ic"]
+    own = found[found["forecaster"] == metric].set_index(["date", "type"])["ic"]
     np.testing.assert_allclose(own, expected.loc[own.index], **CLOSE)
     means = diagnostics.summarise_types(found, ["a", "b"]).loc[metric, "ic_mean"]
     expected = alphalens.mean_information_coefficient(data, by_group=True)["90D"]
@@ -78,25 +78,3 @@ def test_ic_after_some_months(predictions, metric):
         nav = pd.DataFrame([np.ones(45), 1.0 + realised.loc[day].to_numpy()], [day, later], FUNDS)
         found = diagnostics.ic_decay(predictions[predictions["date"] == day], nav, [3])
         assert found.loc[3, metric] == pytest.approx(expected[day], abs=1e-12)
-
-
-@pytest.fixture(scope="module")
-def ic():
-    rng = np.random.default_rng(11)
-    values = 0.2 * rng.standard_normal((27, 4)) + [0.0, 0.05, 0.1, 0.3]
-    return pd.DataFrame(values, columns=list("abcd"))
-
-
-def test_superior_ability_is_that_of_arch(ic):
-    for table in (ic, ic[["a", "b"]], ic[["a"]]):
-        test = SPA(np.zeros(27), -table.to_numpy(), block_size=3, reps=2000, seed=0)
-        test.compute()
-        assert superior_ability_p(table) == test.pvalues["consistent"]
-
-
-def test_the_confidence_set_holds_that_of_arch(ic):
-    test = MCS(-ic, 0.1, reps=2000, block_size=3, seed=0)
-    test.compute()
-    found = confidence_set(ic)
-    assert set(test.included) <= set(found) < set(ic)
-    assert "d" in found

@@ -15,7 +15,7 @@ with warnings.catch_warnings():  # quantstats sets up its plots when it is impor
     import quantstats.stats as qs
 
 from geodual.funds import read_nav, synthetic_universe
-from geodual.funds.evaluation import benchmark, overfitting, risk
+from geodual.funds.evaluation import overfitting, performance
 from geodual.funds.evaluation.performance import rows_per_year
 
 CLOSE = {"rel": 1e-9, "abs": 1e-12}
@@ -65,16 +65,16 @@ def test_the_number_of_rows_per_year_is_that_of_the_calendar(pair):
 
 def test_sortino_and_cvar(pair):
     own, _, returns, _, per_year = pair
-    found = risk.sortino(own)
+    found = performance.sortino(own)
     assert found == pytest.approx(empyrical.sortino_ratio(returns, annualization=per_year), **CLOSE)
     assert found == pytest.approx(qs.sortino(returns, periods=per_year), **CLOSE)
-    assert risk.cvar(own) == pytest.approx(empyrical.conditional_value_at_risk(returns), **CLOSE)
-    assert risk.cvar(own) == pytest.approx(qs.cvar(returns, method="historical"), **CLOSE)
+    assert performance.cvar(own) == pytest.approx(empyrical.conditional_value_at_risk(returns), **CLOSE)
+    assert performance.cvar(own) == pytest.approx(qs.cvar(returns, method="historical"), **CLOSE)
 
 
 def test_alpha_and_beta(pair):
     own, index, returns, market, per_year = pair
-    alpha, beta = benchmark.alpha_beta(own, index)
+    alpha, beta = performance.alpha_beta(own, index)
     greeks = qs.greeks(returns, market, periods=per_year)
     assert (alpha, beta) == pytest.approx((greeks["alpha"], greeks["beta"]), **CLOSE)
     fit = sm.OLS(returns.to_numpy(), sm.add_constant(market.to_numpy())).fit()
@@ -88,8 +88,8 @@ def test_alpha_and_beta(pair):
 def test_tracking_error_and_information_ratio(pair):
     own, index, returns, market, per_year = pair
     ahead = empyrical.annual_volatility(returns - market, annualization=per_year)
-    assert benchmark.tracking_error(own, index) == pytest.approx(ahead, **CLOSE)
-    found = benchmark.information_ratio(own, index) / np.sqrt(per_year)  # theirs are not annualised
+    assert performance.tracking_error(own, index) == pytest.approx(ahead, **CLOSE)
+    found = performance.information_ratio(own, index) / np.sqrt(per_year)  # theirs are not annualised
     assert found == pytest.approx(qs.information_ratio(returns, market), **CLOSE)
     assert found == pytest.approx(ffn.calc_information_ratio(returns, market), **CLOSE)
     assert found == pytest.approx(empyrical.excess_sharpe(returns, market), **CLOSE)
@@ -103,11 +103,11 @@ def test_capture_ratios_are_those_of_monthly_returns(pair, monkeypatch):
     monkeypatch.setitem(empyrical.stats.ANNUALIZATION_FACTORS, "monthly", per_year)
     up = empyrical.up_capture(own_months, index_months, period="monthly")
     down = empyrical.down_capture(own_months, index_months, period="monthly")
-    assert benchmark.capture_ratios(own, index) == pytest.approx((up, down), **CLOSE)
+    assert performance.capture_ratios(own, index) == pytest.approx((up, down), **CLOSE)
 
 
 def test_monthly_returns(curves):
-    found = risk.monthly_returns(curves)
+    found = performance.monthly_returns(curves)
     for name in curves:
         returns = curves[name].pct_change().iloc[1:]
         expected = empyrical.aggregate_returns(returns, "monthly")
@@ -125,7 +125,7 @@ def filled(curves):
 
 def test_rolling_sharpe_and_beta(curves):
     daily = filled(curves)
-    sharpe, beta = risk.roll_sharpe(daily), benchmark.roll_beta(daily)
+    sharpe, beta = performance.roll_sharpe(daily), performance.roll_beta(daily)
     returns = daily.pct_change().iloc[1:]
     for name in daily.columns:
         expected = qs.rolling_sharpe(returns[name], rolling_period=365, periods_per_year=365.25)
@@ -139,7 +139,7 @@ def test_rolling_sharpe_and_beta(curves):
 
 def test_probabilistic_sharpe(pair):
     own, _, returns, _, _ = pair
-    found = overfitting.probabilistic_sharpe(risk.row_returns(own))
+    found = overfitting.probabilistic_sharpe(performance.row_returns(own))
     assert found == pytest.approx(qs.probabilistic_sharpe_ratio(returns), **CLOSE)
     assert found == pytest.approx(ffn.calc_deflated_sharpe_ratio(returns, [0.1], nperiods=1), **CLOSE)
 

@@ -219,7 +219,7 @@ def forecasts(nav: Any = NAV, factors: tuple[str, ...] = FACTORS) -> Any:
     """Return the forecasts of a short study, by day, metric and fund."""
     options = {"factors": factors, "k": 5, "top": 3, "test_start": "2014-06-30", "n_jobs": 1}
     study = backtest(nav, metrics=("gmml", "rpdml"), baselines=(), **options)
-    return study.predictions.set_index(["date", "metric", "fund"])["forecast"].sort_index()
+    return study.predictions.set_index(["date", "forecaster", "fund"])["forecast"].sort_index()
 
 
 def test_forecasts_agree(two_threads) -> None:

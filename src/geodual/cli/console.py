@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from geodual.funds.progress import ProgressCallback, ignore_progress
+from geodual.funds.run import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ def progress_of(what: str, quiet: bool) -> Iterator[ProgressCallback]:
     """Show progress on the error stream: a bar on a terminal, otherwise a line per tenth of the work."""
     with _bar(what) if sys.stderr.isatty() and not quiet else nullcontext() as bar:
         try:
-            yield bar or (ignore_progress if quiet else _Lines(what).report)
+            yield bar or (ignore_progress if quiet else _lines(what))
         except KeyboardInterrupt:
             complain("Interrupted. Run the same command again; saved work is not repeated.", code=130)
 
@@ -97,17 +97,17 @@ def _bar(what: str) -> Iterator[ProgressCallback]:
         yield lambda done, total, last: bar.update(task, completed=done, total=total, last=escape(last))
 
 
-class _Lines:
-    """Progress as lines of text, for logs."""
+def _lines(what: str) -> ProgressCallback:
+    """Return what shows progress as lines of text, for logs."""
+    shown = -1
 
-    def __init__(self, what: str) -> None:
-        self._what, self._tenths = what, -1
+    def report(done: int, total: int, last: str) -> None:
+        nonlocal shown
+        if (tenths := 10 * done // max(total, 1)) > shown:
+            shown = tenths
+            print(f"{what}: {done}/{total} ({last})", file=sys.stderr, flush=True)  # noqa: T201
 
-    def report(self, done: int, total: int, last: str) -> None:
-        tenths = 10 * done // max(total, 1)
-        if tenths > self._tenths:
-            self._tenths = tenths
-            print(f"{self._what}: {done}/{total} ({last})", file=sys.stderr, flush=True)  # noqa: T201
+    return report
 
 
 def plain_records(table: pd.DataFrame) -> list[dict[str, Any]]:

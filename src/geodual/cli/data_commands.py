@@ -11,20 +11,19 @@ import typer
 from geodual import funds
 from geodual.atomic_file import write_atomically
 
+from . import options
 from .console import print_json, print_table, progress_of, say
-from .options import ConfigFile, Facts, Index, IndexColumn, Jobs, Json, Nav, Quiet, takes_settings
-from .output_files import check_file, keep_inputs
 
 
 def run_check(
-    nav: Nav,
-    index: Index = None,
-    index_column: IndexColumn = None,
+    nav: options.Nav,
+    index: options.Index = None,
+    index_column: options.IndexColumn = None,
     every: Annotated[
         bool, typer.Option("--all", help="List all findings, also those that cannot change a result.")
     ] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check the quality of a NAV table, and of an index. Exit code 1 if a finding can change a result.
 
@@ -57,34 +56,24 @@ def run_check(
     raise typer.Exit(1 if serious else 0)
 
 
-@takes_settings(
-    *("metrics", "forecasters", "factors", "types", "include", "exclude", "share_classes"),
-    *(
-        "k",
-        "label",
-        "relative_to",
-        "neighbours",
-        "train_quarters",
-        "frequency",
-        "start",
-        "end",
-        "random_state",
-    ),
+@options.takes_settings(
+    *("metrics", "forecasters", "factors", "types", "include", "exclude", "share_classes", "k", "label"),
+    *("relative_to", "neighbours", "train_quarters", "frequency", "start", "end", "random_state"),
 )
 def run_check_leakage(
-    nav: Nav,
+    nav: options.Nav,
     settings: dict[str, Any],
-    index: Index = None,
-    index_column: IndexColumn = None,
-    facts: Facts = None,
-    config: ConfigFile = None,
+    index: options.Index = None,
+    index_column: options.IndexColumn = None,
+    facts: options.Facts = None,
+    config: options.ConfigFile = None,
     days: Annotated[
         int | None,
         typer.Option(help="Number of decision days to test, spread evenly. (default: all)"),
     ] = None,
-    jobs: Jobs = -1,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    jobs: options.Jobs = -1,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Test whether decisions look ahead, by removing and by replacing later data. Exit code 1 if one does.
 
@@ -98,10 +87,7 @@ def run_check_leakage(
 
     geodual check-leakage nav.csv --factors mymodule:factor
     """
-    given: dict[str, Any] = {
-        "index": None if index is None else funds.read_index(index, index_column),
-        "facts": None if facts is None else funds.read_facts(facts),
-    }
+    given = options.read_given(index, index_column, facts)
     with progress_of("testing", quiet or as_json) as progress:
         checks = funds.check_leakage(
             funds.read_nav(nav), n_days=days, n_jobs=jobs, progress=progress, **given, **settings
@@ -116,16 +102,18 @@ def run_check_leakage(
     raise typer.Exit(0 if checks.passed else 1)
 
 
-@takes_settings("factors")
+@options.takes_settings("factors")
 def run_factors(
-    nav: Nav,
+    nav: options.Nav,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", callback=check_file, help="File to write: .csv, .csv.gz or .parquet."),
+        typer.Option(
+            "--out", "-o", callback=options.check_file, help="File to write: .csv, .csv.gz or .parquet."
+        ),
     ],
     settings: dict[str, Any],
     daily: Annotated[bool, typer.Option("--daily", help="Compute them for every day.")] = False,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Compute the factors of all funds at quarter ends, or daily.
 
@@ -136,7 +124,7 @@ def run_factors(
     suffix = "".join(out.suffixes[-2:]) if out.suffix == ".gz" else out.suffix
     if suffix not in (".csv", ".csv.gz", ".parquet"):
         raise funds.DataError(f"{out}: unknown file type. Name the file .csv, .csv.gz or .parquet.")
-    keep_inputs([nav], [out])
+    options.keep_inputs([nav], [out])
     factors = funds.compute_factors(funds.read_nav(nav), dates="daily" if daily else None, **settings)
     if suffix == ".parquet":
         write_atomically(out, factors.to_parquet)
@@ -152,15 +140,18 @@ def run_fetch(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the data; an interrupted run resumes there.")
     ],
+    source: Annotated[
+        str, typer.Option(help="akshare (install the extra `data`), or your own: package.module:Class.")
+    ] = "akshare",
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-01",
     end: Annotated[str | None, typer.Option(help="Last day. (default: today)")] = None,
     minimum_size: Annotated[float, typer.Option(help="Smallest size of a fund, in yuan.")] = 1e8,
     limit: Annotated[int | None, typer.Option(help="Largest number of funds.")] = None,
     pause: Annotated[float, typer.Option(help="Seconds between two requests.")] = 0.5,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Download real Chinese fund NAVs and the CSI 930950 index with akshare (install the extra `data`).
+    """Download fund NAVs and an index: with akshare, those of Chinese funds and the CSI 930950 index.
 
     [bold]Examples[/bold]
 
@@ -168,10 +159,10 @@ def run_fetch(
 
     geodual backtest cn-funds/nav.parquet --index cn-funds/index.csv --meta cn-funds/meta.csv
     """
+    options.find_own_modules([source])
+    chosen: dict[str, Any] = {"source": source, "minimum_size": minimum_size, "limit": limit}
     with progress_of("fetching", quiet or as_json) as progress:
-        summary = funds.fetch_universe(
-            out, start=start, end=end, minimum_size=minimum_size, limit=limit, pause=pause, progress=progress
-        )
+        summary = funds.fetch_universe(out, start=start, end=end, pause=pause, progress=progress, **chosen)
     if as_json:
         print_json(asdict(summary) | {"folder": str(summary.folder)})
     elif not quiet:

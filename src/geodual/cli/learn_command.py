@@ -10,9 +10,8 @@ import typer
 from geodual.errors import DataError
 from geodual.metric.registry import FOR_NEIGHBOURS
 
+from . import options
 from .console import format_percent, print_json, print_table, say
-from .options import Json, Metric, Quiet, find_own_modules, split_names
-from .output_files import check_file
 
 _SHOWN = 10  # features printed
 
@@ -23,12 +22,14 @@ def run_learn(
         typer.Argument(metavar="TABLE", help="Table with a header: CSV (also gzipped), Excel or Parquet."),
     ],
     target: Annotated[str, typer.Option(help="Column with the classes.")],
-    out: Annotated[Path, typer.Option("--out", "-o", callback=check_file, help="File to write, .npz.")],
-    metric: Metric = FOR_NEIGHBOURS,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", callback=options.check_file, help="File to write, .npz.")
+    ],
+    metric: options.Metric = FOR_NEIGHBOURS,
     ignore: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
     k: Annotated[int, typer.Option(help="Number of neighbours for the accuracy.")] = 5,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Learn a metric from a labelled table, save it, and compare its k-NN accuracy with the Euclidean metric.
 
@@ -43,8 +44,8 @@ def run_learn(
 
     if out.suffix != ".npz":
         raise DataError(f"{out}: the metric is saved as .npz. Choose a file name that ends in .npz.")
-    find_own_modules([metric])
-    result, importances = learn_from_table(table, target, split_names(ignore), metric, k, out)
+    options.find_own_modules([metric])
+    result, importances = learn_from_table(table, target, options.split_names(ignore), metric, k, out)
     if as_json:
         print_json(result | {"feature_importances": importances, "file": str(out)})
     elif not quiet:

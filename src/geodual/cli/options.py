@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from geodual import funds
+from geodual.errors import DataError
+from geodual.extras import import_extra
 from geodual.funds.config import read_config
 from geodual.funds.settings import Setting, list_settings
 from geodual.metric.registry import metric_names
@@ -53,11 +59,30 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of worker processes; -1 for one per core.")]
 
 Command = Callable[..., None]
+ANSWER = 5.0  # seconds until the scheduler answers, and until it has a worker
+
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS|local",
+        help="Decide on a cluster of Dask: address of its scheduler, such as tcp://host:8786, or local for "
+        "--jobs workers on this machine.",
+    ),
+]
 
 
 def split_names(text: str) -> tuple[str, ...]:
     """Return the names in a list separated by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def read_given(index: Path | None, index_column: str | None, facts: Path | None) -> dict[str, Any]:
+    """Return the index and the facts about funds as arguments of a study; None for what is not given."""
+    return {
+        "index": None if index is None else funds.read_index(index, index_column),
+        "facts": None if facts is None else funds.read_facts(facts),
+    }
 
 
 def find_own_modules(names: Iterable[str]) -> None:
@@ -134,3 +159,103 @@ def _texts(settings: object) -> Iterator[str]:
     elif isinstance(settings, list | tuple):
         for item in settings:
             yield from _texts(item)
+
+
+def keep_inputs(inputs: Iterable[Path | None], outputs: Iterable[Path | None]) -> None:
+    """Raise if one of the files to write is one of those to read."""
+    read = [path for path in inputs if path is not None and path.exists()]
+    for path in outputs:
+        if path is not None and path.exists() and any(map(path.samefile, read)):
+            raise DataError(f"{path}: this file is read, and would be lost. Write to another one.")
+
+
+def check_file(path: Path | None) -> Path | None:
+    """Raise at once if a file could not be written at the end; for options of typer, as `callback`."""
+    if path is not None:
+        if path.is_dir():
+            raise DataError(f"{path}: this is a folder. Give the name of a file.")
+        if not path.parent.is_dir():
+            raise DataError(f"{path}: there is no folder {path.parent}. Create it, or write elsewhere.")
+        if not os.access(path.parent, os.W_OK):
+            raise DataError(f"{path}: no permission to write there. Choose another folder.")
+    return path
+
+
+def _check_excel(path: Path | None) -> Path | None:
+    """Raise at once if the Excel file could not be written at the end."""
+    if path is not None:
+        # Imported here, because the help must not wait for pandas.
+        from geodual.funds.study.workbook import check_excel
+
+        check_excel(path)
+    return path
+
+
+Excel = Annotated[
+    Path | None,
+    typer.Option("--excel", callback=_check_excel, help="Also write all tables to this Excel file (.xlsx)."),
+]
+
+
+@contextmanager
+def use_cluster(address: str | None, jobs: int = -1) -> Iterator[None]:
+    """Let decisions be made on a cluster of Dask, while a command does its work.
+
+    Parameters
+    ----------
+    address : str, optional
+        Address of a scheduler, or "local" for a cluster on this machine, which ends with the command. Nothing
+        changes without it.
+    jobs : int
+        Number of workers of a local cluster; −1 for one per core, −2 for one less, and so on.
+    """
+    if address is None:
+        yield
+        return
+    _check(address, jobs)
+    import_extra("distributed", "dask", "`--dask` needs Dask")
+    joblib, cluster = import_module("joblib"), import_module("geodual.cluster")
+    with ExitStack() as stack:
+        place = address
+        if address == "local":
+            place = stack.enter_context(cluster.local_cluster(joblib.effective_n_jobs(jobs)))
+        stack.enter_context(_connect(place))
+        stack.enter_context(joblib.parallel_config("dask"))
+        yield
+
+
+def _check(address: str, jobs: int) -> None:
+    if not address.strip():
+        raise DataError(
+            "`--dask` is empty; give the address of a scheduler, such as tcp://host:8786, or local."
+        )
+    if jobs == 0:
+        raise DataError("`--jobs` must not be 0; use 1 for one worker, or -1 for one per core.")
+
+
+@contextmanager
+def _connect(place: Any) -> Iterator[None]:
+    """Make a cluster the active one; raise in one line if it does not answer or has no workers."""
+    distributed = import_module("distributed")
+    # Their logs would say the same in many lines, and what became of waiting that was given up.
+    for name in ("asyncio", "distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        client = distributed.Client(place, timeout=ANSWER)
+    except Exception as error:  # what answers there may be anything
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise DataError(
+            f"`--dask`: no scheduler of Dask answers at {place} ({reason}). Start one with `dask scheduler`, "
+            "and give its address, such as tcp://localhost:8786; or give local."
+        ) from None
+    try:
+        try:
+            client.wait_for_workers(1, timeout=ANSWER)
+        except TimeoutError:
+            raise DataError(
+                f"`--dask`: the scheduler at {place} has no workers. Start some with `dask worker {place}`."
+            ) from None
+        yield
+    finally:
+        with suppress(TimeoutError):  # a scheduler that does not answer does not say goodbye either
+            client.close(timeout=ANSWER)

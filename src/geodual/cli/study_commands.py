@@ -1,30 +1,30 @@
-"""Commands for studies: ``geodual demo``, ``backtest`` and ``report``."""
+"""Commands for studies: ``geodual demo``, ``backtest``, ``report`` and ``select``."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from geodual import funds
-from geodual.funds.run_layout import CHECKPOINTS, REPORT
+from geodual.funds.run import CHECKPOINTS, REPORT
 from geodual.funds.study.folder_lock import hold_folder
 
-from .cluster_option import Dask, use_cluster
+from . import options
 from .console import (
     format_number,
     format_percent,
     format_signed,
     page_width,
+    plain_records,
     print_json,
     print_table,
     progress_of,
     say,
 )
-from .options import ConfigFile, Facts, Index, IndexColumn, Jobs, Json, Nav, Quiet, takes_settings
-from .output_files import Excel, check_file, keep_inputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,23 +34,27 @@ _PORTFOLIOS = ("return", "volatility", "Sharpe", "drawdown", "turnover")
 _TABLE_WIDTH = 118  # columns of the terminal that Table 1 needs
 _TITLES = {"validation": "validation period", "test": "test period", "both": "both periods"}
 
+_LEFT_OUT_SHOWN = 10  # funds printed
+_NUMERIC = ("rank", "weight", "forecast", "80 % of past picks")
+_KNOWN = 0.9  # tell of picks of which a smaller share of the factors is known
+
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
 
 
-@takes_settings()
+@options.takes_settings()
 def run_backtest(
-    nav: Nav,
+    nav: options.Nav,
     settings: dict[str, Any],
-    index: Index = None,
-    index_column: IndexColumn = None,
-    facts: Facts = None,
-    config: ConfigFile = None,
+    index: options.Index = None,
+    index_column: options.IndexColumn = None,
+    facts: options.Facts = None,
+    config: options.ConfigFile = None,
     out: Out = Path("geodual-run"),
-    excel: Excel = None,
-    jobs: Jobs = -1,
-    dask: Dask = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    excel: options.Excel = None,
+    jobs: options.Jobs = -1,
+    dask: options.Dask = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run the study on your own NAV table; save tables, figures and a report.
 
@@ -72,22 +76,20 @@ def run_backtest(
 
     geodual backtest nav.parquet --dask tcp://scheduler:8786
     """
-    from geodual.funds.study.run_folder import TABLES  # here, because the help must not wait for pandas
+    from geodual.funds.study.study import Study  # here, because the help must not wait for pandas
 
-    keep_inputs([nav, index, facts], [excel, *(out / f"{name}.csv" for name in TABLES)])
-    panel = funds.read_nav(nav)
-    levels = None if index is None else funds.read_index(index, index_column)
-    if facts is not None:
-        settings["facts"] = funds.read_facts(facts)
-    with use_cluster(dask, jobs):
-        _run(panel, levels, settings, out, excel, jobs, quiet, as_json)
+    written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
+    options.keep_inputs([nav, index, facts], [excel, *written])
+    panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts)
+    with options.use_cluster(dask, jobs):
+        run_study(panel, settings | given, out, excel, jobs, quiet, as_json)
 
 
-@takes_settings("metrics")
+@options.takes_settings("metrics")
 def run_demo(
     settings: dict[str, Any],
     out: Out = Path("geodual-demo"),
-    excel: Excel = None,
+    excel: options.Excel = None,
     n_funds: Annotated[int, typer.Option("--funds", help="Number of funds.")] = 697,
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-04",
     end: Annotated[str, typer.Option(help="Last day.")] = "2018-12-28",
@@ -95,9 +97,9 @@ def run_demo(
     signal: Annotated[
         float, typer.Option(help="Strength of the forecastable part of returns; 0 for none.")
     ] = 1.0,
-    jobs: Jobs = -1,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    jobs: options.Jobs = -1,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run the whole study on a built-in synthetic universe: 697 funds, 7 years, six metrics.
 
@@ -108,18 +110,20 @@ def run_demo(
     geodual demo --signal 0 --out null      (a universe in which nothing can be forecast)
     """
     universe = funds.synthetic_universe(n_funds, start, end, seed, signal)
-    settings["facts"] = universe.facts
-    _run(universe.panel, universe.index, settings, out, excel, jobs, quiet, as_json)
+    given = {"index": universe.index, "facts": universe.facts}
+    run_study(universe.panel, settings | given, out, excel, jobs, quiet, as_json)
 
 
 def write_report(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Folder that backtest or demo wrote.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", callback=check_file, help=f"File to write. (default: RUN_DIR/{REPORT})"),
+        typer.Option(
+            "--out", "-o", callback=options.check_file, help=f"File to write. (default: RUN_DIR/{REPORT})"
+        ),
     ] = None,
-    excel: Excel = None,
-    quiet: Quiet = False,
+    excel: options.Excel = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write the HTML report of a finished run once more; with --excel, its tables, too.
 
@@ -137,22 +141,21 @@ def write_report(
         say(f"{what}: {path}")
 
 
-def _run(
+def run_study(
     panel: funds.Panel,
-    index: pd.Series[float] | None,
-    settings: dict[str, Any],
+    given: dict[str, Any],
     out: Path,
     excel: Path | None,
     jobs: int,
     quiet: bool,
     as_json: bool,
 ) -> None:
+    """Run a study, save it to a folder, and print its tables and notes."""
     _check_folder(out)
     with hold_folder(out):
         with progress_of("learning", quiet or as_json) as progress:
-            study = funds.backtest(
-                panel, index, n_jobs=jobs, checkpoint_folder=out / CHECKPOINTS, progress=progress, **settings
-            )
+            finished = out / CHECKPOINTS
+            study = funds.backtest(panel, n_jobs=jobs, checkpoint_folder=finished, progress=progress, **given)
         study.save(out)
     if excel is not None:
         study.to_excel(excel)
@@ -183,16 +186,10 @@ def _check_folder(out: Path) -> None:
 
 
 def _print_table1(study: funds.Study) -> None:
-    """Print Table 1 of each period; on a narrow terminal in two parts, forecasts and portfolios."""
     periods = [period for period in ("validation", "test") if len(study.decided(period))]
     # With one period, "both" would only repeat it.
     for period in (*periods, "both") if len(periods) == 2 else periods:
-        names = (_FORECASTS + _PORTFOLIOS,) if page_width() >= _TABLE_WIDTH else (_FORECASTS, _PORTFOLIOS)
-        rows = _table1(study, period)
-        for part in names:
-            shown = [{name: row[name] for name in ("metric", *part)} for row in rows]
-            print_table(shown, f"Table 1, {_TITLES[period]}", _FORECASTS + _PORTFOLIOS)
-            say("")
+        _print_rows(study, study.table(), period, f"Table 1, {_TITLES[period]}", "forecaster")
     if len(periods) == 1:
         say(f"There is no {'test' if periods == ['validation'] else 'validation'} period in these data.")
 
@@ -203,24 +200,24 @@ def _print_baselines(study: funds.Study) -> None:
     if study.baselines.empty or not known:
         return
     period = "test" if "test" in known else "both"
-    names = (_FORECASTS + _PORTFOLIOS,) if page_width() >= _TABLE_WIDTH else (_FORECASTS, _PORTFOLIOS)
-    rows = _format_rows(study, study.baselines, period)
     title = _TITLES["validation" if known == ("validation", "both") else period]
-    for part in names:
-        shown = [{"baseline": row["metric"], **{name: row[name] for name in part}} for row in rows]
-        print_table(shown, f"Baselines, {title}", _FORECASTS + _PORTFOLIOS)
+    _print_rows(study, study.baselines, period, f"Baselines, {title}", "baseline")
+
+
+def _print_rows(study: funds.Study, table: pd.DataFrame, period: str, title: str, what: str) -> None:
+    """Print the rows of a period; on a narrow terminal in two parts, forecasts and portfolios."""
+    numeric = _FORECASTS + _PORTFOLIOS
+    rows = _format_rows(study, table.loc[[period]].droplevel(0))
+    for part in (numeric,) if page_width() >= _TABLE_WIDTH else (_FORECASTS, _PORTFOLIOS):
+        shown = [{what: row["name"], **{name: row[name] for name in part}} for row in rows]
+        print_table(shown, title, numeric)
         say("")
 
 
-def _table1(study: funds.Study, period: str) -> list[dict[str, str]]:
-    """Return the rows of Table 1 of a period, formatted."""
-    return _format_rows(study, study.table(), period)
-
-
-def _format_rows(study: funds.Study, table: pd.DataFrame, period: str) -> list[dict[str, str]]:
+def _format_rows(study: funds.Study, table: pd.DataFrame) -> list[dict[str, str]]:
     return [
         {
-            "metric": study.index_name if name == "index" else str(name),
+            "name": study.index_name if name == "index" else str(name),
             "IC": _joined(format_signed(row["ic_mean"]), " ± ", format_signed(row["ic_std"])[1:]),
             "ICIR": format_number(row["icir"]),
             "t": format_number(row["t"]),
@@ -232,7 +229,7 @@ def _format_rows(study: funds.Study, table: pd.DataFrame, period: str) -> list[d
             "drawdown": format_percent(row["max_drawdown"]),
             "turnover": format_percent(row["turnover"]),
         }
-        for name, row in table.loc[period].iterrows()
+        for name, row in table.iterrows()
     ]
 
 
@@ -244,4 +241,146 @@ def _assignments(parameters: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in parameters.items())
 
 
-COMMANDS = {"demo": run_demo, "backtest": run_backtest, "report": write_report}
+@options.takes_settings(
+    *("forecasters", "factors", "types", "include", "exclude", "share_classes"),
+    *("k", "top", "label", "relative_to", "neighbours", "train_quarters"),
+    *("weights", "max_weight", "max_type", "max_company", "keep_rank", "min_holding"),
+    *("frequency", "start", "test_start", "tune", "random_state"),
+)
+def run_select(
+    nav: options.Nav,
+    settings: dict[str, Any],
+    as_of: Annotated[str | None, typer.Option(help="Day of the decision. (default: the last row)")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Forecast with nearest neighbours in this metric, as the paper does.")
+    ] = None,
+    forecaster: options.ForecasterName = None,
+    index: options.Index = None,
+    index_column: options.IndexColumn = None,
+    facts: options.Facts = None,
+    config: options.ConfigFile = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", callback=options.check_file, help="Also write the picks to this file."),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", callback=options.check_file, help="Also write a page with picks and reasons."),
+    ] = None,
+    excel: options.Excel = None,
+    jobs: options.Jobs = -1,
+    dask: options.Dask = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Choose the funds to hold next, with forecasts, neighbours and reasons.
+
+    [bold]Examples[/bold]
+
+    geodual select nav.csv
+
+    geodual select nav.csv --html picks.html --excel picks.xlsx
+
+    geodual select nav.csv --index index.csv --meta funds.csv --max-type 0.3
+
+    geodual select nav.csv --as-of 2016-12-30 --top 5 --json
+
+    geodual select nav.csv --metric rpdml
+
+    geodual select nav.csv --metric mymodule:MyMetric
+
+    geodual select nav.csv --forecaster momentum
+    """
+    settings.pop("baselines", None)  # a configuration file of a study may have them
+    _add_metrics(settings)
+    options.find_own_modules(filter(None, [metric, forecaster]))
+    options.keep_inputs([nav, index, facts, config], [csv, html, excel])
+    panel = funds.read_nav(nav)
+    given = options.read_given(index, index_column, facts) | {"forecaster": forecaster}
+    with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
+        selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
+    if csv is not None:
+        from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
+
+        write_csv(csv, selection.picks, keep_index=False)
+    if html is not None:
+        selection.report(html)
+    if excel is not None:
+        selection.to_excel(excel)
+    if as_json:
+        print_json(_as_record(selection))
+    else:
+        _print_selection(selection, quiet)
+
+
+def _add_metrics(settings: dict[str, Any]) -> None:
+    """Let the metrics of a configuration file be among the forecasters to choose from."""
+    metrics, given = settings.pop("metrics", ()), settings.get("forecasters", ())
+    tables = given if isinstance(given, dict) else {}
+    settings["forecasters"] = {name: tables.get(name, {}) for name in (*metrics, *given)}
+
+
+def _as_record(selection: funds.Selection) -> dict[str, object]:
+    return {
+        "as_of": str(selection.as_of.date()),
+        "forecaster": selection.forecaster,
+        "track_record": {
+            name: None if value != value else value for name, value in asdict(selection.record).items()
+        },
+        "candidates": plain_records(selection.candidates.reset_index(names="forecaster")),
+        "unit": selection.unit,
+        "picks": plain_records(selection.picks),
+        "neighbours": plain_records(selection.neighbours.drop(columns=["date", "forecaster"])),
+        "reasons": plain_records(selection.reasons.drop(columns=["date", "forecaster"])),
+        "left_out": plain_records(selection.left_out),
+        "notes": list(selection.notes),
+    }
+
+
+def _print_selection(selection: funds.Selection, quiet: bool) -> None:
+    say(selection.record_text)
+    show = format_signed if selection.unit == "rank" else format_percent
+    rows = [
+        {
+            "rank": pick["rank"],
+            "fund": " ".join(filter(None, (pick["fund"], pick["name"]))),
+            "weight": format_percent(pick["weight"]),
+            "forecast": show(pick["forecast"]),
+            "80 % of past picks": _interval(pick["past_low"], pick["past_high"]),
+            "main factors": pick["factors"],
+            "neighbours": pick["neighbours"],
+        }
+        for pick in selection.picks.to_dict("records")
+    ]
+    title = f"Picks of {selection.forecaster} on {selection.as_of.date()}, for the next holding interval"
+    print_table(rows, title, _NUMERIC)
+    for note in (*selection.notes, *_doubts(selection)):
+        say(f"Note: {note}")
+    if not quiet and len(selection.left_out):
+        say(f"Funds left out: {len(selection.left_out)}")
+        for row in selection.left_out.head(_LEFT_OUT_SHOWN).itertuples():
+            say(f"  {row.fund}: {row.why}")
+        if len(selection.left_out) > _LEFT_OUT_SHOWN:
+            say(f"  and {len(selection.left_out) - _LEFT_OUT_SHOWN} more (--json lists all)")
+
+
+def _doubts(selection: funds.Selection) -> list[str]:
+    """Return what speaks against single picks: findings in their data, and factors that are not known."""
+    doubts = []
+    for pick in selection.picks.to_dict("records"):
+        if pick["finding"]:
+            doubts.append(f"{pick['fund']}: {pick['finding']}")
+        if pick["known"] < _KNOWN:
+            doubts.append(
+                f"{pick['fund']}: only {format_percent(pick['known'])} of its factors are known; the others "
+                "count as average."
+            )
+    return doubts
+
+
+def _interval(low: float, high: float) -> str:
+    shown = format_percent(low)
+    return f"{shown.removesuffix(' %')} … {format_percent(high)}" if shown else ""
+
+
+COMMANDS = {"demo": run_demo, "backtest": run_backtest, "report": write_report, "select": run_select}

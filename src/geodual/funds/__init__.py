@@ -7,7 +7,5 @@ import lazy_loader
 
 from geodual.extras import require_extra
 
-require_extra(
-    "funds", "pandas", "pyarrow", "matplotlib", "arch", "filelock", what="Fund studies need more packages"
-)
+require_extra("funds", "pandas", "pyarrow", "matplotlib", "filelock", what="Fund studies need more packages")
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

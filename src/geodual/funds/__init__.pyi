@@ -1,33 +1,31 @@
 from .config import DataError as DataError
 from .config import StudyConfig as StudyConfig
 from .config import read_config as read_config
+from .decisions.leakage import LeakageCheck as LeakageCheck
+from .decisions.leakage import LeakageChecks as LeakageChecks
 from .decisions.leakage import check_leakage as check_leakage
-from .decisions.leakage_checks import LeakageCheck as LeakageCheck
-from .decisions.leakage_checks import LeakageChecks as LeakageChecks
 from .factors.compute import compute_factors as compute_factors
 from .factors.factor import RecursiveFactor as RecursiveFactor
 from .factors.factor import WindowedFactor as WindowedFactor
-from .forecasters.ensemble import EnsembleForecaster as EnsembleForecaster
-from .forecasters.factor_ic import FactorICRegressor as FactorICRegressor
-from .forecasters.factor_rank import FactorForecaster as FactorForecaster
 from .forecasters.forecast import Forecast as Forecast
+from .forecasters.forecast import Today as Today
+from .forecasters.forecast import Training as Training
 from .forecasters.neighbours import NeighbourForecaster as NeighbourForecaster
+from .forecasters.ranks import EnsembleForecaster as EnsembleForecaster
+from .forecasters.ranks import FactorForecaster as FactorForecaster
 from .forecasters.registry import forecaster_names as forecaster_names
 from .forecasters.registry import register_forecaster as register_forecaster
+from .forecasters.regression import FactorICRegressor as FactorICRegressor
 from .forecasters.regression import RegressorForecaster as RegressorForecaster
-from .forecasters.training import Today as Today
-from .forecasters.training import Training as Training
-from .forecasters.trend import TrendForecaster as TrendForecaster
-from .forecasters.trend_blend import TrendBlendForecaster as TrendBlendForecaster
 from .panel import Finding as Finding
 from .panel import Panel as Panel
 from .sources.fetching.fetch import FetchSummary as FetchSummary
 from .sources.fetching.fetch import fetch_universe as fetch_universe
 from .sources.reading.fund_facts import FundFacts as FundFacts
 from .sources.reading.fund_facts import read_facts as read_facts
-from .sources.reading.index_quality import inspect_index as inspect_index
 from .sources.reading.nav_file import read_index as read_index
 from .sources.reading.nav_file import read_nav as read_nav
+from .sources.reading.quality import inspect_index as inspect_index
 from .sources.reading.quality import inspect_quality as inspect_quality
 from .sources.reading.survivorship import Survivorship as Survivorship
 from .sources.reading.survivorship import measure_survivorship as measure_survivorship
@@ -35,8 +33,8 @@ from .sources.synthetic import Universe as Universe
 from .sources.synthetic import synthetic_universe as synthetic_universe
 from .study.backtest import backtest as backtest
 from .study.saved_study import read_study as read_study
+from .study.select_funds import Selection as Selection
 from .study.select_funds import select as select
-from .study.selection import Selection as Selection
 from .study.study import Study as Study
 
 __all__ = [
@@ -60,8 +58,6 @@ __all__ = [
     "Survivorship",
     "Today",
     "Training",
-    "TrendBlendForecaster",
-    "TrendForecaster",
     "Universe",
     "WindowedFactor",
     "backtest",

@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geodual.errors import DataError
-
-from .config import FREQUENCIES
+from .config import FREQUENCIES, check_choice
 from .panel import Panel
 
 MONTHS = {"monthly": 1, "quarterly": 3, "yearly": 12}
@@ -23,7 +21,7 @@ _ENOUGH_WITH_INDEX = 0.2  # the same on a day on which the index has a level
 
 
 def trading_rows(nav: pd.DataFrame, index_days: pd.Index | None = None) -> NDArray[np.bool_]:
-    """Tell which rows of a NAV table are trading days: enough of the living funds have a value.
+    """Return which rows of a NAV table are trading days: enough of the living funds have a value.
 
     A fund counts as alive if it has a value on the day or in the 15 days before, so that a row is judged by
     itself and earlier rows only. A stray row, such as a holiday on which a few funds publish a
@@ -72,10 +70,7 @@ def rebalance_days(days: pd.DatetimeIndex, frequency: str = "quarterly") -> pd.D
     -------
     DatetimeIndex
     """
-    if frequency not in FREQUENCIES:
-        raise DataError(
-            f"`frequency` must be one of {', '.join(FREQUENCIES)}, got {frequency!r}; choose one of these."
-        )
+    check_choice("frequency", frequency, tuple(FREQUENCIES))
     if not len(days):
         return days
     ends = days.to_series().groupby(days.to_period(FREQUENCIES[frequency])).max()

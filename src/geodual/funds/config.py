@@ -6,18 +6,18 @@ options of the command are derived from it (`settings.py`).
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError as DataError  # re-exported by the package
 from geodual.metric.registry import metric_names
-
-from .setting_checks import check_day, check_different, check_integer, check_share, check_tables, check_texts
-from .toml_text import write_toml
 
 PAPER_FACTORS = "paper"  # stands for all factors of the paper
 FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # name → code of pandas
@@ -170,9 +170,7 @@ class StudyConfig:
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
-            if (value := getattr(self, name)) not in allowed:
-                known = ", ".join(allowed)
-                raise DataError(f"`{name}` must be one of {known}, got {value!r}; choose one of these.")
+            check_choice(name, getattr(self, name), allowed)
         if not isinstance(self.tune, bool):
             raise DataError(f"`tune` must be true or false, got {self.tune!r}; write it without quotes.")
         if not isinstance(self.cost, int | float) or not 0.0 <= self.cost < _MAX_COST:
@@ -285,3 +283,125 @@ def check_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
             f"{where}: unknown setting `{unknown[0]}`; known are {', '.join(known)}. Check the spelling."
         )
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise if a setting is none of the values allowed."""
+    if value not in allowed:
+        raise DataError(f"`{name}` must be one of {', '.join(allowed)}, got {value!r}; choose one of these.")
+
+
+def check_integer(name: str, value: Any, least: int, default: Any) -> int:
+    """Return a whole number that is at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:  # bool is an Integral
+        raise DataError(
+            f"`{name}` must be a whole number of at least {least}, got {value!r}; leave it out for the "
+            f"default, {default}."
+        )
+    return int(value)
+
+
+def check_different(setting: str, names: Any, default: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one or more different names."""
+    remedy = f'write a list such as ["{default[0]}"]'
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise DataError(f"`{setting}` must be a list of names, got {names!r}; {remedy}.")
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise DataError(f"`{setting}` must be one or more names in quotes, got {list(names)!r}; {remedy}.")
+    # The equity curves of a study are columns named by forecaster; "index" is the column of the benchmark.
+    if len(set(names)) < len(names) or "index" in names:
+        raise DataError(
+            f"`{setting}` must be different names, none of them 'index', got {', '.join(names)}; remove the "
+            "repeated or reserved name."
+        )
+    return tuple(names)
+
+
+def check_texts(setting: str, texts: Any) -> tuple[str, ...]:
+    """Return a list of texts, which may be empty."""
+    is_list = isinstance(texts, Sequence) and not isinstance(texts, str)
+    if not is_list or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"`{setting}` must be a list of texts, got {texts!r}; write [] for none.")
+    return tuple(texts)
+
+
+def check_tables(setting: str, tables: Mapping[Any, Any]) -> dict[str, dict[str, Any]]:
+    """Return tables of settings by name."""
+    for name, table in tables.items():
+        if not isinstance(name, str) or not isinstance(table, Mapping):
+            raise DataError(
+                f"`{setting}` must be names or a table of settings per name, got {name!r} = {table!r}; write "
+                f"[{setting}.mine] and the settings below it."
+            )
+    return {name: {key: _listed(each) for key, each in table.items()} for name, table in tables.items()}
+
+
+def _listed(value: Any) -> Any:
+    """Return a value with tuples as lists, as a TOML file has them."""
+    return [_listed(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+def check_share(name: str, value: Any) -> float:
+    """Return a share of a whole: above 0, at most 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= 1.0:
+        raise DataError(
+            f"`{name}` must be above 0 and at most 1, got {value!r}; write 30 % as 0.3, and no limit as 1."
+        )
+    return float(value)
+
+
+def check_day(name: str, value: Any) -> str:
+    """Return a day as text in the ISO format."""
+    import pandas as pd  # only where a day is read: the help of the command must not wait for pandas
+
+    problem = f"`{name}` must be a date, got {value!r}; write it as 2017-01-01."
+    # pandas would read numbers as nanoseconds since 1970, and empty values as missing.
+    if value is None or value == "" or isinstance(value, int | float) or str(value).isdigit():
+        raise DataError(problem)
+    try:
+        day = pd.Timestamp(value)
+        if not pd.isna(day):  # which pandas makes of "NaN" and the like
+            return day.date().isoformat()
+    except (ValueError, TypeError, NotImplementedError):  # the last for years before 1, such as "-1"
+        pass
+    raise DataError(problem)
+
+
+def write_toml(settings: Mapping[str, Any]) -> str:
+    """Return settings as a TOML document: one line per value, then the tables of mappings.
+
+    Parameters
+    ----------
+    settings : mapping
+        Texts, numbers, booleans, lists, and mappings from names to tables of these.
+    """
+    lines, tables = [], []
+    for name, value in settings.items():
+        if isinstance(value, Mapping):  # tables come last: in TOML all that follows belongs to them
+            tables += [_table(f"{_key(name)}.{_key(entry)}", table) for entry, table in value.items()]
+        else:
+            lines.append(f"{_key(name)} = {_value(value)}\n")
+    return "".join(lines + tables)
+
+
+def _table(name: str, table: Mapping[str, Any]) -> str:
+    lines = [f"{_key(key)} = {_value(value)}\n" for key, value in table.items()]
+    return f"\n[{name}]\n{''.join(lines)}"
+
+
+def _key(name: str) -> str:
+    """Return a key, which needs quotes unless it is made of letters, digits, - and _."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_key(key)} = {_value(each)}' for key, each in value.items())}}}"
+    if isinstance(value, str):
+        # A text in JSON is valid TOML too, except that TOML forbids a bare DEL.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(float(value) if isinstance(value, float) else value)  # a number of numpy is a float, too

@@ -11,7 +11,7 @@ import pandas as pd
 
 from geodual.errors import DataError
 
-_BLOCK = 2**21  # values per block: memory for arrays of this size is used again, larger ones get new pages
+BLOCK = 2**21  # values per block: memory for arrays of this size is used again, larger ones get new pages
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,6 @@ def fund_blocks(shape: tuple[int, int]) -> Iterator[slice]:
     shape : tuple of int
         Number of days and number of funds.
     """
-    size = max(_BLOCK // max(shape[0], 1), 1)
+    size = max(BLOCK // max(shape[0], 1), 1)
     for start in range(0, shape[1], size):
         yield slice(start, start + size)

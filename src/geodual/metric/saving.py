@@ -54,6 +54,9 @@ _BROKEN = (
     *(RuntimeError, MemoryError, zipfile.BadZipFile, tokenize.TokenError),
 )
 
+_PLAIN = (bool, int, float, str, type(None))
+_NUMBERS = "biuf"  # kinds of arrays: booleans, whole and decimal numbers
+
 
 def save_metric(learner: Any, path: str | Path) -> Path:
     """Save a fitted metric to a file, to use it in another program or on another day.
@@ -245,10 +248,6 @@ def _learner_from_plain(tree: dict[str, Any], arrays: dict[str, Any]) -> Any:
             check_step(step)
         learner._earlier = (learner.history_, steps)
     return learner
-
-
-_PLAIN = (bool, int, float, str, type(None))
-_NUMBERS = "biuf"  # kinds of arrays: booleans, whole and decimal numbers
 
 
 def to_plain(value: Any, arrays: dict[str, Any], place: str) -> Any:

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from geodual.funds.forecasters.factor_ic import FactorICRegressor
+from geodual.funds.forecasters.regression import FactorICRegressor
 
-from .test_period_moments import draw
+
+def draw(seed=0, n_periods=3, n_rows=20, n_features=4):
+    rng = np.random.default_rng(seed)
+    periods = np.repeat(np.arange(n_periods), n_rows)
+    X = rng.standard_normal((len(periods), n_features)) @ rng.standard_normal((n_features, n_features))
+    return X, rng.standard_normal(len(periods)), periods
 
 
 def ics_by_loop(X, y, periods):
@@ -55,6 +60,31 @@ def test_order_of_rows_and_columns_does_not_matter():
     model = FactorICRegressor(shrink=True).fit(X, y, periods=periods)
     mixed = FactorICRegressor(shrink=True).fit(X[rows][:, columns], y[rows], periods=periods[rows])
     np.testing.assert_allclose(mixed.coef_, model.coef_[columns], atol=1e-12)
+
+
+def test_levels_of_a_period_do_not_matter():
+    X, y, periods = draw(1)
+    model = FactorICRegressor().fit(X, y, periods=periods)
+    moved = FactorICRegressor().fit(X + 5.0 * periods[:, None], y - 3.0 * periods, periods=periods)
+    np.testing.assert_allclose(moved.ic_, model.ic_, atol=1e-12)
+    np.testing.assert_allclose(moved.coef_, model.coef_, atol=1e-12)
+
+
+def test_a_period_weighs_as_its_average_row_and_zeros_are_left_out():
+    X, y, periods = draw(3)
+    ic = ics_by_loop(X, y, periods)
+    model = FactorICRegressor().fit(X, y, np.array([0.5, 0.0, 2.0])[periods], periods)
+    np.testing.assert_allclose(model.ic_, (ic[0] + 4.0 * ic[2]) / 5.0, atol=1e-12)
+
+
+def test_whole_weights_within_a_period_are_repetitions():
+    X, y, _ = draw(2, n_periods=1)
+    weights = np.random.default_rng(2).integers(0, 3, len(y))
+    at = np.repeat(np.arange(len(y)), weights)
+    weighted, repeated = FactorICRegressor().fit(X, y, weights), FactorICRegressor().fit(X[at], y[at])
+    np.testing.assert_allclose(weighted.ic_, repeated.ic_, atol=1e-12)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-12)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=1e-12)
 
 
 def test_constant_factors_get_no_weight():

@@ -20,8 +20,8 @@ from geodual.funds import (
 )
 from geodual.funds.config import StudyConfig
 from geodual.funds.decisions.decision import decide
+from geodual.funds.forecasters.learning import make_target
 from geodual.funds.forecasters.make import Workshop
-from geodual.funds.forecasters.targets import make_target
 from geodual.metric import GMML, EuclideanMetric
 from tests.funds.forecasters.cases import make_today, make_training
 

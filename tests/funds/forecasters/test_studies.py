@@ -20,12 +20,12 @@ from geodual.funds import (
     select,
     synthetic_universe,
 )
-from geodual.funds.evaluation.baselines import learnt_names
+from geodual.funds.evaluation.skill import learnt_names
 from geodual.funds.evaluation.track_record import no_record
-from geodual.funds.factors.named_columns import return_over_months
+from geodual.funds.factors.compute import return_over_months
 from geodual.funds.report.headline import write_headline
-from geodual.funds.study.look_back import LookBack, _can_choose, _compare
-from geodual.funds.study.notes import _note_choice
+from geodual.funds.study.look_back import LookBack, can_choose, compare_candidates
+from geodual.funds.study.notes import note_choice
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
 
@@ -45,8 +45,8 @@ def compared(universe):
 
 @pytest.mark.usefixtures("no_fresh_processes")
 def test_forecasters_do_not_look_ahead(universe):
-    checks = check_leakage(universe.panel, forecasters={**FORECASTERS, "trend_blend": {}}, n_days=2)
-    assert len(checks) == 2 * 2 * 5
+    checks = check_leakage(universe.panel, forecasters=FORECASTERS, n_days=2)
+    assert len(checks) == 2 * 2 * 4
     assert checks.passed
 
 
@@ -54,7 +54,7 @@ def test_momentum_is_the_rank_of_the_raw_factor(universe, compared):
     day = compared.ic.index[3]
     factor = compute_factors(universe.panel, [day], ["stddev"]).loc[day]["stddev_90"]
     own = compared.predictions[
-        (compared.predictions["date"] == day) & (compared.predictions["metric"] == "calm")
+        (compared.predictions["date"] == day) & (compared.predictions["forecaster"] == "calm")
     ]
     raw = factor.reindex(own["fund"]).to_numpy()
     assert spearmanr(own["forecast"], -raw).statistic == pytest.approx(1.0)
@@ -91,7 +91,7 @@ def test_baselines_are_computed_in_every_study_and_change_nothing(universe, stud
     assert without.baselines.empty
     assert without.best_against_baseline("both") is None
     assert study.baselines.loc["both"].index.tolist() == ["momentum", "return_12m", "universe"]
-    assert study.table().index.get_level_values("metric").unique().tolist() == [
+    assert study.table().index.get_level_values("forecaster").unique().tolist() == [
         *study.config.metrics,
         "index",
     ]
@@ -171,10 +171,13 @@ def test_if_a_baseline_wins_the_headline_begins_with_it(study):
 
 
 def test_the_reasons_are_those_of_each_kind(compared):
-    views = compared.reasons.groupby("metric")["view"].unique().map(set).to_dict()
+    views = compared.reasons.groupby("forecaster")["view"].unique().map(set).to_dict()
     assert views == {"pooled": {"near", "apart"}, "ridge": {"adds"}, "calm": {"adds"}, "mix": {"adds"}}
-    assert set(compared.neighbours["metric"]) == {"pooled"}
-    assert set(compared.reasons.loc[compared.reasons["metric"] == "mix", "factor"]) == {"momentum", "ridge"}
+    assert set(compared.neighbours["forecaster"]) == {"pooled"}
+    assert set(compared.reasons.loc[compared.reasons["forecaster"] == "mix", "factor"]) == {
+        "momentum",
+        "ridge",
+    }
     assert compared.units == {"pooled": "rank", "ridge": "rank", "calm": "rank", "mix": "rank"}
 
 
@@ -231,12 +234,12 @@ def test_select_uses_the_forecaster_with_the_best_record_and_says_why(universe):
     candidates = {"calm": FactorForecaster("stddev_90", -1), "wild": FactorForecaster("stddev_90")}
     found = select(universe.panel, forecasters=candidates, top=3)
     study = backtest(universe.panel, forecasters=candidates, baselines=())
-    assert found.metric == study.ic.mean().idxmax()
+    assert found.forecaster == study.ic.mean().idxmax()
     assert found.candidates["ic_mean"].to_dict() == pytest.approx(study.ic.mean().to_dict())
     assert found.candidates["n"].tolist() == [len(study.ic.dropna())] * 2
     (why,) = [note for note in found.notes if "is used" in note]
-    assert why.startswith(f"{found.metric} is used, because its mean IC over")
-    alone = select(universe.panel, forecaster=candidates[found.metric], top=3)
+    assert why.startswith(f"{found.forecaster} is used, because its mean IC over")
+    alone = select(universe.panel, forecaster=candidates[found.forecaster], top=3)
     assert alone.picks["fund"].tolist() == found.picks["fund"].tolist()
     assert found.record.p == pytest.approx(min(1.0, 2 * alone.record.p)), "corrected for the choice of two"
     assert alone.candidates.empty
@@ -246,7 +249,7 @@ def test_select_uses_the_forecaster_with_the_best_record_and_says_why(universe):
 
 def test_select_with_a_short_past_uses_the_first(universe):
     found = select(universe.panel, "2013-08-15", forecasters=["gmml", "ridge"], top=3)
-    assert found.metric == "gmml"
+    assert found.forecaster == "gmml"
     assert any("too few to choose the best by them" in note for note in found.notes)
 
 
@@ -273,10 +276,10 @@ def test_select_does_not_choose_a_forecaster_with_an_ic_on_few_days():
     """The mean of two lucky days is no record; the note tells the number of days of the one that is used."""
     rng = np.random.default_rng(0)
     ic = pd.DataFrame({"lucky": [0.9, 0.8] + [np.nan] * 10, "steady": 0.1 + 0.05 * rng.standard_normal(12)})
-    table = _compare(ic, 2)
+    table = compare_candidates(ic, 2)
     assert table.index.tolist() == ["steady", "lucky"]
-    assert _can_choose(table)
+    assert can_choose(table)
     looked = LookBack(pd.DataFrame(), no_record(), {}, {}, "steady", table)
-    (why,) = _note_choice(looked)
+    (why,) = note_choice(looked)
     assert why.startswith("steady is used, because its mean IC over 12 past decisions was the highest of 1 ")
-    assert not _can_choose(_compare(ic.iloc[:7], 2))
+    assert not can_choose(compare_candidates(ic.iloc[:7], 2))

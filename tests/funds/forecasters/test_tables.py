@@ -19,7 +19,7 @@ from geodual.funds import (
     register_forecaster,
 )
 from geodual.funds.forecasters import registry
-from geodual.funds.forecasters.chosen import compared_settings, resolve_baselines, resolve_compared
+from geodual.funds.forecasters.make import compared_settings, resolve_baselines, resolve_compared
 from geodual.metric import GMML, RPDML, metric_names
 
 FILE = """
@@ -141,7 +141,7 @@ def test_every_name_makes_a_forecaster():
 
 
 def test_one_can_register_ones_own(monkeypatch):
-    monkeypatch.setattr(registry, "_FORECASTERS", dict(registry._FORECASTERS))
+    monkeypatch.setattr(registry, "FORECASTERS", dict(registry.FORECASTERS))
     register_forecaster("mine", {"metric": "gmml", "k": 4}, label="My own", grid=[{}, {"k": 8}])
     assert "mine" in forecaster_names()
     assert registry.forecaster_label("mine") == "My own"

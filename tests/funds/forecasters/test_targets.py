@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Training
-from geodual.funds.forecasters.targets import (
+from geodual.funds.forecasters.learning import (
     age_weights,
     centred_ranks,
     check_lesson,

@@ -14,9 +14,9 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 from geodual.threads import one_thread
 
-from ..forecasters.forecast import NO_LABEL, Forecast, Forecaster, ask, check_values
-from ..forecasters.targets import TARGETS, check_choice
-from ..forecasters.training import Rows, Today, Training
+from ..config import check_choice
+from ..forecasters.forecast import NO_LABEL, Forecast, Forecaster, Rows, Today, Training, ask, check_values
+from ..forecasters.learning import TARGETS
 
 _PARTS = 5  # parts of a forecast that are kept per fund
 
@@ -29,8 +29,8 @@ class Decision:
     ----------
     day : Timestamp
         Day of the decision.
-    metric : str
-        Name of the forecaster: a metric, in the paper.
+    forecaster : str
+        Name of the forecaster; in the paper, of the metric whose neighbours it averages.
     funds : Index
         The universe of the day.
     forecast : array of shape (n_funds,)
@@ -58,7 +58,7 @@ class Decision:
     """
 
     day: pd.Timestamp
-    metric: str
+    forecaster: str
     funds: pd.Index[str]
     forecast: Array
     nearest: Rows
@@ -100,7 +100,7 @@ def decide(name: str, forecaster: Forecaster, training: Training, today: Today) 
     shares, names = _largest_parts(made)
     return Decision(
         day=today.day,
-        metric=name,
+        forecaster=name,
         funds=today.funds,
         forecast=values,
         nearest=made.nearest,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,24 +15,20 @@ import pandas as pd
 from geodual.errors import DataError
 
 from ..calendar import trading_rows
-from ..config import StudyConfig, check_names
-from ..factors.factor import FactorSet
-from ..factors.registry import FACTORS, take_factors
-from ..forecasters.chosen import compared_settings, resolve_compared
+from ..config import StudyConfig, check_integer, check_names
+from ..factors.factor import FACTORS, FactorSet, take_factors
 from ..forecasters.forecast import Forecaster, factors_asked
+from ..forecasters.make import compared_settings, resolve_compared
 from ..panel import Panel
-from ..progress import ProgressCallback, ignore_progress
-from ..setting_checks import check_integer
+from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
-from .decision_days import decision_rows, possible_rows
-from .fresh_processes import run_fresh
-from .leakage_checks import LeakageCheck, LeakageChecks
-from .observe import observe, prepare_panel
-from .sent_procedure import COLUMNS, Procedure, SentProcedure, send
+from .observations import decision_rows, observe, possible_rows, prepare_panel
 from .walk_forward import check_jobs, walk_forward
-from .without_future import forecast_without_future
+from .without_future import COLUMNS, Procedure, SentProcedure, forecast_without_future, run_fresh, send
+
+_FAILED = "They look ahead, or the same data do not give the same forecasts twice."
 
 
 @takes_settings(without=("tune",))
@@ -72,7 +68,7 @@ def check_leakage(
         Forecasters to check, as in `backtest`.
     forecaster : callable, optional
         Your own procedure to check instead of the study: ``forecaster(panel, days)`` returns a DataFrame with
-        the columns `date`, `metric`, `fund` and `forecast`, and rows for each of these days.
+        the columns `date`, `forecaster`, `fund` and `forecast`, and rows for each of these days.
     n_jobs : int, optional
         Number of processes side by side, as in `backtest`; the result does not depend on it.
     progress : callable
@@ -83,7 +79,7 @@ def check_leakage(
     Returns
     -------
     LeakageChecks
-        A sequence with one `LeakageCheck` per day, test and metric. Its `summary` says what was tested.
+        A sequence with one `LeakageCheck` per day, test and forecaster. Its `summary` says what was tested.
 
     Raises
     ------
@@ -158,14 +154,14 @@ def forecast_days(
     facts: FundFacts,
     index_days: pd.Index | None = None,
 ) -> pd.DataFrame:
-    """Return the forecasts that a study makes on some rebalance days: date, metric, fund, forecast."""
+    """Return the forecasts that a study makes on some rebalance days: date, forecaster, fund, forecast."""
     prepared, asked = prepare_panel(panel, config, facts, index_days), factors_asked(forecasters.values())
     observations = observe(prepared, config, factors, facts, asked=asked)
     possible = possible_rows(observations, config, include_last=True)
     rows = [t for t in possible if observations.days[t] in days]
     decisions = walk_forward(observations, forecasters, rows)
     tables = [
-        pd.DataFrame({"date": d.day, "metric": d.metric, "fund": d.funds, "forecast": d.forecast})
+        pd.DataFrame({"date": d.day, "forecaster": d.forecaster, "fund": d.funds, "forecast": d.forecast})
         for d in decisions
     ]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS))
@@ -210,27 +206,127 @@ def _forecasts(
         progress(2 * len(found), steps, f"without rows after {day.date()}")
     whole = pd.concat(run_fresh([[partial(study, panel, some)] for some in chains]), ignore_index=True)
     progress(steps, steps, "the whole table")
-    return found, _check_forecasts(whole, days)
-
-
-def _check_forecasts(table: pd.DataFrame, days: pd.DatetimeIndex) -> pd.DataFrame:
-    """Return what a procedure found; raise if it has no forecasts to compare on one of the days."""
-    without = days[~days.isin(table["date"])]
+    without = days[~days.isin(whole["date"])]
     if len(without):
         raise DataError(f"`forecaster` must return forecasts for {without[0].date()}, got none.")
-    return table
+    return found, whole
 
 
 def _compare(
     test: str, day: pd.Timestamp, expected: pd.DataFrame, found: pd.DataFrame
 ) -> Iterator[LeakageCheck]:
-    """Count the forecasts of a day that differ, by metric; a fund that appears or disappears differs too."""
+    """Count the forecasts of a day that differ, by forecaster; so does a fund that appears or vanishes."""
     sides = (table.loc[table["date"] == day, list(COLUMNS)] for table in (expected, found))
     both = next(sides).merge(next(sides), on=list(COLUMNS[:3]), how="outer", suffixes=("", "_found"))
     made, same = (
         both[["forecast", "forecast_found"]].notna().any(axis=1),
         both["forecast"].eq(both["forecast_found"]),
     )
-    for metric, some in made.groupby(both["metric"], sort=False):
+    for name, some in made.groupby(both["forecaster"], sort=False):
         compared, equal = int(some.sum()), int(same[some.index].sum())
-        yield LeakageCheck(test, str(day.date()), str(metric), compared, compared - equal)
+        yield LeakageCheck(test, str(day.date()), str(name), compared, compared - equal)
+
+
+@dataclass(frozen=True)
+class LeakageCheck:
+    """The result of one leakage test: whether the forecasts of a day stay the same to the last bit.
+
+    Parameters
+    ----------
+    test : str
+        "cut" (later rows removed) or "garbage" (later rows replaced by noise).
+    day : str
+        Day of the decision, the last that was left unchanged (ISO).
+    forecaster : str
+        Name of the forecaster.
+    compared : int
+        Number of forecasts compared.
+    differing : int
+        Number of forecasts that changed.
+
+    See Also
+    --------
+    check_leakage : Run the tests.
+
+    Examples
+    --------
+    >>> from geodual.funds import LeakageCheck
+    >>> LeakageCheck("cut", "2016-12-30", "rpdml", compared=120, differing=0).passed
+    True
+    >>> LeakageCheck("garbage", "2016-12-30", "rpdml", compared=120, differing=3).passed
+    False
+    """
+
+    test: str
+    day: str
+    forecaster: str
+    compared: int
+    differing: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether there were forecasts to compare and none changed."""
+        return self.compared > 0 and self.differing == 0
+
+
+@dataclass(frozen=True)
+class LeakageChecks(Sequence[LeakageCheck]):
+    """All checks of a leakage test, and on how many days there was a decision to test.
+
+    Parameters
+    ----------
+    checks : tuple of LeakageCheck
+        One per day, test and forecaster.
+    decision_days : int
+        Number of days on which the study makes a decision, tested or not.
+
+    See Also
+    --------
+    check_leakage : Run the tests.
+
+    Examples
+    --------
+    >>> from geodual.funds import LeakageCheck, LeakageChecks
+    >>> check = LeakageCheck("cut", "2016-12-30", "rpdml", compared=120, differing=0)
+    >>> checks = LeakageChecks((check,), decision_days=14)
+    >>> checks.passed, len(checks), checks[0].forecaster
+    (True, 1, 'rpdml')
+    >>> checks.summary.split(": ")[0]
+    '120 forecasts of rpdml on 1 of 14 decision days compared'
+    """
+
+    checks: tuple[LeakageCheck, ...]
+    decision_days: int
+
+    def __len__(self) -> int:
+        """Return the number of checks."""
+        return len(self.checks)
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return one check, or some."""
+        return self.checks[at]
+
+    @property
+    def passed(self) -> bool:
+        """Whether there were checks and all of them passed."""
+        return len(self) > 0 and all(check.passed for check in self)
+
+    @property
+    def summary(self) -> str:
+        """What was tested and found, in one or two sentences; nothing is said of days that were not."""
+        days = dict.fromkeys(check.day for check in self)
+        compared = sum(check.compared for check in self if check.test == "cut")
+        failed = [check for check in self if not check.passed]
+        bad_days = len(dict.fromkeys(check.day for check in failed))
+        found = f"on {bad_days} of these days those of {_names(failed)} changed" if failed else "none changed"
+        untested = self.decision_days - len(days)
+        return (
+            f"{compared:,} forecasts of {_names(self)} on {len(days)} of {self.decision_days} decision days "
+            f"compared: {found} when later rows were removed or replaced by noise."
+            + (f" {_FAILED}" if failed else "")
+            + (f" The other {untested} days were not tested." if untested else "")
+        )
+
+
+def _names(checks: Sequence[LeakageCheck]) -> str:
+    return ", ".join(dict.fromkeys(check.forecaster for check in checks))

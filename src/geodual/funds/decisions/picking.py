@@ -1,23 +1,25 @@
-"""Pick the funds with the best forecasts, within limits by type and company, without needless trades."""
+"""Pick the funds with the best forecasts, within limits and without needless trades, and say why."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from geodual.arrays import Array
 from geodual.threads import one_thread
 
 from ..config import StudyConfig
-from ..forecasters.forecast import Forecaster
+from ..forecasters.forecast import Forecaster, Rows, Today, Training
 from ..forecasters.neighbours import NeighbourForecaster
-from ..forecasters.training import Rows
 from ..sources.reading.fund_facts import FundFacts
 from .decision import Decision
 from .observations import Observations
-from .picks import Picks, explain
 
 _ROUNDING = 1e-9
 
@@ -50,15 +52,15 @@ def pick_funds(
         One per decision, in the same order.
     """
     row_of = {day: t for t, day in enumerate(observations.days)}
-    pickers: dict[str, _Picker] = {}
+    pickers: dict[str, Picker] = {}
     picked = []
     with one_thread():  # the same bits whatever the number of threads
         for decision in decisions:
-            if decision.metric not in pickers:
-                pickers[decision.metric] = _Picker(config, observations.facts, held)
-            t, rows = row_of[decision.day], pickers[decision.metric].pick(decision)
-            known = observations.training(t, _window(forecasters[decision.metric])), observations.today(t)
-            picked.append(explain(decision, rows, forecasters[decision.metric], *known))
+            if decision.forecaster not in pickers:
+                pickers[decision.forecaster] = Picker(config, observations.facts, held)
+            t, rows = row_of[decision.day], pickers[decision.forecaster].pick(decision)
+            known = observations.training(t, _window(forecasters[decision.forecaster])), observations.today(t)
+            picked.append(explain(decision, rows, forecasters[decision.forecaster], *known))
     return picked
 
 
@@ -78,7 +80,7 @@ def most_funds(share: float, top: int) -> int:
     return max(int(share * top + _ROUNDING), 1)
 
 
-class _Picker:
+class Picker:
     """Picks the funds of one forecaster, decision by decision."""
 
     def __init__(
@@ -115,7 +117,7 @@ class _Picker:
         return list(dict.fromkeys([*must, *may, *range(len(by_rank))]))
 
     def _has_room(self, fund: str, counts: list[Counter[str]]) -> bool:
-        """Tell whether the limits allow one more fund of this type and company, and count it if so."""
+        """Return whether the limits allow one more fund of this type and company, and count it if so."""
         own = [of_fund.get(fund) for of_fund, _ in self._limits]
         full = (
             kind is not None and count[kind] >= most
@@ -130,8 +132,124 @@ class _Picker:
 
 
 def held_since(picked: Sequence[Picks]) -> dict[str, pd.Timestamp]:
-    """Return the funds of the last picks of one metric, and since when each has been held without a break."""
+    """Return the funds that one forecaster picked last, and since when each has been held without a break."""
     held: dict[str, pd.Timestamp] = {}
     for picks in picked:
         held = {fund: held.get(fund, picks.day) for fund in picks.funds}
     return held
+
+
+@dataclass(frozen=True, eq=False)
+class Picks:
+    """The funds picked by one decision, best forecast first, and the reasons.
+
+    Attributes
+    ----------
+    day, forecaster : Timestamp and str
+        Day of the decision, and name of the forecaster.
+    funds : Index of shape (n_picks,)
+        The funds picked.
+    forecast, known : array of shape (n_picks,)
+        Their forecasts, and the share of their factors that are known.
+    neighbours : array of shape (n_picks, k)
+        The funds whose returns the forecast of a pick averages, nearest first: at most 50. Empty for
+        forecasters without neighbours.
+    distances, returns : array of shape (n_picks, k)
+        Distances of these neighbours, and their returns in the interval that is over.
+    near : array of shape (n_picks, n_factors)
+        Share of each factor in what makes a pick's neighbours near: the mean squared distance to all
+        candidates minus that to the neighbours. Negative where neighbours differ more than candidates do;
+        NaN if the metric is not linear.
+    apart : array of shape (n_picks, n_factors)
+        Share of each factor in the squared distance of a pick from the centre of the universe. Negative where
+        correlated factors reduce it; NaN if the metric is not linear. The absolute values of the shares of a
+        pick sum to 1.
+    parts : array of shape (n_picks, at most 5)
+        The parts that add most to the forecast of a pick, as shares; empty for forecasters that are not sums.
+    part_names : array of str, of the same shape
+        What these parts come from: factors, or members of an ensemble.
+    """
+
+    day: pd.Timestamp
+    forecaster: str
+    funds: pd.Index[str]
+    forecast: Array
+    known: Array
+    neighbours: NDArray[np.str_]
+    distances: Array
+    returns: Array
+    near: Array
+    apart: Array
+    parts: Array
+    part_names: NDArray[np.str_]
+
+
+def explain(
+    decision: Decision, rows: Rows, forecaster: Forecaster, training: Training, today: Today
+) -> Picks:
+    """Return the picks of a decision with the reasons.
+
+    Parameters
+    ----------
+    decision : Decision
+        The forecasts.
+    rows : array of shape (n_picks,)
+        Positions of the funds picked.
+    forecaster : Forecaster
+        What made the forecasts.
+    training, today : Training and Today
+        What the decision was made from; for forecasters without neighbours, any training set will do.
+    """
+    reasons: dict[str, Any] = _no_neighbours(len(rows), today.features.shape[1])
+    if isinstance(forecaster, NeighbourForecaster):
+        candidates, nearest = forecaster.find_candidates(training, today), decision.nearest[rows]
+        near, apart = _shares(decision.linear_map, candidates.features, nearest, today.features[rows])
+        reasons = {
+            "neighbours": candidates.funds.to_numpy(str)[nearest],
+            "distances": decision.distances[rows],
+            "returns": candidates.returns[nearest],
+            "near": near,
+            "apart": apart,
+        }
+    return Picks(
+        day=decision.day,
+        forecaster=decision.forecaster,
+        funds=decision.funds[rows],
+        forecast=decision.forecast[rows],
+        known=today.known[rows],
+        **reasons,
+        parts=decision.parts[rows] if decision.parts.size else decision.parts,
+        part_names=decision.part_names[rows] if decision.parts.size else decision.part_names,
+    )
+
+
+def _no_neighbours(n_picks: int, n_factors: int) -> dict[str, Any]:
+    nothing, unknown = np.empty((n_picks, 0)), np.full((n_picks, n_factors), np.nan)
+    empty = {"neighbours": nothing.astype(str), "distances": nothing, "returns": nothing}
+    return {**empty, "near": unknown, "apart": unknown}
+
+
+def _shares(A: Array, candidates: Array, neighbours: Rows, picks: Array) -> tuple[Array, Array]:
+    """Return `near` and `apart`: what makes neighbours near, and what sets picks apart."""
+    if not A.size:
+        unknown = np.full(picks.shape, np.nan)
+        return unknown, unknown
+    W = A @ A.T
+    # For a pick x and candidates c with mean m, the mean split of c − x is the mean split of c − m plus the
+    # split of m − x: the cross terms average out. So no array of picks × candidates × factors is needed.
+    middle = candidates.mean(axis=0)
+    to_all = _split(candidates - middle, W).mean(axis=0) + _split(middle - picks, W)
+    to_neighbours = _split(candidates[neighbours] - picks[:, None, :], W).mean(axis=1)
+    apart = _split(picks, W)
+    return _normalised(to_all - to_neighbours, to_all), _normalised(apart, apart)
+
+
+def _split(v: Array, W: Array) -> Array:
+    """Split squared distances v′Wv among the factors, as vⱼ(Wv)ⱼ."""
+    return np.asarray(v * (v @ W))
+
+
+def _normalised(parts: Array, whole: Array) -> Array:
+    """Return parts over the sum of their absolute values; 0 where they are only rounding errors."""
+    total, size = (np.abs(terms).sum(axis=1, keepdims=True) for terms in (parts, whole))
+    return np.asarray(parts / np.where(total > 1e-12 * size, total, np.inf))

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
 import threading
+import time
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing, nullcontext, suppress
 from functools import partial
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
+import pandas as pd
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from geodual.atomic_file import write_atomically
+from geodual.bounded_reading import parse_nested, read_arrays
 from geodual.cluster import Call, call_in_order
 from geodual.errors import DataError, LostWorkersError
 
-from ..forecasters.forecast import Forecaster, window_of
-from ..forecasters.training import Today
-from ..progress import ProgressCallback, ignore_progress
-from .checkpoints import Checkpoints
+from ..forecasters.forecast import Forecaster, Today, window_of
+from ..run import CHECKPOINTS, ProgressCallback, ignore_progress
 from .decision import Decision, decide
-from .interval import Interval, join_intervals
-from .observations import Observations
-from .worker_watch import KILLED, tied_workers
+from .observations import Interval, Observations, join_intervals
 
 _SHARED = 100_000  # bytes from which worker processes share an array in memory; smaller ones are copied
 # A decision catches its warnings, which Python can do in one thread of a process only.
 _ONE_AT_A_TIME = threading.Lock()
+_ARRAYS = ("forecast", "nearest", "distances", "linear_map", "parts", "part_names")
+_TEXTS = ("label", "unit", "seconds", "notes")
+KILLED = (
+    "A worker process was killed, perhaps because memory ran out. Run again, or with fewer jobs (`--jobs`, "
+    "`n_jobs`)."
+)
+_EVERY = 1.0  # seconds between two looks
 
 
 def walk_forward(
@@ -71,7 +86,8 @@ def walk_forward(
             made[t, name] = found
     left = [task for task in tasks if task not in made]
     client = getattr(joblib.parallel.get_active_backend()[0], "client", None)  # if joblib is set to Dask
-    alone, today = client is None and joblib.effective_n_jobs(n_jobs) == 1, _Today(observations)
+    alone = client is None and joblib.effective_n_jobs(n_jobs) == 1
+    today = functools.lru_cache(maxsize=1)(observations.today)  # made once for all forecasters
     calls = (
         (
             partial(_decide, alone, name),
@@ -80,13 +96,18 @@ def walk_forward(
         for t, name in left
     )
     # Decisions come one by one, so that each is saved before the next ones are finished.
-    decisions = _call_here(calls, n_jobs) if client is None else call_in_order(client, calls)
-    with _say_what_is_kept(checkpoints), closing(decisions):
-        for task, decision in zip(left, decisions, strict=True):
-            made[task] = decision
-            if checkpoints:
-                checkpoints.save(decision)
-            progress(len(made), len(tasks), f"{decision.day.date()} {decision.metric}")
+    decisions = call_here(calls, n_jobs) if client is None else call_in_order(client, calls)
+    try:
+        with closing(decisions):
+            for task, decision in zip(left, decisions, strict=True):
+                made[task] = decision
+                if checkpoints:
+                    checkpoints.save(decision)
+                progress(len(made), len(tasks), f"{decision.day.date()} {decision.forecaster}")
+    except LostWorkersError as error:
+        if checkpoints is None:
+            raise
+        raise LostWorkersError(f"{error} Finished decisions are kept.") from error
     return [made[task] for task in tasks]
 
 
@@ -107,46 +128,116 @@ def _decide(alone: bool, name: str, forecaster: Forecaster, today: Today, *inter
         return decide(name, forecaster, join_intervals(intervals), today)
 
 
-def _call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:
+def call_here(calls: Iterable[Call], n_jobs: int | None) -> Generator[Any]:
     """Yield the results of calls in their order, from processes of this machine."""
     workers = {"n_jobs": n_jobs, "max_nbytes": _SHARED, **tied_workers()}  # none outlives a killed run
     delayed = (joblib.delayed(function)(*values) for function, values in calls)
     try:  # a worker may be killed while the first calls are sent, or later
         results = joblib.Parallel(return_as="generator", **workers)(delayed)
-        with _cancelling(results):
+        try:
             yield from results
+        finally:
+            # If the run is interrupted, cancel what is left, without joblib's warning that it is not used.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results.close()
     except TerminatedWorkerError as error:
         raise LostWorkersError(KILLED) from error
 
 
-@contextmanager
-def _cancelling(results: Generator[Any]) -> Iterator[None]:
-    """Cancel the work that is left if a run is interrupted, without joblib's warning that it is not used."""
-    try:
-        yield
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            results.close()
+class Checkpoints:
+    """A folder of finished decisions for one set of inputs.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to keep the decisions.
+    inputs : list of str
+        Everything that decisions depend on. Decisions made from other inputs are never loaded.
+    """
+
+    def __init__(self, folder: Path, inputs: list[str]) -> None:
+        self._key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
+        self._root, self._folder = folder, folder / self._key[:16]
+
+    def load(self, day: pd.Timestamp, forecaster: str) -> Decision | None:
+        """Return a finished decision, or None if there is none, or its file was damaged or changed."""
+        try:
+            stored = read_arrays(self._path(day, forecaster).read_bytes())
+            content = {name: stored[name] for name in (*_ARRAYS, "funds", "text")}
+            if str(stored["seal"]) != self._seal(day, forecaster, content):
+                return None
+            text = parse_nested(json.loads, str(content.pop("text")))
+        except Exception:  # a damaged file raises whatever comes first
+            return None
+        text["notes"] = tuple(text["notes"])
+        funds = pd.Index(content.pop("funds").tolist(), name="fund", dtype=str)
+        return Decision(day=day, forecaster=forecaster, funds=funds, **content, **text)
+
+    def save(self, decision: Decision) -> None:
+        """Save a decision."""
+        text = {name: getattr(decision, name) for name in _TEXTS}
+        content: dict[str, Any] = {name: getattr(decision, name) for name in _ARRAYS}
+        content["funds"], content["text"] = decision.funds.to_numpy(str), np.array(json.dumps(text))
+        content["seal"] = np.array(self._seal(decision.day, decision.forecaster, content))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._path(decision.day, decision.forecaster)
+        with suppress(FileNotFoundError):  # another study just finished and cleared the folder
+            write_atomically(path, lambda temporary: np.savez(temporary, **content))
+
+    def clear(self) -> None:
+        """Remove the decisions made from these inputs, once the study is saved.
+
+        A folder called `.finished` is removed as a whole: it holds nothing but checkpoints, and the remaining
+        ones come from interrupted runs with other settings.
+        """
+        shutil.rmtree(self._root if self._root.name == CHECKPOINTS else self._folder, ignore_errors=True)
+        with suppress(OSError):  # not empty: it holds decisions of other studies
+            self._root.rmdir()
+
+    def _seal(self, day: pd.Timestamp, forecaster: str, content: dict[str, Any]) -> str:
+        """Return the SHA-256 of a decision: a file that was edited, or moved to another name, has another."""
+        hasher = hashlib.sha256(f"{self._key} {day.date()} {forecaster}".encode())
+        for name, array in sorted(content.items()):
+            hasher.update(f"{name} {array.dtype.str} {array.shape}".encode())
+            hasher.update(np.ascontiguousarray(array).tobytes())
+        return hasher.hexdigest()
+
+    def _path(self, day: pd.Timestamp, forecaster: str) -> Path:
+        name = hashlib.sha256(forecaster.encode()).hexdigest()[
+            :16
+        ]  # a forecaster may have any text as its name
+        return self._folder / f"{day.date()}-{name}.npz"
 
 
-@contextmanager
-def _say_what_is_kept(checkpoints: Checkpoints | None) -> Iterator[None]:
-    try:
-        yield
-    except LostWorkersError as error:
-        if checkpoints is None:
-            raise
-        raise LostWorkersError(f"{error} Finished decisions are kept.") from error
+def tied_workers() -> dict[str, Any]:
+    """Return options of `joblib.Parallel` that tie its worker processes to this process.
+
+    If this process is killed, joblib's workers would stay for minutes, with all their memory. Tied workers
+    end themselves within about a second instead, also those that wait for their first task: a thread in each
+    looks whether its parent has changed, because the operating system gives an orphan another one. (Linux
+    could send a signal, but would do so already when the *thread* that started the worker ends.) Threads and
+    the workers of a cluster are not affected. On Windows nothing happens, as an orphan keeps the number of
+    its parent there.
+    """
+    return {"initializer": _watch, "initargs": (os.getpid(),)}
 
 
-class _Today:
-    """The funds of a day, made once for all forecasters."""
+@functools.cache  # once per process
+def _watch(parent: int) -> None:
+    if os.getppid() == parent or _was_child(parent):
+        threading.Thread(target=_end_with, args=(parent,), name="parent watch", daemon=True).start()
 
-    def __init__(self, observations: Observations) -> None:
-        self._observations, self._day = observations, -1
 
-    def __call__(self, t: int) -> Today:
-        if t != self._day:
-            self._day, self._today = t, self._observations.today(t)
-        return self._today
+def _was_child(parent: int) -> bool:
+    """Return whether joblib started this worker from `parent`, which may have died before the first look."""
+    # Other ways to start a process may put a server between the two, so that its parent is another one.
+    by_joblib = type(multiprocessing.current_process()).__name__ == "LokyProcess"
+    starter = multiprocessing.parent_process()
+    return by_joblib and starter is not None and starter.pid == parent
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_EVERY)
+    os._exit(1)  # at once: nobody waits for results, and cleaning up could wait for the parent

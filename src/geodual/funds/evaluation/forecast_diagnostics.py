@@ -1,21 +1,74 @@
 """How forecasts behave: spreads of their fifths, how fast ranks change and skill fades, and skill by type.
 
-All functions start from the predictions of a study: one row per decision and fund with date, metric, fund,
-forecast and realised (NaN if not known yet). Metrics keep the order in which the predictions name them.
+All functions start from the predictions of a study: one row per decision and fund with date, forecaster,
+fund, forecast and realised (NaN if not known yet). Forecasters keep the order of the predictions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 
-from .forecast_tables import FIFTHS, fifths_by_day
 from .statistics import corrected_p, newey_west_t, rank_correlations, spearman_ic, summarise_ic
 
+FIFTHS = (1, 2, 3, 4, 5)  # from the worst forecasts to the best
 MONTHS = range(1, 13)  # over which the decay of the ICs is followed
+
+
+def fifths_by_day(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean realised return of each fifth of the forecasts on each day.
+
+    The funds of a day are split into fifths by forecast. Fund i of n in this order, from 0, is in fifth
+    ⌊5 i/n⌋ + 1; equal forecasts keep the order of their rows. Only funds whose return is known count. If n is
+    a multiple of 5, alphalens has the same fifths; else its fifths may differ by a fund.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        One row per fund and decision: date, forecaster, fund, forecast, realised.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by (forecaster, date), both sorted. Columns: 1 (worst forecasts) to 5; NaN for a fifth that
+        has no fund because there are fewer than five.
+    """
+    known = predictions.dropna(subset=["forecast", "realised"])
+    groups = known.groupby(["date", "forecaster"])["forecast"]
+    # Ties are ranked in row order, so that all fifths have the same size up to one fund.
+    rank = (groups.rank(method="first") - 1.0) / groups.transform("size")
+    fifth = (rank * len(FIFTHS)).astype(int) + 1
+    by_day = known["realised"].groupby([known["forecaster"], known["date"], fifth.rename("fifth")]).mean()
+    return by_day.unstack().reindex(columns=FIFTHS)
+
+
+def returns_by_fifth(predictions: pd.DataFrame, forecasters: Sequence[str]) -> pd.DataFrame:
+    """Return the mean realised return by fifth of the forecasts, forecaster × fifth (1 is the worst).
+
+    The funds of each day are split into fifths by forecast. Every day has the same weight in the mean.
+    """
+    return fifths_by_day(predictions).groupby("forecaster").mean().reindex(list(forecasters))
+
+
+def judge_fifths(by_period: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Join the returns by fifth of several periods in one table, and tell whether they rise.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by (period, forecaster). Columns: 1 to 5 (5 is the fifth with the best forecasts), `spread` (5
+        minus 1), and `rising` (whether no fifth earned less than the one below it).
+    """
+    if not by_period:
+        return pd.DataFrame(columns=[*map(str, FIFTHS), "spread", "rising"])
+    tables = {period: table.reindex(columns=FIFTHS) for period, table in by_period.items()}
+    table = pd.concat(tables, names=["period"])
+    rising = table.notna().all(axis=1) & (table.diff(axis=1).iloc[:, 1:] >= 0.0).all(axis=1)
+    spread = table[FIFTHS[-1]] - table[FIFTHS[0]]
+    return table.rename(columns=str).rename_axis(columns=None).assign(spread=spread, rising=rising)
 
 
 def measure_spreads(predictions: pd.DataFrame) -> pd.DataFrame:
@@ -31,12 +84,12 @@ def measure_spreads(predictions: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Rebalance day × metric: mean realised return of fifth 5 minus that of fifth 1 (see `fifths_by_day`).
-        Every day of the predictions has a row; NaN if the returns are not known yet, or with fewer than five
-        funds.
+        Rebalance day × forecaster: mean realised return of fifth 5 minus that of fifth 1 (see
+        `fifths_by_day`). Every day of the predictions has a row; NaN if the returns are not known yet, or
+        with fewer than five funds.
     """
     by_day = fifths_by_day(predictions)
-    spreads = (by_day[FIFTHS[-1]] - by_day[FIFTHS[0]]).unstack("metric")
+    spreads = (by_day[FIFTHS[-1]] - by_day[FIFTHS[0]]).unstack("forecaster")
     return _as_table(spreads, predictions)
 
 
@@ -48,7 +101,7 @@ def summarise_spread(spread: pd.Series[float], n_choices: int) -> dict[str, floa
     spread : Series
         One value per rebalance day, in order of time; NaN is left out.
     n_choices : int
-        Number of metrics and settings that the best may be chosen from.
+        Number of forecasters and settings that the best may be chosen from.
 
     Returns
     -------
@@ -75,14 +128,14 @@ def correlate_ranks(predictions: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Rebalance day × metric; NaN on the first day.
+        Rebalance day × forecaster; NaN on the first day.
     """
     columns = {}
-    for metric, own in predictions.groupby("metric"):
+    for forecaster, own in predictions.groupby("forecaster"):
         forecasts = own.pivot(index="date", columns="fund", values="forecast")
         before = forecasts.shift().to_numpy(float)
         ranked = [spearman_ic(*pair) for pair in zip(forecasts.to_numpy(float), before, strict=True)]
-        columns[metric] = pd.Series(ranked, index=forecasts.index, dtype=float)
+        columns[forecaster] = pd.Series(ranked, index=forecasts.index, dtype=float)
     return _as_table(pd.DataFrame(columns), predictions)
 
 
@@ -99,18 +152,18 @@ def ic_by_day_and_type(predictions: pd.DataFrame, types: pd.Series[str]) -> pd.D
     Returns
     -------
     DataFrame
-        One row per decision and type that has an IC (see `spearman_ic`): date, metric, type, ic, funds (the
-        number of funds whose return is known).
+        One row per decision and type that has an IC (see `spearman_ic`): date, forecaster, type, ic, funds
+        (the number of funds whose return is known).
     """
     known = predictions.dropna(subset=["forecast", "realised"])
     known = known.assign(type=known["fund"].map(types)).dropna(subset=["type"])
-    groups = known.groupby(["date", "metric", "type"])[["forecast", "realised"]]
+    groups = known.groupby(["date", "forecaster", "type"])[["forecast", "realised"]]
     rows = [(*key, spearman_ic(*own.to_numpy(float).T), len(own)) for key, own in groups]
-    return pd.DataFrame(rows, columns=["date", "metric", "type", "ic", "funds"]).dropna(subset=["ic"])
+    return pd.DataFrame(rows, columns=["date", "forecaster", "type", "ic", "funds"]).dropna(subset=["ic"])
 
 
 def average_over_types(by_type: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean IC within types, rebalance day × metric: types weigh by their number of funds.
+    """Return the mean IC within types, rebalance day × forecaster: types weigh by their number of funds.
 
     Parameters
     ----------
@@ -125,31 +178,31 @@ def average_over_types(by_type: pd.DataFrame, predictions: pd.DataFrame) -> pd.D
         NaN where no type has an IC.
     """
     weighted = by_type.assign(weighted=by_type["ic"] * by_type["funds"])
-    sums = weighted.groupby(["date", "metric"])[["weighted", "funds"]].sum()
-    return _as_table((sums["weighted"] / sums["funds"]).unstack("metric"), predictions)
+    sums = weighted.groupby(["date", "forecaster"])[["weighted", "funds"]].sum()
+    return _as_table((sums["weighted"] / sums["funds"]).unstack("forecaster"), predictions)
 
 
-def summarise_types(by_type: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
+def summarise_types(by_type: pd.DataFrame, forecasters: Iterable[str]) -> pd.DataFrame:
     """Return the mean IC by type.
 
     Parameters
     ----------
     by_type : DataFrame
         From `ic_by_day_and_type`.
-    metrics : iterable of str
-        The metrics, in the order wanted.
+    forecasters : iterable of str
+        The forecasters, in the order wanted.
 
     Returns
     -------
     DataFrame
-        Indexed by (metric, type): `ic_mean`; `t`, by `newey_west_t`; `n`, the number of rebalance days with
-        an IC; `funds`, the mean number of funds on these days.
+        Indexed by (forecaster, type): `ic_mean`; `t`, by `newey_west_t`; `n`, the number of rebalance days
+        with an IC; `funds`, the mean number of funds on these days.
     """
-    groups = by_type.groupby(["metric", "type"])
+    groups = by_type.groupby(["forecaster", "type"])
     table = groups.agg(
         ic_mean=("ic", "mean"), t=("ic", newey_west_t), n=("ic", "size"), funds=("funds", "mean")
     )
-    return table.reindex(list(metrics), level="metric")
+    return table.reindex(list(forecasters), level="forecaster")
 
 
 def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int] = MONTHS) -> pd.DataFrame:
@@ -158,7 +211,7 @@ def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int]
     The return over m months after a decision on day d goes from the last value up to d to the last value up
     to the day m months later. So a fund that was closed counts with its last value. A decision for which that
     day lies after the last row is left out. So are funds without a value on day d, or without a forecast of
-    one of the metrics.
+    one of the forecasters.
 
     Parameters
     ----------
@@ -172,12 +225,12 @@ def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int]
     Returns
     -------
     DataFrame
-        `months` × metric: mean over the decisions; NaN if there is none.
+        `months` × forecaster: mean over the decisions; NaN if there is none.
     """
     months, days = sorted(months), pd.DatetimeIndex(nav.index)
     filled, tables = nav.ffill(), []
     for day, decided in predictions.groupby("date"):
-        forecasts = decided.pivot(index="fund", columns="metric", values="forecast").dropna()
+        forecasts = decided.pivot(index="fund", columns="forecaster", values="forecast").dropna()
         ends = pd.DatetimeIndex([pd.Timestamp(str(day)) + pd.DateOffset(months=m) for m in (0, *months)])
         ends = ends[ends <= days[-1]]
         rows = days.searchsorted(ends, side="right") - 1
@@ -188,12 +241,12 @@ def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int]
         index = pd.Index(months[: len(ics)], dtype=int)  # whole numbers also if empty
         tables.append(pd.DataFrame(ics, index=index, columns=forecasts.columns))
     table = pd.concat(tables).groupby(level=0).mean()
-    table = table.reindex(index=months, columns=predictions["metric"].unique())
-    return table.rename_axis(index="months", columns="metric")
+    table = table.reindex(index=months, columns=predictions["forecaster"].unique())
+    return table.rename_axis(index="months", columns="forecaster")
 
 
 def _as_table(values: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Return values as rebalance day × metric, with all days and metrics of the predictions."""
-    days, metrics = np.sort(predictions["date"].unique()), predictions["metric"].unique()
-    table = values.reindex(index=pd.DatetimeIndex(days), columns=metrics)
-    return table.rename_axis(index="date", columns="metric").astype(float)
+    """Return values as rebalance day × forecaster, with all days and forecasters of the predictions."""
+    days, forecasters = np.sort(predictions["date"].unique()), predictions["forecaster"].unique()
+    table = values.reindex(index=pd.DatetimeIndex(days), columns=forecasters)
+    return table.rename_axis(index="date", columns="forecaster").astype(float)

@@ -1,16 +1,180 @@
-"""The market of a ledger: prices of funds, when they are published, and what trades cost there."""
+"""Where portfolios trade: prices of funds and when they are known, what trades cost, how long orders take."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from geodual.arrays import Array, Indices
+from geodual.errors import DataError
 
-from .fees import FeeRules
+from ..config import StudyConfig
+from ..sources.reading.fund_facts import FundFacts
 
+_MAX_RATE = 0.1
+
+Steps = tuple[tuple[int, float], ...]
 _Rows = NDArray[np.int32]  # half the memory of other integers, which counts for thousands of funds
+"""Redemption fees by holding time: (days, rate), for increasing numbers of days."""
+
+
+@dataclass(frozen=True)
+class FeeRules:
+    """The fees of all funds.
+
+    Attributes
+    ----------
+    cost : float
+        Share of the value that every purchase and every sale costs, for funds without a rule of their own.
+    purchase : mapping of str to float
+        Purchase fee by fund, in place of `cost`.
+    redemption : tuple of (int, float)
+        Redemption fee by holding time, in place of `cost`: a lot held for fewer days than the first number
+        pays the first rate, and so on; a lot held longer pays nothing.
+    own_redemption : mapping of str to tuple
+        The same by fund, for funds with rules of their own.
+    delay : mapping of str to int
+        Rows by fund that an order takes longer than those of other funds, as for funds that invest abroad.
+    """
+
+    cost: float = 0.0
+    purchase: Mapping[str, float] = field(default_factory=dict)
+    redemption: Steps = ()
+    own_redemption: Mapping[str, Steps] = field(default_factory=dict)
+    delay: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        tables = (self.redemption, *self.own_redemption.values())
+        rates = [self.cost, *self.purchase.values(), *(rate for steps in tables for _, rate in steps)]
+        for rate in rates:
+            if not 0.0 <= rate < _MAX_RATE:
+                raise DataError(
+                    f"A fee must be at least 0 and below {_MAX_RATE} (0.0015 means 0.15 %), got {rate}."
+                )
+        for days in ([day for day, _ in steps] for steps in tables):
+            if days != sorted(set(days)) or any(day < 1 for day in days):
+                raise DataError(
+                    f"Redemption fees must be given for increasing numbers of days, got {days}; write such "
+                    "as 7:0.015,365:0.005."
+                )
+        if any(rows < 0 for rows in self.delay.values()):
+            raise DataError("The delay of an order must not be negative; give the number of trading days.")
+
+    @property
+    def are_free(self) -> bool:
+        """Whether no trade costs anything."""
+        return self.sales_are_free and not any(self.purchase.values())
+
+    @cached_property
+    def sales_are_free(self) -> bool:
+        """Whether no sale costs anything, whatever the holding time."""
+        tables = (self.redemption, *self.own_redemption.values())
+        return not any((self.cost, *(rate for steps in tables for _, rate in steps)))
+
+    def purchase_rate(self, fund: str) -> float:
+        """Return the share of a purchase that it costs."""
+        return self.purchase.get(fund, self.cost)
+
+    def redemption_rate(self, fund: str, days_held: int) -> float:
+        """Return the share of a sale that it costs, given the calendar days that the lot was held."""
+        steps = self.own_redemption.get(fund, self.redemption)
+        if not steps:
+            return self.cost
+        return next((rate for days, rate in steps if days_held < days), 0.0)
+
+
+def make_fee_rules(config: StudyConfig, facts: FundFacts) -> FeeRules:
+    """Return the fees that the settings and the facts about funds give.
+
+    Rules of a fund's own, from the facts, come before those of its type, and these before those of all funds.
+    """
+    general, by_type = parse_redemption(config.redemption_fees)
+    delays = _parse_delays(config.settlement_lag)
+    _check_types(("redemption_fees", by_type), ("settlement_lag", delays), facts=facts)
+    types = {fund: kind.casefold() for fund, kind in facts.types.items()}
+    own = {fund: by_type[kind] for fund, kind in types.items() if kind in by_type}
+    own |= {fund: _own_steps(fund, text, facts) for fund, text in facts.redemption_fees.items()}
+    return FeeRules(
+        cost=config.cost,
+        purchase=facts.purchase_fees,
+        redemption=general,
+        own_redemption=own,
+        delay={fund: delays[kind] for fund, kind in types.items() if kind in delays},
+    )
+
+
+def parse_redemption(
+    texts: tuple[str, ...], where: str = "`redemption_fees`"
+) -> tuple[Steps, dict[str, Steps]]:
+    """Read rules such as 7:0.015 (1.5 % below 7 days) and bond:7:0.01, for one type of funds.
+
+    Parameters
+    ----------
+    texts : tuple of str
+        The rules.
+    where : str
+        Where they stand; errors begin with it.
+
+    Returns
+    -------
+    steps : tuple of (int, float)
+        The rules of all funds: days held and rate.
+    by_type : dict of str to tuple
+        The rules of single types, in lower case: capitals do not matter.
+    """
+    general: list[tuple[int, float]] = []
+    by_type: dict[str, list[tuple[int, float]]] = {}
+    for text in texts:
+        rest, _, rate = text.rpartition(":")
+        kind, typed, days = rest.rpartition(":")
+        rules = by_type.setdefault(kind.casefold(), []) if typed else general
+        try:
+            rules.append((int(days), float(rate)))
+        except ValueError:
+            raise DataError(
+                f"{where}: redemption fees must be days:rate or type:days:rate, such as 7:0.015 for 1.5 % "
+                f"below 7 days, got {text!r}."
+            ) from None
+    return tuple(general), {kind: tuple(rules) for kind, rules in by_type.items()}
+
+
+def _own_steps(fund: str, text: str, facts: FundFacts) -> Steps:
+    """Read the rules of one fund from its facts."""
+    steps, by_type = parse_redemption(tuple(text.replace(";", " ").split()), f"{facts.source}, fund {fund!r}")
+    if by_type:
+        raise DataError(
+            f"{facts.source}, fund {fund!r}: the rules of one fund name no type, got {text!r}. Write such as "
+            "7:0.015;365:0.005."
+        )
+    return steps
+
+
+def _parse_delays(texts: tuple[str, ...]) -> dict[str, int]:
+    """Read delays such as QDII:2; capitals do not matter."""
+    delays: dict[str, int] = {}
+    for text in texts:
+        kind, _, rows = text.rpartition(":")
+        if not kind or not rows.isdecimal():
+            raise DataError(f"`settlement_lag` must be type:days, such as QDII:2, got {text!r}.")
+        if kind.casefold() in delays:
+            raise DataError(f"`settlement_lag` has the type {kind!r} twice; give each type once.")
+        delays[kind.casefold()] = int(rows)
+    return delays
+
+
+def _check_types(*settings: tuple[str, Mapping[str, object]], facts: FundFacts) -> None:
+    """Raise if a setting is about a type that no fund has."""
+    known = {kind.casefold(): kind for kind in facts.types.values()}
+    for name, by_type in settings:
+        for kind in by_type:
+            if kind not in known:
+                types = ", ".join(sorted(known.values())) or "none, give fund facts (--meta)"
+                raise DataError(f"`{name}`: no fund has the type {kind!r}; known are {types}.")
 
 
 class Market:

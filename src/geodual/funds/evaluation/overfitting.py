@@ -14,8 +14,7 @@ from scipy.stats import norm, rankdata
 
 from geodual.arrays import Array
 
-from .performance import row_returns, sharpe, spread_of
-from .risk import sharpe_per_row
+from .performance import row_returns, sharpe, sharpe_per_row, spread_of
 
 _BLOCKS = 16  # 12,870 splits into halves
 _FEWEST_ROWS = 2  # of returns per block
@@ -104,7 +103,7 @@ def deflate_sharpe(equity: pd.DataFrame, trials: int) -> pd.DataFrame:
         }
         for name, own in zip(equity.columns, returns.T, strict=True)
     }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("forecaster")
 
 
 def overfitting_probability(equity: pd.DataFrame, n_blocks: int = _BLOCKS) -> float:
@@ -129,8 +128,6 @@ def overfitting_probability(equity: pd.DataFrame, n_blocks: int = _BLOCKS) -> fl
         NaN for fewer than two portfolios or two returns per block, and if a portfolio is constant over half
         of the blocks.
     """
-    if n_blocks < 2 or n_blocks % 2:
-        raise ValueError(f"`n_blocks` must be even and at least 2, got {n_blocks}. Use {_BLOCKS}.")
     returns = row_returns(equity)
     rows, trials = len(returns) // n_blocks, returns.shape[1]
     if trials < 2 or rows < _FEWEST_ROWS:

@@ -1,11 +1,8 @@
-"""Measures of an equity curve: return, volatility, drawdowns, calendar years.
-
-An equity curve is a Series of positive values by day, in order. The number of rows per year is read off the
-days, so that daily, weekly and monthly curves of any calendar are annualised alike. A measure that a short or
-constant curve does not define is NaN.
-"""
+"""Measures of equity curves: return, risk, drawdowns, and a portfolio against its index."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +11,8 @@ from geodual.arrays import Array
 
 YEAR = 365.25  # calendar days
 _RETURN_ROUNDING = 8.0 * np.finfo(float).eps  # largest spread that rounding gives to equal returns
+WINDOW = pd.Timedelta(days=365)  # of rolling measures
+_TAIL = 0.05  # share of the returns that counts as the tail
 
 
 def years_between(days: pd.Index) -> float:
@@ -105,7 +104,7 @@ def sharpe(equity: pd.Series[float]) -> float:
 
 
 def max_drawdown(equity: pd.Series[float]) -> float:
-    """Return the deepest fall from an earlier peak, min_t (E_t / max_{s ≤ t} E_s) − 1 ≤ 0.
+    """Return the maximum drawdown from an earlier peak, min_t (E_t / max_{s ≤ t} E_s) − 1 ≤ 0.
 
     Parameters
     ----------
@@ -136,8 +135,6 @@ def rolling_drawdown(equity: pd.Series[float], window: int = 365) -> pd.Series[f
     Series
         At most 0, by day.
     """
-    if window < 1:
-        raise ValueError(f"`window` must be positive, got {window}. Use 365 for one year.")
     values, days = _values(equity), pd.DatetimeIndex(equity.index).to_numpy("datetime64[D]")
     lowest, worst = values.copy(), np.ones(len(values))
     # Number of rows that each window reaches back.
@@ -188,8 +185,6 @@ def worst_drawdowns(equity: pd.Series[float], n: int = 5) -> pd.DataFrame:
         Deepest first: `peak` (the last day at the peak), `trough`, `recovery` (NaT if still below the peak
         on the last day) and `depth` < 0.
     """
-    if n < 0:
-        raise ValueError(f"`n` must not be negative, got {n}. Use 0 for an empty table.")
     values = _values(equity)
     depth = values / np.maximum.accumulate(values) - 1.0
     below = np.concatenate([[False], depth < 0.0, [False]])
@@ -222,6 +217,14 @@ def describe(equity: pd.Series[float]) -> pd.Series[float]:
     return pd.Series({measure.__name__: measure(equity) for measure in measures}, name=equity.name)
 
 
+def portfolio_row(curve: pd.Series[float]) -> dict[str, Any]:
+    """Return the columns of Table 1 that describe one equity curve; NaN if it has fewer than two days."""
+    measured = describe(curve)
+    if len(curve) < 2:
+        measured = measured * np.nan  # a single day has a drawdown of 0, which would look like a result
+    return {str(key): value for key, value in measured.items()}
+
+
 def _values(equity: pd.Series[float]) -> Array:
     """Return the values of a curve; raise if they are not positive and finite."""
     values = equity.to_numpy(dtype=float)
@@ -234,3 +237,245 @@ def _returns(equity: pd.Series[float]) -> Array:
     """Return the returns of a curve; raise if its values are not positive and finite."""
     _values(equity)
     return row_returns(equity)
+
+
+def sharpe_per_row(returns: Array) -> Array:
+    """Return the Sharpe ratio mean/std of returns, not annualised; NaN where they do not vary.
+
+    Parameters
+    ----------
+    returns : array of shape (n,) or (n, n_curves)
+        Returns in order of time.
+
+    Returns
+    -------
+    array of shape () or (n_curves,)
+    """
+    spread = spread_of(returns)
+    mean = returns.mean(axis=0) if len(returns) else spread
+    return np.asarray(mean / np.where(spread > 0.0, spread, np.nan))
+
+
+def sortino(equity: pd.Series[float]) -> float:
+    """Return the Sortino ratio, mean(r)·√A / √mean(min(r, 0)²) over all returns r, with A rows per year.
+
+    This is the definition of empyrical and quantstats: the mean in the denominator is over all returns, not
+    only over the losses.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by day.
+
+    Returns
+    -------
+    float
+        NaN for fewer than two returns, or without a loss.
+    """
+    returns = row_returns(equity)
+    loss = np.sqrt(np.mean(np.minimum(returns, 0.0) ** 2)) if len(returns) > 1 else 0.0
+    return float(returns.mean() / loss * np.sqrt(rows_per_year(equity.index))) if loss > 0.0 else np.nan
+
+
+def cvar(equity: pd.Series[float]) -> float:
+    """Return the conditional value at risk: the mean of the worst 5 % of the returns from row to row.
+
+    Of n returns the ⌊0.05 (n − 1)⌋ + 1 lowest count, as in empyrical and in the historical method of
+    quantstats. It is not annualised, and it is below 0 unless the curve hardly ever falls.
+
+    Parameters
+    ----------
+    equity : Series
+        Value by day.
+
+    Returns
+    -------
+    float
+        NaN without returns.
+    """
+    returns = np.sort(row_returns(equity))
+    return float(returns[: int(_TAIL * (len(returns) - 1)) + 1].mean()) if len(returns) else np.nan
+
+
+def month_curve(equity: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that monthly returns are made of: the first row, and the last row of each month."""
+    months = pd.DatetimeIndex(equity.index).to_period("M")
+    kept = ~months.duplicated(keep="last")
+    kept[:1] = True
+    return equity[kept]
+
+
+def monthly_returns(equity: pd.DataFrame) -> pd.DataFrame:
+    """Return the returns of calendar months; the first and the last month may be incomplete.
+
+    Parameters
+    ----------
+    equity : DataFrame
+        Day × curve.
+
+    Returns
+    -------
+    DataFrame
+        Month (its first day) × curve. A month without a row, or with only the first row of the table, is left
+        out.
+    """
+    curve = month_curve(equity)
+    months = pd.DatetimeIndex(curve.index[1:]).to_period("M").to_timestamp()
+    return pd.DataFrame(row_returns(curve), index=months.rename("month"), columns=equity.columns)
+
+
+def year_windows(days: pd.Index) -> list[tuple[int, int, float]]:
+    """Return the full windows of one year (365 calendar days): start row, end row, and rows per year in it.
+
+    A window ends on each row and starts on the last row that is at least a year older. Its returns are
+    ``row_returns(equity)[start:end]``. Rows without an older row have no window.
+    """
+    rows = pd.DatetimeIndex(days)
+    starts = rows.searchsorted(rows - WINDOW, side="right") - 1
+    ends = np.flatnonzero(starts >= 0)
+    starts = starts[ends]
+    years = (rows[ends] - rows[starts]) / pd.Timedelta(days=YEAR)
+    return list(zip(starts.tolist(), ends.tolist(), ((ends - starts) / years).tolist(), strict=True))
+
+
+def roll_sharpe(equity: pd.DataFrame) -> pd.DataFrame:
+    """Return one-year rolling Sharpe ratios: each value is `performance.sharpe` of the window ending there.
+
+    Parameters
+    ----------
+    equity : DataFrame
+        Day × curve.
+
+    Returns
+    -------
+    DataFrame
+        Day × curve; NaN until the window is full, and where a window is constant.
+    """
+    returns, ratios = row_returns(equity), np.full(equity.shape, np.nan)
+    for start, end, per_year in year_windows(equity.index):
+        ratios[end] = sharpe_per_row(returns[start:end]) * np.sqrt(per_year)
+    return pd.DataFrame(ratios, index=equity.index, columns=equity.columns)
+
+
+def alpha_beta(equity: pd.Series[float], index: pd.Series[float]) -> tuple[float, float]:
+    """Return alpha and beta: the line through the returns of portfolio and index, by least squares.
+
+    β = cov(r, b)/var(b) and α = A·(mean(r) − β mean(b)). Alpha is annualised by the factor A, as in
+    quantstats; empyrical compounds it instead.
+
+    Parameters
+    ----------
+    equity, index : Series
+        Value of the portfolio and of the index by day.
+
+    Returns
+    -------
+    alpha, beta : float
+        NaN for fewer than two returns, or if the index does not vary.
+    """
+    own, market = row_returns(equity), row_returns(index)
+    beta = float(_slopes(own[:, None], market)[0])
+    if np.isnan(beta):
+        return np.nan, np.nan
+    return float((own.mean() - beta * market.mean()) * rows_per_year(equity.index)), beta
+
+
+def tracking_error(equity: pd.Series[float], index: pd.Series[float]) -> float:
+    """Return the tracking error, std(r − b)·√A with ddof = 1.
+
+    Parameters
+    ----------
+    equity, index : Series
+        Value of the portfolio and of the index by day.
+
+    Returns
+    -------
+    float
+        NaN for fewer than two returns; exactly 0 if the difference is constant up to rounding.
+    """
+    spread = spread_of(row_returns(equity) - row_returns(index))
+    return float(spread * np.sqrt(rows_per_year(equity.index)))
+
+
+def information_ratio(equity: pd.Series[float], index: pd.Series[float]) -> float:
+    """Return the information ratio, mean(r − b)/std(r − b)·√A.
+
+    It is annualised, like a Sharpe ratio; that of quantstats, ffn and empyrical (`excess_sharpe`) is not.
+
+    Parameters
+    ----------
+    equity, index : Series
+        Value of the portfolio and of the index by day.
+
+    Returns
+    -------
+    float
+        NaN where the tracking error is NaN or 0.
+    """
+    error = tracking_error(equity, index)
+    ahead = row_returns(equity) - row_returns(index)
+    return float(ahead.mean() * rows_per_year(equity.index) / error) if error > 0.0 else np.nan
+
+
+def capture_ratios(equity: pd.Series[float], index: pd.Series[float]) -> tuple[float, float]:
+    """Return the up and the down capture ratio: what the portfolio made of the index's good and bad months.
+
+    Of the months in which the index rose, the geometric annual return of the portfolio is divided by that of
+    the index; likewise for the months in which it fell. Months are taken because annualising the good days
+    alone would bend the ratio: a portfolio with half the return of the index on every day would have an up
+    capture far below one half. Given monthly returns, empyrical has the same ratios. The first and the last
+    month may be incomplete.
+
+    Parameters
+    ----------
+    equity, index : Series
+        Value of the portfolio and of the index by day.
+
+    Returns
+    -------
+    up, down : float
+        NaN if the index has no month of that kind.
+    """
+    curve = month_curve(pd.DataFrame({"own": equity, "index": index}))
+    own, market = row_returns(curve).T
+    per_year = rows_per_year(curve.index)
+    up, down = (
+        _annualised(own[chosen], per_year) / _annualised(market[chosen], per_year)
+        for chosen in (market > 0.0, market < 0.0)
+    )
+    return up, down
+
+
+def roll_beta(equity: pd.DataFrame) -> pd.DataFrame:
+    """Return one-year rolling betas to the index: each value is the beta of the window that ends there.
+
+    Parameters
+    ----------
+    equity : DataFrame
+        Day × portfolio and `index`.
+
+    Returns
+    -------
+    DataFrame
+        Day × portfolio; NaN until the window is full, and where the index does not vary.
+    """
+    own = equity.drop(columns="index")
+    returns, market = row_returns(own), row_returns(equity["index"])
+    betas = np.full(own.shape, np.nan)
+    for start, end, _ in year_windows(equity.index):
+        betas[end] = _slopes(returns[start:end], market[start:end])
+    return pd.DataFrame(betas, index=own.index, columns=own.columns)
+
+
+def _slopes(returns: Array, market: Array) -> Array:
+    """Return the slopes of several series of returns (n, n_curves) on that of the market (n,)."""
+    if not spread_of(market) > 0.0:  # NaN for fewer than two returns
+        return np.full(returns.shape[1], np.nan)
+    ahead = market - market.mean()
+    return np.asarray((ahead @ returns) / (ahead @ ahead))
+
+
+def _annualised(returns: Array, per_year: float) -> float:
+    """Return the geometric annual return; NaN without returns."""
+    with np.errstate(over="ignore"):  # a few days can annualise to infinity
+        return float(np.expm1(np.log1p(returns).mean() * per_year)) if len(returns) else np.nan

@@ -72,9 +72,9 @@ def draw_random_portfolios(
         if at > last:
             break
         columns = np.asarray(pd.Index(market.funds).get_indexer(funds))
-        urgency = _urgency(rng, columns, book, row, config)
-        picked = _picked(columns, urgency, config.top, limits)
-        book.rebalance(at, picked, _weights(picked, limits))
+        urgency = urgency_of(rng, columns, book, row, config)
+        picked = pick_at_random(columns, urgency, config.top, limits)
+        book.rebalance(at, picked, weights_within(picked, limits))
         book.advance(min(stop, last))
     return _measure(book.equity, market.days[executed[0] :])
 
@@ -104,7 +104,7 @@ def rank_among_random(measured: pd.DataFrame, random: pd.DataFrame) -> pd.DataFr
 
 
 @dataclass(frozen=True, eq=False)
-class _Limit:
+class Limit:
     """The share and the number of funds of one kind in a portfolio; `kind` is −1 where it is not known."""
 
     kind: Indices
@@ -112,15 +112,17 @@ class _Limit:
     most: int
 
 
-def _limits(market: Market, config: StudyConfig, facts: FundFacts) -> list[_Limit]:
+def _limits(market: Market, config: StudyConfig, facts: FundFacts) -> list[Limit]:
     found = []
     for of_fund, share in group_limits(config, facts):
         kinds = pd.factorize(np.array([of_fund.get(fund) for fund in market.funds], dtype=object))[0]
-        found.append(_Limit(kinds, share, most_funds(share, config.top)))
+        found.append(Limit(kinds, share, most_funds(share, config.top)))
     return found
 
 
-def _urgency(rng: np.random.Generator, columns: Indices, book: _Book, row: int, config: StudyConfig) -> Array:
+def urgency_of(
+    rng: np.random.Generator, columns: Indices, book: _Book, row: int, config: StudyConfig
+) -> Array:
     """Return the order in which each portfolio fills its places, portfolio × fund; the smallest is first."""
     drawn = rng.random((book.n, len(columns)))
     if not (config.keep_rank or config.min_holding):
@@ -134,7 +136,7 @@ def _urgency(rng: np.random.Generator, columns: Indices, book: _Book, row: int, 
     return np.where(held & (age < config.min_holding), -2.0, np.where(stays, -1.0, 0.0)) + drawn
 
 
-def _picked(columns: Indices, urgency: Array, top: int, limits: list[_Limit]) -> Indices:
+def pick_at_random(columns: Indices, urgency: Array, top: int, limits: list[Limit]) -> Indices:
     """Return the funds of each portfolio, portfolio × place; −1 for a place that the limits leave empty."""
     if not limits:
         size = min(top, len(columns))
@@ -158,7 +160,7 @@ def _picked(columns: Indices, urgency: Array, top: int, limits: list[_Limit]) ->
     return picked
 
 
-def _weights(picked: Indices, limits: list[_Limit]) -> Array:
+def weights_within(picked: Indices, limits: list[Limit]) -> Array:
     """Return the weights of the picks, portfolio × place: equal, but no kind has more than its share."""
     held, every = picked >= 0, np.arange(len(picked))[:, None]
     weights = held / np.maximum(held.sum(axis=1, keepdims=True), 1)

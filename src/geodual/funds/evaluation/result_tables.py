@@ -1,4 +1,4 @@
-"""The tables of a study, made from its decisions: predictions, ICs, holdings, neighbours, reasons."""
+"""Decisions and books as tables: predictions, ICs, holdings, reasons, exposure, costs, drawdowns."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import pandas as pd
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations
-from ..decisions.picks import Picks
+from ..decisions.picking import Picks
 from ..forecasters.forecast import NO_LABEL
+from .performance import annual_return, rolling_drawdown, worst_drawdowns, years_between
 from .statistics import spearman_ic
 from .weights import make_caps, portfolio_weights
 
 _REASONS = 5  # number of factors listed per pick and view
+UNKNOWN = "unknown"  # stands for the type of funds without one
+_DRAWDOWNS = 3  # listed per curve
+_DIGITS = 6  # of rolling drawdowns: the report embeds them, and full precision would take twice the space
 
 
 def predictions_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
-    """Return one row per decision and fund: date, metric, fund, forecast, realised (NaN if not known yet)."""
+    """Return one row per decision and fund: date, forecaster, fund, forecast, realised (NaN if not known)."""
     # What a decision at day t forecasts is the return over the holding interval that ends at day t + 1.
     realised = {day: observations.returns(t + 1) for t, day in enumerate(observations.days[:-1])}
     nothing = pd.Series(dtype=float)
@@ -27,7 +31,7 @@ def predictions_table(decisions: Sequence[Decision], observations: Observations)
         pd.DataFrame(
             {
                 "date": decision.day,
-                "metric": decision.metric,
+                "forecaster": decision.forecaster,
                 "fund": decision.funds.to_numpy(),
                 "forecast": decision.forecast,
                 "realised": realised.get(decision.day, nothing).reindex(decision.funds).to_numpy(float),
@@ -41,25 +45,25 @@ def predictions_table(decisions: Sequence[Decision], observations: Observations)
 def ic_table(predictions: pd.DataFrame) -> pd.DataFrame:
     """Return the information coefficients, the rank correlations of forecast and realised returns.
 
-    The table is rebalance day × metric, with the metrics in the order of the predictions.
+    The table is rebalance day × forecaster, with the forecasters in the order of the predictions.
     """
-    groups = predictions.groupby(["date", "metric"], sort=False)
+    groups = predictions.groupby(["date", "forecaster"], sort=False)
     values = {key: spearman_ic(group["forecast"], group["realised"]) for key, group in groups}
     table = pd.Series(values).unstack()
-    table.index.name, table.columns.name = "date", "metric"
-    return table[list(dict.fromkeys(predictions["metric"]))]
+    table.index.name, table.columns.name = "date", "forecaster"
+    return table[list(dict.fromkeys(predictions["forecaster"]))]
 
 
 def holdings_table(
     picked: Sequence[Picks], predictions: pd.DataFrame, observations: Observations, config: StudyConfig
 ) -> pd.DataFrame:
-    """Return one row per holding: date, metric, fund, weight, forecast, known (factors), realised."""
+    """Return one row per holding: date, forecaster, fund, weight, forecast, known (factors), realised."""
     nav, caps = observations.panel.nav, make_caps(config, observations.facts)
     tables = [
         pd.DataFrame(
             {
                 "date": picks.day,
-                "metric": picks.metric,
+                "forecaster": picks.forecaster,
                 "fund": picks.funds.to_numpy(),
                 "weight": portfolio_weights(
                     config.weights, pd.Series(picks.forecast, picks.funds), nav.loc[: picks.day], caps
@@ -71,17 +75,17 @@ def holdings_table(
         for picks in picked
     ]
     holdings = pd.concat(tables, ignore_index=True)
-    key = ["date", "metric", "fund"]
+    key = ["date", "forecaster", "fund"]
     return holdings.merge(predictions[[*key, "realised"]], on=key, how="left", validate="one_to_one")
 
 
 def neighbours_table(picked: Sequence[Picks]) -> pd.DataFrame:
-    """Return one row per pick and neighbour: date, metric, fund, neighbour, distance, earned."""
+    """Return one row per pick and neighbour: date, forecaster, fund, neighbour, distance, earned."""
     tables = [
         pd.DataFrame(
             {
                 "date": picks.day,
-                "metric": picks.metric,
+                "forecaster": picks.forecaster,
                 "fund": np.repeat(picks.funds.to_numpy(), picks.neighbours.shape[1]),
                 "neighbour": picks.neighbours.ravel(),
                 "distance": picks.distances.ravel(),
@@ -94,7 +98,7 @@ def neighbours_table(picked: Sequence[Picks]) -> pd.DataFrame:
 
 
 def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.DataFrame:
-    """Return the factors that matter most for each pick: date, metric, fund, view, factor, share.
+    """Return the factors that matter most for each pick: date, forecaster, fund, view, factor, share.
 
     There are three views. "near" lists the factors in which the neighbours differ much less from the pick
     than all funds do. "apart" lists the factors that set the pick apart from the centre of the universe.
@@ -108,11 +112,11 @@ def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.Da
             for view, shares in (("near", picks.near[i]), ("apart", picks.apart[i])):
                 if np.isfinite(shares).all():
                     order = np.argsort(-shares, kind="stable")[:_REASONS]
-                    rows += [(picks.day, picks.metric, fund, view, names[j], shares[j]) for j in order]
+                    rows += [(picks.day, picks.forecaster, fund, view, names[j], shares[j]) for j in order]
             if picks.parts.size:
                 pairs = zip(picks.part_names[i], picks.parts[i], strict=True)
-                rows += [(picks.day, picks.metric, fund, "adds", name, share) for name, share in pairs]
-    return pd.DataFrame(rows, columns=["date", "metric", "fund", "view", "factor", "share"])
+                rows += [(picks.day, picks.forecaster, fund, "adds", name, share) for name, share in pairs]
+    return pd.DataFrame(rows, columns=["date", "forecaster", "fund", "view", "factor", "share"])
 
 
 def universe_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
@@ -125,3 +129,93 @@ def universe_table(decisions: Sequence[Decision], observations: Observations) ->
             rows[decision.day] = (len(decision.funds), coverage, decision.label)
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["funds", "coverage", "label"])
     return table.rename_axis("date").reset_index()
+
+
+def type_exposure(holdings: pd.DataFrame, types: pd.Series[str]) -> pd.DataFrame:
+    """Return the weight of each type of funds in each portfolio at its decision.
+
+    Parameters
+    ----------
+    holdings : DataFrame
+        One row per holding: date, forecaster, fund, weight.
+    types : Series
+        Type by fund.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by (date, forecaster), in the order of the holdings. Columns: the types held, by name, then
+        "unknown" if funds without a type are held.
+    """
+    held = holdings["fund"].map(types).fillna(UNKNOWN).rename("type")
+    weights = holdings["weight"].groupby([holdings["date"], holdings["forecaster"], held], sort=False).sum()
+    table = weights.unstack("type").fillna(0.0)
+    return table[sorted(table.columns, key=lambda name: (name == UNKNOWN, name))]
+
+
+def measure_costs(equity: pd.DataFrame, trades: pd.DataFrame, cash: pd.DataFrame) -> pd.DataFrame:
+    """Return turnover, cost and break-even cost of each forecaster's portfolio.
+
+    A rebalance trades the share V = Σ|Δw| of the portfolio's value, over the funds. To first
+    order, a cost of c per traded value multiplies the final value by exp(−c Σ V). The break-even cost, at
+    which the portfolio earns as much as the index, is therefore c* = ln(G/I)/Σ V, where G is the final value
+    of the portfolio before cost and I that of the index.
+
+    Parameters
+    ----------
+    equity : DataFrame
+        Day × forecaster and `index`, starting at 1.
+    trades : DataFrame
+        One row per forecaster and rebalance: forecaster, executed, turnover, traded, cost, unfilled.
+    cash : DataFrame
+        Day × forecaster: share of the portfolio in cash.
+
+    Returns
+    -------
+    DataFrame
+        By forecaster: `turnover` and `traded` (V) per year; `cost` paid per year, as a share of the
+        portfolio's value; the mean share in `cash` and the mean weight `unfilled` per rebalance; annual
+        return `gross` (before cost) and `net`; `excess`, net minus the index; `break_even`, negative if the
+        portfolio trails the index even before cost.
+    """
+    years = years_between(equity.index) or np.nan  # a single day has no measure per year
+    rows = {}
+    for name in equity.columns.drop("index"):
+        # A trade on the last day is left out: its cost would show on the day after.
+        own = trades[(trades["forecaster"] == name) & (trades["executed"] < equity.index[-1])]
+        kept = (1.0 - own.set_index("executed")["cost"]).reindex(equity.index, fill_value=1.0)
+        # Equity is taken before the trades of a day, so a cost shows from the next day on.
+        gross = equity[name] / kept.cumprod().shift(1, fill_value=1.0)
+        traded = float(own["traded"].sum()) or np.nan
+        net = annual_return(equity[name])
+        rows[name] = {
+            "turnover": own["turnover"].sum() / years,
+            "traded": own["traded"].sum() / years,
+            "cost": own["cost"].sum() / years,
+            "cash": cash[name].mean(),
+            "unfilled": own["unfilled"].mean(),
+            "gross": annual_return(gross),
+            "net": net,
+            "excess": net - annual_return(equity["index"]),
+            "break_even": np.log(gross.iloc[-1] / equity["index"].iloc[-1]) / traded,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("forecaster")
+
+
+def mean_turnover(trades: pd.DataFrame, first: pd.Timestamp) -> float:
+    """Return the mean turnover per rebalance, without the first purchase, decided on the day `first`."""
+    return float(trades.loc[trades["decided"] > first, "turnover"].mean())
+
+
+def list_drawdowns(equity: pd.DataFrame) -> pd.DataFrame:
+    """Return the worst drawdowns of each curve, with their length in days from peak to recovery."""
+    tables = [worst_drawdowns(equity[name], _DRAWDOWNS).assign(forecaster=str(name)) for name in equity]
+    table = pd.concat(tables, ignore_index=True)
+    days = (table["recovery"] - table["peak"]).dt.days.astype("Int64")
+    return table.assign(days=days)[["forecaster", "depth", "peak", "trough", "recovery", "days"]]
+
+
+def roll_drawdowns(equity: pd.DataFrame) -> pd.DataFrame:
+    """Return one-year rolling maximum drawdowns, day × forecaster and `index`, rounded to six decimals."""
+    table = pd.DataFrame({name: rolling_drawdown(equity[name]) for name in equity})
+    return table.rename_axis(index="date", columns="forecaster").round(_DIGITS)

@@ -1,4 +1,4 @@
-"""Statistics of forecasts: rank correlations, t-statistics, intervals, and metric against metric.
+"""Statistics of forecasts: rank correlations, t-statistics, intervals, and forecaster against forecaster.
 
 All funds of one holding interval share a market, so significance is judged over holding intervals, never
 within one. With fewer than three of them, or without variation among them, what cannot be known is NaN.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from scipy.stats import t as student_t
 from geodual.arrays import Array
 
 _MIN_COUNT = 3  # fewest values for a correlation, a t-statistic or an interval
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,6 @@ def newey_west_t(series: ArrayLike, lags: int | None = None) -> float:
     float
         NaN for n < 3, or if the series is constant.
     """
-    if lags is not None and lags < 0:
-        raise ValueError(f"`lags` must not be negative, got {lags}. Use 0 for the ordinary t-statistic.")
     x = _finite(series)
     n = len(x)
     if n < _MIN_COUNT or np.ptp(x) == 0.0:
@@ -191,14 +191,6 @@ def stationary_bootstrap_interval(
     low, high : float
         Ends of the interval; NaN for n < 3.
     """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"`level` must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval.")
-    if n_resamples < 1:
-        raise ValueError(f"`n_resamples` must be positive, got {n_resamples}. Use several thousand.")
-    if mean_block is not None and not mean_block >= 1.0:
-        raise ValueError(
-            f"`mean_block` must be at least 1, got {mean_block}. Use 1 to draw single values, without blocks."
-        )
     x = _finite(series)
     n = len(x)
     if n < _MIN_COUNT:
@@ -262,26 +254,32 @@ def summarise_ic(series: ArrayLike) -> ICSummary:
     return ICSummary(mean, std, icir, newey_west_t(x), *stationary_bootstrap_interval(x), hit_rate, n)
 
 
+def forecast_row(ic: pd.Series[float]) -> dict[str, Any]:
+    """Return the columns of Table 1 that describe one series of information coefficients."""
+    summary = asdict(summarise_ic(ic))
+    return {"ic_mean": summary.pop("mean"), "ic_std": summary.pop("std"), **summary}
+
+
 def compare_pairs(ic: pd.DataFrame) -> pd.DataFrame:
-    """Test every metric against every other, paired by holding interval.
+    """Test every forecaster against every other, paired by holding interval.
 
     Parameters
     ----------
     ic : DataFrame
-        Information coefficients, rebalance day × metric, in order of time.
+        Information coefficients, rebalance day × forecaster, in order of time.
 
     Returns
     -------
     DataFrame
-        One row per pair, indexed by (`metric`, `against`). Columns: `difference`, the mean of metric −
-        against over the holding intervals that both have; `t`, `low` and `high` of this mean, as in
+        One row per pair, indexed by (`forecaster`, `against`). Columns: `difference`, the mean of forecaster
+        − against over the holding intervals that both have; `t`, `low` and `high` of this mean, as in
         `ICSummary`; `p`, two-sided, of t under Student's distribution with n − 1 degrees of freedom;
         `p_holm`, adjusted for the number of rows; `n`, the number of holding intervals. For small n, p is too
         optimistic: of independent normal differences with mean zero, 7 % had p < 0.05 for n = 24 and n = 40.
     """
     pairs = list(combinations(ic.columns, 2))
     rows = [asdict(summarise_ic(ic[first] - ic[second])) for first, second in pairs]
-    index = pd.MultiIndex.from_tuples(pairs, names=["metric", "against"])
+    index = pd.MultiIndex.from_tuples(pairs, names=["forecaster", "against"])
     table = pd.DataFrame(rows, index=index, columns=["mean", "t", "low", "high", "n"], dtype=float)
     p = 2.0 * student_t.sf(table["t"].abs(), table["n"] - 1.0)
     table = table.rename(columns={"mean": "difference"}).assign(p=p, p_holm=holm(p)).astype({"n": int})
@@ -296,3 +294,32 @@ def _finite(series: ArrayLike) -> Array:
             f"`series` must have one dimension, got shape {values.shape}. Give one value per interval."
         )
     return np.asarray(values[np.isfinite(values)])
+
+
+def simultaneous_interval(series: ArrayLike, n_choices: int) -> tuple[float, float]:
+    """Return an interval for a mean; of several such intervals, all hold together with 95 %.
+
+    It excludes zero if and only if `corrected_p` with the same number of choices is below 0.05: it has the
+    wider of the Newey–West and the ordinary standard error, and Student's quantile at 0.05 / n_choices.
+
+    Parameters
+    ----------
+    series : array of shape (n,)
+        In order of time; values that are not finite are left out.
+    n_choices : int
+        Number of series.
+
+    Returns
+    -------
+    low, high : float
+        NaN for fewer than three values or a constant series.
+    """
+    x = np.asarray(series, dtype=float)
+    x = x[np.isfinite(x)]
+    if len(x) < _MIN_COUNT or np.ptp(x) == 0.0:
+        return np.nan, np.nan
+    # A standard error is the mean divided by its t-statistic, of the series moved away from a mean of zero.
+    moved = x - x.mean() + 1.0
+    error = 1.0 / np.minimum(newey_west_t(moved), newey_west_t(moved, lags=0))
+    half = student_t.isf(0.5 * _LEVEL / n_choices, len(x) - 1) * error
+    return float(x.mean() - half), float(x.mean() + half)

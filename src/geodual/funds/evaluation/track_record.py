@@ -1,7 +1,8 @@
-"""The track record of past decisions: how good forecasts and picks made with the same settings were."""
+"""The picks of one day, and how good past picks with the same settings were."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,12 +102,12 @@ def measure_record(
     index_returns: pd.Series[float] | None = None,
     n_choices: int = 1,
 ) -> TrackRecord:
-    """Measure the record of one metric.
+    """Measure the record of one forecaster.
 
     Parameters
     ----------
     predictions : DataFrame
-        One row per fund and decision: date, metric, fund, forecast, realised.
+        One row per fund and decision: date, forecaster, fund, forecast, realised.
     holdings : DataFrame
         One row per pick: date, fund, weight.
     index_returns : Series, optional
@@ -150,3 +151,24 @@ def _against_index(earned: pd.Series[float], index_returns: pd.Series[float] | N
         "over_index_high": high,
         "n_over_index": len(over),
     }
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionTables:
+    """The tables of a selection; `Selection` adds a report and documents the fields."""
+
+    as_of: pd.Timestamp
+    forecaster: str
+    picks: pd.DataFrame
+    neighbours: pd.DataFrame = field(repr=False)
+    reasons: pd.DataFrame = field(repr=False)
+    left_out: pd.DataFrame = field(repr=False)
+    factor_labels: Mapping[str, str] = field(repr=False)
+    record: TrackRecord
+    record_text: str
+    notes: tuple[str, ...]
+    source: str
+    first_day: pd.Timestamp
+    pooled: bool
+    candidates: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    unit: str = "return"

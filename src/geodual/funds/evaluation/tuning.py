@@ -78,6 +78,26 @@ def count_candidates(name: str, config: StudyConfig | None = None) -> int:
     return len(_declared(name, config)) if _has_table(name, config) or is_known(name) else 1
 
 
+def count_choices(n_forecasters: int, tuned: Iterable[str] = (), config: StudyConfig | None = None) -> int:
+    """Return the number of forecasters and settings that the best was chosen from.
+
+    Parameters
+    ----------
+    n_forecasters : int
+        Number of forecasters compared.
+    tuned : iterable of str
+        Those whose settings were chosen on the period in question. Each adds its candidates, or one if it is
+        not known in this process.
+    config : StudyConfig, optional
+        Settings of the study, which may declare candidates.
+
+    Returns
+    -------
+    int
+    """
+    return n_forecasters + sum(count_candidates(name, config) for name in tuned)
+
+
 def _declared(name: str, config: StudyConfig | None) -> list[Changes]:
     """Return the candidates that a table of the configuration or the registry declares for a name."""
     if config is not None and _has_table(name, config):
@@ -103,7 +123,7 @@ def _grid(name: str, forecaster: Forecaster, config: StudyConfig) -> list[Change
 
 
 def _is_alike(name: str, forecaster: Forecaster, config: StudyConfig) -> bool:
-    """Tell whether a forecaster has the same kind of metric or estimator as the one of its name."""
+    """Return whether a forecaster has the same kind of metric or estimator as the one of its name."""
     usual = Workshop(config).make(name)
     return type(forecaster) is type(usual) and type(_core(forecaster)) is type(_core(usual))
 

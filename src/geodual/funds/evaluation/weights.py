@@ -77,8 +77,8 @@ def portfolio_weights(rule: str, forecast: pd.Series[float], nav: pd.DataFrame, 
     A, b = _limits(funds, caps)
     total = _most_invested(A, b)
     if rule == "minimum-variance":
-        return nearest_weights(_covariance(nav[funds]), np.zeros(len(funds)), A, b, total)
-    wanted = _proportions(rule, forecast.to_numpy(float), nav[funds]) * total
+        return nearest_weights(shrunk_covariance(nav[funds]), np.zeros(len(funds)), A, b, total)
+    wanted = proportions(rule, forecast.to_numpy(float), nav[funds]) * total
     if (A @ wanted <= b + _ROUNDING).all():
         return wanted
     return nearest_weights(np.eye(len(funds)), wanted, A, b, total)
@@ -153,7 +153,7 @@ def _at_most_one(total: float) -> float:
     return float(total) if total < 1.0 - _ROUNDING else 1.0  # ten times 0.1 is not quite 1
 
 
-def _proportions(rule: str, forecast: Array, nav: pd.DataFrame) -> Array:
+def proportions(rule: str, forecast: Array, nav: pd.DataFrame) -> Array:
     """Return weights without limits, which sum to 1."""
     score = np.ones(len(forecast))
     if rule == "forecast" and (forecast > 0.0).any():
@@ -166,7 +166,7 @@ def _proportions(rule: str, forecast: Array, nav: pd.DataFrame) -> Array:
     return np.asarray(score / score.sum())
 
 
-def _covariance(nav: pd.DataFrame) -> Array:
+def shrunk_covariance(nav: pd.DataFrame) -> Array:
     """Return the shrunk covariance of daily returns; the identity if there are too few common days."""
     returns = _recent_returns(nav).dropna()
     if len(returns) < _FEWEST_ROWS or not np.ptp(returns.to_numpy(), axis=0).any():

@@ -9,19 +9,26 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_regressor
 from sklearn.neighbors import NearestNeighbors
 
 from geodual.arrays import Array
 from geodual.errors import DataError
 
-from .estimators import fit_estimator, learns_values, set_parameters
-from .forecast import NO_LABEL, Forecast
-from .targets import age_weights, check_choice, check_lesson, make_classes, make_target, safe_target
-from .training import Rows, Today, Training
+from ..config import CHOICES, check_choice
+from .forecast import NO_LABEL, Forecast, Rows, Today, Training
+from .learning import (
+    age_weights,
+    check_lesson,
+    fit_estimator,
+    linear_map,
+    make_classes,
+    make_target,
+    safe_target,
+    set_parameters,
+)
 
 WEIGHTS = ("uniform", "distance")
-_LABELS = ("sign", "median")
-_PLACES = ("train", "current")
 _KEPT = 50  # neighbours per fund that are kept to give reasons; forecasts use all
 
 
@@ -105,8 +112,8 @@ class NeighbourForecaster:
     def __post_init__(self) -> None:
         check_lesson(self.target, self.window, self.half_life)
         check_choice("weights", self.weights, WEIGHTS)
-        check_choice("label", self.label, _LABELS)
-        check_choice("neighbours", self.neighbours, _PLACES)
+        check_choice("label", self.label, CHOICES["label"])
+        check_choice("neighbours", self.neighbours, CHOICES["neighbours"])
         is_number = isinstance(self.k, Integral) and not isinstance(self.k, bool) and self.k >= 1
         if not is_number and self.k != "sqrt":
             raise DataError(f"`k` must be a number of neighbours or 'sqrt', got {self.k!r}; 10 is usual.")
@@ -126,7 +133,7 @@ class NeighbourForecaster:
         rows = training.last(self.window)
         values = make_target(rows, self.unit)
         label, classes = make_classes(rows, values, self.label)
-        by_value = learns_values(self.metric)
+        by_value = is_regressor(self.metric)
         fitted = fit_estimator(
             self.metric, rows, values if by_value else classes, age_weights(rows, self.half_life)
         )
@@ -138,7 +145,7 @@ class NeighbourForecaster:
             NO_LABEL if by_value else label,
             nearest[:, :_KEPT],
             distances[:, :_KEPT],
-            _linear_map(fitted, today.features),
+            linear_map(fitted.transform, today.features),
         )
 
     def find_candidates(self, training: Training, today: Today) -> Candidates:
@@ -194,13 +201,3 @@ def _inverse(distances: Array) -> Array:
         # Over the smallest distance of the row: tiny distances do not overflow, ratios stay the same.
         ratios = distances.min(axis=1, keepdims=True) / distances
     return np.asarray(np.where(same.any(axis=1, keepdims=True), same, ratios), dtype=float)
-
-
-def _linear_map(fitted: Any, points: Array) -> Array:
-    """Return A if a transformation is x ↦ Aᵀx + b, as for all metrics here; an empty array otherwise."""
-    # The images of 0 and of the unit vectors give b and A; the points test whether the map is linear.
-    origin = np.asarray(fitted.transform(np.zeros((1, points.shape[1]))))
-    A = np.asarray(fitted.transform(np.eye(points.shape[1])), dtype=float) - origin
-    found, expected = np.asarray(fitted.transform(points)) - origin, points @ A
-    linear = np.allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max(initial=0.0))
-    return A if linear else np.empty((0, 0))

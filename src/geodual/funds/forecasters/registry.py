@@ -17,9 +17,7 @@ from geodual.places import is_place, name_at
 FACTOR = "factor:"  # "factor:sharpe_90" ranks by this factor
 UNIVERSE = "universe"  # the baseline that holds all funds with equal weights; it makes no forecasts
 # What `select` chooses from: the paper's metric and the plain distance, regressions, and the baselines.
-CANDIDATES = ("rpdml", "euclidean", "ridge", "trend_blend", "factor_ic", "momentum", "return_12m")
-# Forecasters whose settings were chosen by comparing alternatives on real data, and these data.
-CHOSEN_ON = dict.fromkeys(("trend", "trend_blend"), "funds of India, 2006 to 2015, and China, 2012 to 2016")
+CANDIDATES = ("rpdml", "euclidean", "ridge", "factor_ic", "momentum", "return_12m")
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class NamedForecaster:
         return not (isinstance(self.target, Mapping) and "factor" in self.target)
 
 
-_FORECASTERS: dict[str, NamedForecaster] = {}
+FORECASTERS: dict[str, NamedForecaster] = {}
 
 
 def register_forecaster(
@@ -94,13 +92,13 @@ def register_forecaster(
         raise DataError(
             f"`name` must be a text without colon or comma, and not 'index' or 'universe', got {name!r}."
         )
-    _FORECASTERS[name] = NamedForecaster(name, target, label or name, tuple(grid))
+    FORECASTERS[name] = NamedForecaster(name, target, label or name, tuple(grid))
 
 
 def find_forecaster(name: str) -> NamedForecaster:
     """Return the forecaster of this name: a registered one, a metric, ``factor:NAME``, or a place."""
-    if name in _FORECASTERS:
-        return _FORECASTERS[name]
+    if name in FORECASTERS:
+        return FORECASTERS[name]
     if name in metric_names():
         metric = find_metric(name)
         grid = tuple({"parameters": dict(parameters)} for parameters in metric.grid)
@@ -116,8 +114,8 @@ def find_forecaster(name: str) -> NamedForecaster:
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a name is registered in this process, or tells by itself what it stands for."""
-    return name in _FORECASTERS or name in metric_names() or is_place(name)
+    """Return whether a name is registered in this process, or tells by itself what it stands for."""
+    return name in FORECASTERS or name in metric_names() or is_place(name)
 
 
 def forecaster_names() -> tuple[str, ...]:
@@ -139,14 +137,14 @@ def forecaster_names() -> tuple[str, ...]:
     >>> {"rpdml", "momentum", "return_12m", "ridge"} <= set(forecaster_names())
     True
     """
-    return (*metric_names(), *(name for name in _FORECASTERS if name not in metric_names()))
+    return (*metric_names(), *(name for name in FORECASTERS if name not in metric_names()))
 
 
 def forecaster_label(name: str) -> str:
     """Return the label of a forecaster in tables and charts; the name itself if it is not registered."""
     if name == UNIVERSE:
         return "Equal-weight universe"
-    if name in _FORECASTERS or name.startswith(FACTOR):
+    if name in FORECASTERS or name.startswith(FACTOR):
         return find_forecaster(name).label
     return metric_label(name)
 
@@ -169,14 +167,10 @@ for _forecaster in (
         "Ridge",
         grid=_parameters("alpha", 1e3, 1e2, 1e4, 1e5),
     ),
-    NamedForecaster("trend", "geodual.funds.forecasters.trend:TrendForecaster", "Trend"),
-    NamedForecaster(
-        "trend_blend", "geodual.funds.forecasters.trend_blend:TrendBlendForecaster", "Trend blend"
-    ),
     NamedForecaster(
         "factor_ic",
         {
-            "estimator": "geodual.funds.forecasters.factor_ic:FactorICRegressor",
+            "estimator": "geodual.funds.forecasters.regression:FactorICRegressor",
             "target": "rank",
             "window": "all",
         },
@@ -184,4 +178,4 @@ for _forecaster in (
         grid=_parameters("shrink", False, True),
     ),
 ):
-    _FORECASTERS[_forecaster.name] = _forecaster
+    FORECASTERS[_forecaster.name] = _forecaster

@@ -107,7 +107,7 @@ function tooltipOf(plot, data) {
 
 function makeChart(canvas, group) {
   const plot = PLOTS[canvas.dataset.plot];
-  const data = plot.read(group.metric);
+  const data = plot.read(group.forecaster);
   const days = plot.kind === "days";
   const bottom = canvas === group.canvases.at(-1) || group.beside;
   if (plot.kind === "rows") canvas.parentElement.style.height = `${50 + ROW_HEIGHT * data.labels.length}px`;
@@ -164,7 +164,7 @@ function paint(chart) {
 
 function makeGroup(box) {
   const group = { box, canvases: all("canvas", box), beside: Boolean(box.querySelector(".beside")), at: null };
-  group.metric = report.best;
+  group.forecaster = report.best;
   group.point = (index) => {
     if (index === group.at) return;
     group.at = index;
@@ -194,10 +194,10 @@ function build(group) {
 function addChooser(group) {
   const select = group.box.querySelector(".chooser");
   if (!select) return;
-  for (const metric of report.metrics) select.append(new Option(report.names[metric], metric));
-  select.value = group.metric;
+  for (const forecaster of report.forecasters) select.append(new Option(report.names[forecaster], forecaster));
+  select.value = group.forecaster;
   select.addEventListener("change", () => {
-    group.metric = select.value;
+    group.forecaster = select.value;
     build(group);
   });
 }

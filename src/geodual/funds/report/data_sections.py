@@ -11,8 +11,8 @@ import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
-from .html_table import Column, make_table
 from .markup import (
+    Column,
     Section,
     make_details,
     make_filled_table,
@@ -21,8 +21,9 @@ from .markup import (
     make_pair,
     make_paragraph,
     make_section,
+    make_table,
 )
-from .summary import versions
+from .payload import versions
 from .wording import MISSING, format_day, format_number, format_percent, format_whole
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ..evaluation.forecast_tables import FIFTHS
+from ..evaluation.forecast_diagnostics import FIFTHS
 from ..evaluation.statistics import summarise_ic
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .headline import Headline
-from .html_table import Column, make_table
 from .markup import (
+    Column,
     Plot,
     Section,
     make_chart,
@@ -19,8 +19,9 @@ from .markup import (
     make_foot,
     make_pair,
     make_paragraph,
+    make_period_tabs,
     make_section,
-    make_tabs,
+    make_table,
 )
 from .wording import (
     PERIOD_TITLES,
@@ -32,18 +33,17 @@ from .wording import (
     format_two,
     format_whole,
     join_words,
-    name_period,
 )
 
-_METRIC = Column("metric", "Metric", lambda name: forecaster_label(str(name)), kind="text")
+_FORECASTER = Column("forecaster", "Forecaster", lambda name: forecaster_label(str(name)), kind="text")
 
 
 def show_ic(study: StudyTables) -> Section:
     """Return the information coefficients by rebalance day, and their running sum."""
     term = TERMS[study.config.frequency]
-    columns = [Column("date", "Rebalance", format_day, kind="text"), *_one_per_metric(study)]
+    columns = [Column("date", "Rebalance", format_day, kind="text"), *_one_per_forecaster(study)]
     plots = (
-        Plot("ic", f"Line chart of the information coefficient of each {term}, by metric."),
+        Plot("ic", f"Line chart of the information coefficient of each {term}, by forecaster."),
         Plot("ic_cumulated", "Line chart of the running sum of the information coefficients.", tall=False),
     )
     lead = (
@@ -69,7 +69,7 @@ def show_ic(study: StudyTables) -> Section:
     )
 
 
-def _one_per_metric(study: StudyTables) -> list[Column]:
+def _one_per_forecaster(study: StudyTables) -> list[Column]:
     return [Column(name, forecaster_label(name), format_number) for name in study.config.compared]
 
 
@@ -79,18 +79,20 @@ def show_distribution(study: StudyTables) -> Section | None:
         return None
     term = TERMS[study.config.frequency]
     histogram = Plot(
-        "ic_histogram", f"Histogram of the ICs of one metric, one per {term}.", title="Distribution of the IC"
+        "ic_histogram",
+        f"Histogram of the ICs of one forecaster, one per {term}.",
+        title="Distribution of the IC",
     )
     decay = Plot(
         "ic_decay",
-        "Line chart of the mean IC with the return over 1 to 12 months after the decision, by metric.",
+        "Line chart of the mean IC with the return over 1 to 12 months after the decision, by forecaster.",
         title="Mean IC by holding time",
     )
     lead = (
         "How often an IC was how large (left; the dashed line is the mean), and how the mean IC depends on "
         "the number of months over which the return is measured (right). A forecast that lasts keeps its IC."
     )
-    columns = [Column("months", "Months", format_whole), *_one_per_metric(study)]
+    columns = [Column("months", "Months", format_whole), *_one_per_forecaster(study)]
     table = make_table(study.ic_decay.reset_index(), columns, "Mean IC by months after the decision")
     return make_section(
         "distribution",
@@ -109,7 +111,11 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
     both = study.fifths.loc["both"]
     rising = [forecaster_label(str(name)) for name in both.index[both["rising"]]]
     which = (
-        "all metrics" if len(rising) == len(both) else f"{join_words(rising)} only" if rising else "no metric"
+        "all forecasters"
+        if len(rising) == len(both)
+        else f"{join_words(rising)} only"
+        if rising
+        else "no forecaster"
     )
     verdict = f"Returns rise from each fifth to the next for {which}"
     term = TERMS[study.config.frequency]
@@ -130,7 +136,7 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
         "Returns by fifth of the forecasts",
         make_paragraph(lead),
         make_chart(plots, beside=True),
-        make_tabs("fifths-panel", _spread_panels(study), PERIOD_TITLES[headline.period]),
+        _spread_tabs(study, headline),
         make_foot(
             make_details("Table of returns by fifth", _fifths_table(study)),
             make_filled_table("spreads", f"Table of the spread by {term}", "percent"),
@@ -140,32 +146,27 @@ def show_fifths(study: StudyTables, headline: Headline) -> Section | None:
     )
 
 
-def _spread_panels(study: StudyTables) -> dict[str, str]:
-    """Return the table of the spread of each known period, by title."""
+def _spread_tabs(study: StudyTables, headline: Headline) -> str:
+    """Return the table of the spread of each known period."""
     columns = (
-        _METRIC,
+        _FORECASTER,
         Column(
             "mean", "Spread", format_percent, hint="Mean return of the best fifth minus that of the worst"
         ),
         Column("low", "95 % low", format_percent, hint="Lower end of the bootstrap interval for the mean"),
         Column("high", "95 % high", format_percent, hint="Upper end of the bootstrap interval for the mean"),
         Column("t", "t", format_two, hint="t-statistic of the mean (Newey and West)"),
-        Column("p", "p", format_p, hint="Corrected for the choice among metrics and settings"),
+        Column("p", "p", format_p, hint="Corrected for the choice among forecasters and settings"),
         Column("n", "n", format_whole, hint="Number of rebalance days"),
     )
-    return {
-        PERIOD_TITLES[period]: make_table(
-            study.spread_summary.loc[period].reset_index(),
-            columns,
-            f"Best fifth minus worst, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods
-    }
+    return make_period_tabs(
+        study, headline.period, "fifths", study.spread_summary, columns, "Best fifth minus worst"
+    )
 
 
 def _fifths_table(study: StudyTables) -> str:
     columns = [
-        _METRIC,
+        _FORECASTER,
         Column("period", "Period", lambda period: PERIOD_TITLES[period], kind="text"),
         *(Column(str(fifth), _fifth_title(fifth), format_percent) for fifth in FIFTHS),
         Column("spread", "Best − worst", format_percent),
@@ -183,7 +184,7 @@ def show_types(study: StudyTables) -> Section | None:
     if study.ic_by_type.empty:
         return None
     columns = (
-        _METRIC,
+        _FORECASTER,
         Column("overall", "IC overall", format_number, hint="Mean IC over all funds"),
         Column("within", "IC within types", format_number, hint="Mean of the ICs within types, by funds"),
         Column("t", "t within types", format_two, hint="t-statistic of the mean (Newey and West)"),
@@ -193,9 +194,9 @@ def show_types(study: StudyTables) -> Section | None:
         "A forecast that only tells types of funds apart has an IC overall, but none within a type. The bars "
         "show the mean IC among the funds of each type."
     )
-    plot = Plot("ic_by_type", "Bar chart of the mean IC within each type of fund, for one metric.")
+    plot = Plot("ic_by_type", "Bar chart of the mean IC within each type of fund, for one forecaster.")
     details = (
-        _METRIC,
+        _FORECASTER,
         Column("type", "Type", str, kind="text"),
         Column("ic_mean", "IC mean", format_number),
         Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
@@ -214,12 +215,12 @@ def show_types(study: StudyTables) -> Section | None:
 
 
 def _ic_within(study: StudyTables) -> pd.DataFrame:
-    """Return the mean IC of each metric over all funds and within types."""
+    """Return the mean IC of each forecaster over all funds and within types."""
     rows = []
     for name in study.config.compared:
         within = summarise_ic(study.ic_within_types[name])
         rows.append((name, study.ic[name].mean(), within.mean, within.t))
-    return pd.DataFrame(rows, columns=["metric", "overall", "within", "t"])
+    return pd.DataFrame(rows, columns=["forecaster", "overall", "within", "t"])
 
 
 def show_stability(study: StudyTables) -> Section | None:

@@ -1,4 +1,4 @@
-"""The headline of a report: which metric did best, by how much, and whether that is more than chance."""
+"""The headline of a report: which forecaster did best, by how much, and whether that is more than chance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from geodual.metric.registry import BASELINE
 
-from ..evaluation.baselines import AgainstBaseline
+from ..evaluation.skill import AgainstBaseline
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .wording import (
@@ -37,9 +37,9 @@ class Headline:
     period : str
         The period that the headline is about: "test", or "both" if there is no test period.
     best : str
-        The metric with the highest mean IC in that period, or "" if there are no ICs.
+        The forecaster with the highest mean IC in that period, or "" if there are no ICs.
     verdict : str
-        Whether the forecasts of this metric rank funds better than chance, in a few words.
+        Whether the forecasts of this forecaster rank funds better than chance, in a few words.
     sentence : str
         The headline.
     notes : tuple of str
@@ -54,9 +54,9 @@ class Headline:
 
 
 def write_headline(study: StudyTables) -> Headline:
-    """Say which metric did best by mean IC, by how much, and whether that is more than chance.
+    """Say which forecaster did best by mean IC, by how much, and whether that is more than chance.
 
-    All claims are corrected for the choice among metrics and, where they were tried on the same period,
+    All claims are corrected for the choice among forecasters and, where they were tried on the same period,
     among settings.
 
     Parameters
@@ -70,7 +70,7 @@ def write_headline(study: StudyTables) -> Headline:
     """
     periods, frequency, table = study.known_periods, study.config.frequency, study.table()
     if not periods:
-        sentence = f"No {TERMS[frequency]} with a forecast has ended yet, so no metric can be judged."
+        sentence = f"No {TERMS[frequency]} with a forecast has ended yet, so no forecaster can be judged."
         return Headline("both", "", "It cannot be judged yet.", sentence, ())
     period = "test" if "test" in periods else "both"
     rows = pd.DataFrame(table.loc[period])
@@ -140,7 +140,7 @@ def _judge_baseline(rivals: AgainstBaseline) -> str:
 
 
 def _describe_lead(order: list[str], study: StudyTables, period: str) -> str:
-    """Return the lead of the first metric over the second and the baseline, and whether it is chance."""
+    """Return the lead of the first forecaster over the second and the baseline, and whether it is chance."""
     comparisons = pd.DataFrame(study.comparisons_by_period.loc[period])
     best, second = order[:2]
     # Name the baseline, too, unless it is one of the two.
@@ -154,7 +154,7 @@ def _describe_lead(order: list[str], study: StudyTables, period: str) -> str:
         f"{format_number(difference)} above {forecaster_label(rival)} ({roles[rival]})"
         for rival, difference in zip(rivals, differences, strict=True)
     ]
-    # Settings that were tried count as metrics of their own: they give more pairs to compare.
+    # Settings that were tried count as forecasters of their own: they give more pairs to compare.
     n_pairs = comb(study.n_choices(period), 2)
     factor = max(1.0, n_pairs / len(comparisons))
     verdict = _judge(rivals, factor * np.array(p_values), n_pairs) if n >= LEAST else _TOO_SHORT
@@ -162,8 +162,8 @@ def _describe_lead(order: list[str], study: StudyTables, period: str) -> str:
 
 
 def _difference(comparisons: pd.DataFrame, best: str, rival: str) -> tuple[float, float]:
-    """Return the mean IC of one metric minus that of another, and the corrected p-value."""
-    # Each pair is compared once, in the order of the metrics: turn the sign if it is the other way round.
+    """Return the mean IC of one forecaster minus that of another, and the corrected p-value."""
+    # Each pair is compared once, in the order of the forecasters: turn the sign if it is the other way round.
     sign = 1.0 if (best, rival) in comparisons.index else -1.0
     pair = (best, rival) if sign > 0.0 else (rival, best)
     return sign * comparisons["difference"][pair], comparisons["p_holm"][pair]
@@ -185,7 +185,7 @@ def _judge(rivals: list[str], p_values: np.ndarray, n_tests: int) -> str:
 
 
 def _judge_ic(study: StudyTables, period: str, best: str, row: pd.Series[float]) -> str:
-    """Return whether the mean IC of the best metric differs from zero, the choice of the best counted."""
+    """Return whether the mean IC of the best forecaster differs from zero, the choice of the best counted."""
     p, choices = study.skill["p"][period, best], study.n_choices(period)
     if pd.isna(p):
         return "There are too few values to tell whether its IC differs from zero."
@@ -201,7 +201,7 @@ def _judge_ic(study: StudyTables, period: str, best: str, row: pd.Series[float])
 
 
 def _compare_with_validation(table: pd.DataFrame, best: str, periods: tuple[str, ...]) -> list[str]:
-    """Return a note if another metric was best in the validation period."""
+    """Return a note if another forecaster was best in the validation period."""
     if periods != ("validation", "test", "both"):
         return []
     first = str(table.loc["validation"]["ic_mean"].idxmax())

@@ -1,11 +1,18 @@
-"""HTML blocks of the pages: sections, tabs, charts and their tables. All texts are escaped."""
+"""HTML blocks of the pages: groups of sections, tabs, charts, tables. All texts are escaped."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
+from typing import Any
+
+import pandas as pd
+
+from ..evaluation.study_tables import StudyTables
+from .wording import PERIOD_TITLES, name_curve, name_period
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,35 @@ def make_tabs(name: str, panels: Mapping[str, str], chosen: str, label: str = "P
     return "\n".join([*parts, "</div>"])
 
 
+def make_period_tabs(
+    study: StudyTables, chosen: str, name: str, table: pd.DataFrame, columns: Sequence[Column], title: str
+) -> str:
+    """Return a table whose index begins with the period as tabs, one per period with results.
+
+    Parameters
+    ----------
+    study : StudyTables
+        The study.
+    chosen : str
+        The period shown first.
+    name : str
+        Prefix of the identifiers.
+    table : DataFrame
+        The data.
+    columns : sequence of Column
+        The columns to show.
+    title : str
+        Beginning of the captions; the period and its days follow.
+    """
+    panels = {
+        PERIOD_TITLES[period]: make_table(
+            table.loc[period].reset_index(), columns, f"{title}, {name_period(period, study.decided(period))}"
+        )
+        for period in study.known_periods or ["both"]
+    }
+    return make_tabs(f"{name}-panel", panels, PERIOD_TITLES[chosen])
+
+
 def make_chart(
     plots: Sequence[Plot], *, log_switch: bool = False, chooser: bool = False, beside: bool = False
 ) -> str:
@@ -119,7 +155,7 @@ def make_chart(
     log_switch : bool
         Whether to add a switch for a logarithmic scale in the first panel.
     chooser : bool
-        Whether the chart shows one metric at a time, which the reader chooses.
+        Whether the chart shows one forecaster at a time, which the reader chooses.
     beside : bool
         Whether the panels stand side by side where there is room.
     """
@@ -128,7 +164,7 @@ def make_chart(
         if log_switch
         else ""
     )
-    choice = '<label class="choice">Metric <select class="chooser"></select></label>' if chooser else ""
+    choice = '<label class="choice">Forecaster <select class="chooser"></select></label>' if chooser else ""
     canvases = "\n".join(map(_canvas, plots))
     return (
         f'<div class="chart">\n<div class="chart-bar">{choice}<div class="legend" role="group" '
@@ -185,3 +221,142 @@ def make_foot(*details: str, csv: Sequence[str]) -> str:
     )
     downloads = f'<p class="downloads"><span>Download</span>{buttons}</p>'
     return f'<div class="foot">{"".join(details)}{downloads}</div>'
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    key : str
+        Column of the DataFrame.
+    title : str
+        Its heading.
+    show : callable
+        Formats a value as text.
+    kind : str
+        "number" (aligned to the right, sorted by the exact value, which the cell stores), "text" (on one
+        line) or "prose" (on several lines).
+    hint : str
+        Explanation of the heading, shown on hover.
+    under : tuple of str
+        Columns of the DataFrame whose texts stand in small letters under the value; empty texts are left out.
+    tint : callable, optional
+        Returns the style class that colours the cell of a value.
+    draw : callable, optional
+        Returns a drawing (SVG) of a row, which is shown in place of a text. It needs a kind of its own, and a
+        key that holds numbers.
+    """
+
+    key: str
+    title: str
+    show: Callable[[Any], str] = str
+    kind: str = "number"
+    hint: str = ""
+    under: tuple[str, ...] = ()
+    tint: Callable[[Any], str] | None = None
+    draw: Callable[[dict[Any, Any]], str] | None = None
+
+
+def name_column(study: StudyTables, key: str = "forecaster", title: str = "Forecaster") -> Column:
+    """Return the column of the names of forecasters and of the index."""
+    return Column(key, title, partial(name_curve, study.index_name), kind="text")
+
+
+def make_table(rows: pd.DataFrame, columns: Sequence[Column], caption: str, kind: str = "sortable") -> str:
+    """Return a table in HTML; the cells of the first column are row headings.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        The data; each row becomes a table row.
+    columns : sequence of Column
+        The columns to show, in order.
+    caption : str
+        Caption of the table, as plain text.
+    kind : str
+        Style classes of the table; the page makes a "sortable" one sortable.
+    """
+    head = "".join(_head_cell(column) for column in columns)
+    body = "\n".join(f"<tr>{_row_cells(record, columns)}</tr>" for record in rows.to_dict("records"))
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(caption)}">\n'
+        f'<table class="{kind}"><caption><span>{make_text(caption)}</span></caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def _head_cell(column: Column) -> str:
+    hint = f' title="{escape(column.hint)}"' if column.hint else ""
+    return f'<th scope="col" class="{column.kind}"{hint}>{escape(column.title)}</th>'
+
+
+def _row_cells(record: dict[Any, Any], columns: Sequence[Column]) -> str:
+    cells = [_cell(record, column) for column in columns]
+    # The first cell heads the row.
+    cells[0] = cells[0].replace("<td", '<th scope="row"').replace("</td>", "</th>")
+    return "".join(cells)
+
+
+def _cell(record: dict[Any, Any], column: Column) -> str:
+    value = record[column.key]
+    # The page sorts by the exact value, not by the text.
+    exact = "" if column.kind in ("text", "prose") or pd.isna(value) else repr(float(value))
+    if column.draw is not None:
+        return f'<td class="{column.kind}" data-value="{exact}">{column.draw(record)}</td>'
+    below = "".join(f"<small>{escape(record[key])}</small>" for key in column.under if record[key])
+    text = escape(column.show(value)) + below
+    if column.kind != "number":
+        return f'<td class="{column.kind}">{text}</td>'
+    tint = f" {column.tint(value)}" if column.tint else ""
+    return f'<td class="number{tint}" data-value="{exact}">{text}</td>'
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sections that belong together.
+
+    Attributes
+    ----------
+    name : str
+        Its identifier, the target of links.
+    title : str
+        Its heading.
+    question : str
+        The question that its sections answer, shown below the heading.
+    sections : tuple of Section or None
+        Its sections; None stands for one that does not apply to the study.
+    """
+
+    name: str
+    title: str
+    question: str
+    sections: tuple[Section | None, ...]
+
+    @property
+    def shown(self) -> list[Section]:
+        """The sections that apply to the study."""
+        return [section for section in self.sections if section is not None]
+
+    def html(self) -> str:
+        """Return the group with all its sections."""
+        lead = make_paragraph(self.question, "question") if self.question else ""
+        body = "\n\n".join(section.html() for section in self.shown)
+        return (
+            f'<section id="{self.name}" class="group" aria-labelledby="{self.name}-title">\n'
+            f'<h2 id="{self.name}-title">{escape(self.title)}</h2>\n{lead}\n{body}\n</section>'
+        )
+
+
+def make_contents(groups: Sequence[Group]) -> str:
+    """Return the list of contents: a link per group, and within it a link per section."""
+    items = []
+    for group in groups:
+        links = "".join(f"<li>{_link(one.name, one.short or one.title)}</li>" for one in group.shown)
+        items.append(f"<li>{_link(group.name, group.title)}<ul>{links}</ul></li>")
+    return f'<ul class="groups">{"".join(items)}</ul>'
+
+
+def _link(name: str, title: str) -> str:
+    return f'<a href="#{name}">{escape(title)}</a>'

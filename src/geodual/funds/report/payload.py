@@ -1,15 +1,17 @@
-"""The data embedded in the report: tables as CSV, as in a run folder, and the reasons for the picks."""
+"""What programs read of a study: the data embedded in the report, and the summary as JSON."""
 
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+import sklearn
 
+import geodual
 from geodual.metric.registry import FEATURED
 
 from ..csv_cells import csv_text
@@ -18,8 +20,7 @@ from ..forecasters.registry import forecaster_label
 from .plots import COLOURS, colour_map
 from .wording import ALL_VIEWS, name_factor
 
-_KEY = ["date", "metric", "fund"]
-_DECIMALS = 4  # of rolling measures: more are never shown, and cost space
+_KEY = ["date", "forecaster", "fund"]
 _SIGNIFICANT = 5  # digits of distances, returns and shares: more are never shown, and cost space
 
 
@@ -31,17 +32,17 @@ def make_payload(study: StudyTables, best: str) -> str:
     study : StudyTables
         A finished study.
     best : str
-        The metric whose picks are shown first; the last metric if "".
+        The forecaster whose picks are shown first; the last forecaster if "".
     """
-    metrics = list(study.config.compared)
+    forecasters = list(study.config.compared)
     payload = {
-        "metrics": metrics,
-        "names": {name: forecaster_label(name) for name in metrics} | {"index": study.index_name},
-        "colours": colour_map(metrics),
+        "forecasters": forecasters,
+        "names": {name: forecaster_label(name) for name in forecasters} | {"index": study.index_name},
+        "colours": colour_map(forecasters),
         "palette": COLOURS,
         "testStart": study.config.test_start,
         "testDecision": _first_test_decision(study),
-        "best": best or metrics[-1],
+        "best": best or forecasters[-1],
         "featured": FEATURED,
         "units": study.units,
         "csv": _csv_texts(study),
@@ -62,45 +63,13 @@ def _first_test_decision(study: StudyTables) -> str | None:
 
 def _csv_texts(study: StudyTables) -> dict[str, str]:
     """Return the tables as CSV, by name; those that a run folder also has are equal to the byte."""
-    with_index = {
-        "table1": study.table(),
-        "baselines": study.baselines,
-        "against_baselines": study.against_baselines,
-        "equity": study.equity,
-        "rolling_drawdown": study.rolling_drawdowns,
-        "rolling_sharpe": study.rolling_sharpe.round(_DECIMALS),
-        "rolling_beta": study.rolling_beta.round(_DECIMALS),
-        "cash": study.cash,
-        "annual_returns": study.annual_returns(),
-        "monthly_returns": study.monthly_returns,
-        "against_index": study.against_index,
-        "random_rank": study.random_rank,
-        "ic": study.ic,
-        "ic_cumulated": study.ic.cumsum(),
-        "ic_decay": study.ic_decay,
-        "ic_by_type": study.ic_by_type,
-        "ic_within_types": study.ic_within_types,
-        "quantile_returns": study.fifths,
-        "spreads": study.spreads,
-        "spread_summary": study.spread_summary,
-        "rank_autocorrelation": study.rank_autocorrelation,
-        "skill": study.skill,
-        "skill_map": study.skill_map,
-        "overfitting": study.overfitting,
-        "comparisons_by_period": study.comparisons_by_period,
-        "exposure": study.exposure,
-        "costs": study.costs,
-    }
-    without = {
-        "worst_drawdowns": study.drawdowns,
-        "random_portfolios": study.random_portfolios,
-        "universe": study.universe,
-        "holdings": study.holdings,
-        "findings": pd.DataFrame(list(map(asdict, study.findings))),
-    }
-    return {
-        name: csv_text(table, keep_index=name in with_index) for name, table in (with_index | without).items()
-    }
+    texts = {}
+    for table in study.tables():
+        if table.embedded:
+            values = table.of(study)
+            rounded = values if table.decimals is None else values.round(table.decimals)
+            texts[table.file] = csv_text(rounded, keep_index=table.indexed)
+    return texts
 
 
 def _known_facts(study: StudyTables) -> dict[str, list[str]]:
@@ -140,7 +109,7 @@ def _pick_reasons(study: StudyTables) -> dict[str, Any]:
 
 def _ranks_afterwards(study: StudyTables) -> list[list[int] | None]:
     """Return the rank of each holding's realised return among all funds of the day, and their number."""
-    # All metrics forecast the same funds, so one row per day and fund is enough.
+    # All forecasters forecast the same funds, so one row per day and fund is enough.
     every = study.predictions.drop_duplicates(["date", "fund"])[["date", "fund", "realised"]]
     by_day = every.groupby("date")["realised"]
     every = every.assign(rank=by_day.rank(ascending=False, method="min"), known=by_day.transform("count"))
@@ -170,3 +139,58 @@ def _rounded(values: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
     size = np.floor(np.log10(np.where(exact == 0.0, 1.0, np.abs(exact))))
     scale = 10.0 ** (_SIGNIFICANT - 1 - size)
     return np.round(exact * scale) / scale
+
+
+def summarise(study: StudyTables) -> dict[str, Any]:
+    """Return the main results of a study, ready for JSON; unknown numbers are None."""
+    table = study.table()
+    by_period = {
+        period: {
+            name: {column: _plain(value) for column, value in table.loc[(period, name)].items()}
+            for name in (*study.config.compared, "index")
+        }
+        for period in table.index.get_level_values("period").unique()
+    }
+    return {
+        "source": study.source,
+        "sha256": study.digest,
+        "days": [str(study.equity.index[0].date()), str(study.equity.index[-1].date())],
+        "rebalances": len(study.ic),
+        "index": study.index_name,
+        "index_sha256": study.index_digest,
+        "facts_sha256": study.facts_digest,
+        "table1": by_period,
+        "baselines": _baselines(study),
+        "factor_labels": dict(study.factor_labels),
+        "chosen": study.chosen,
+        "units": study.units,
+        "notes": list(study.notes),
+        "seconds": round(study.seconds, 1),
+        "versions": versions(),
+    }
+
+
+def _baselines(study: StudyTables) -> dict[str, Any]:
+    """Return the baselines by period and name, in the columns of Table 1."""
+    found: dict[str, Any] = {}
+    for name, row in study.baselines.to_dict("index").items():
+        period, baseline = map(str, cast(tuple[Any, Any], name))
+        found.setdefault(period, {})[baseline] = {column: _plain(value) for column, value in row.items()}
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that results may depend on."""
+    return {
+        "geodual": geodual.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pandas": pd.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def _plain(value: Any) -> float | int | None:
+    if pd.isna(value):
+        return None
+    return int(value) if isinstance(value, int | np.integer) else float(value)

@@ -4,13 +4,13 @@
 
 const { reasons } = report;
 const daySelect = document.getElementById("pick-day");
-const metricSelect = document.getElementById("pick-metric");
+const forecasterSelect = document.getElementById("pick-forecaster");
 const pickRows = document.getElementById("pick-rows");
 const pickReason = document.getElementById("pick-reason");
 
 const holdings = readRecords("holdings").map((row, i) => ({
   date: row.date,
-  metric: row.metric,
+  forecaster: row.forecaster,
   fund: row.fund,
   weight: toNumber(row.weight),
   forecast: toNumber(row.forecast),
@@ -40,7 +40,7 @@ function remark(pick) {
 
 // A forecast is a return, an excess return over the mean fund, or a rank between −½ and ½.
 function formatForecast(pick) {
-  return report.units[pick.metric] === "rank" ? formatNumber(pick.forecast, 2) : formatPercent(pick.forecast);
+  return report.units[pick.forecaster] === "rank" ? formatNumber(pick.forecast, 2) : formatPercent(pick.forecast);
 }
 
 const MEANINGS = {
@@ -51,16 +51,16 @@ const MEANINGS = {
 const UNITS = { return: "a return", excess: "a return above that of the mean fund", rank: "a rank, from −0.5 for the worst fund to 0.5 for the best" };
 
 function tellForecast(pick) {
-  const unit = report.units[pick.metric] ?? "return";
+  const unit = report.units[pick.forecaster] ?? "return";
   return `Forecast ${formatForecast(pick)}: ${(pick.neighbours.length ? MEANINGS : UNITS)[unit]}.`;
 }
 
 const numberCell = (text) => make("td", { className: "number" }, text);
 
 function showPicks() {
-  const picks = holdings.filter((pick) => pick.date === daySelect.value && pick.metric === metricSelect.value);
+  const picks = holdings.filter((pick) => pick.date === daySelect.value && pick.forecaster === forecasterSelect.value);
   document.getElementById("pick-caption").textContent =
-    `Held from ${daySelect.value} on by ${report.names[metricSelect.value]}`;
+    `Held from ${daySelect.value} on by ${report.names[forecasterSelect.value]}`;
   pickRows.replaceChildren(...picks.map(makeRow));
   if (picks.length) explain(picks[0], pickRows.rows[0]);
   else pickReason.replaceChildren(make("p", {}, "Nothing was held."));
@@ -153,8 +153,8 @@ function factorBars(title, factors) {
 }
 
 for (const day of [...new Set(holdings.map((pick) => pick.date))].reverse()) daySelect.append(new Option(day, day));
-for (const metric of report.metrics) metricSelect.append(new Option(report.names[metric], metric));
-metricSelect.value = report.best;
+for (const forecaster of report.forecasters) forecasterSelect.append(new Option(report.names[forecaster], forecaster));
+forecasterSelect.value = report.best;
 daySelect.addEventListener("change", showPicks);
-metricSelect.addEventListener("change", showPicks);
+forecasterSelect.addEventListener("change", showPicks);
 showPicks();

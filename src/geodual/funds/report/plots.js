@@ -111,17 +111,17 @@ function shorten(types) {
   return rest.map((list) => list.slice(0, list.length - end).join(" "));
 }
 
-// The types of one metric, those with most funds first.
-function readTypes(metric) {
-  const rows = readRecords("ic_by_type").filter((row) => row.metric === metric);
+// The types of one forecaster, those with most funds first.
+function readTypes(forecaster) {
+  const rows = readRecords("ic_by_type").filter((row) => row.forecaster === forecaster);
   rows.sort((a, b) => Number(b.funds) - Number(a.funds));
-  return { names: [metric], labels: shorten(rows.map((row) => row.type)), series: [rows.map((row) => toNumber(row.ic_mean))] };
+  return { names: [forecaster], labels: shorten(rows.map((row) => row.type)), series: [rows.map((row) => toNumber(row.ic_mean))] };
 }
 
 // Shares by rebalance day; the largest types have a colour of their own.
-function readExposure(metric) {
+function readExposure(forecaster) {
   const { columns, rows } = readTable("exposure");
-  const own = rows.filter((row) => row[1] === metric);
+  const own = rows.filter((row) => row[1] === forecaster);
   const known = columns.slice(2).filter((type) => type !== "unknown");
   const short = new Map(shorten(known).map((text, i) => [known[i], text]));
   const types = columns.slice(2).map((type, j) => ({ type, values: own.map((row) => Number(row[j + 2])) }));
@@ -160,16 +160,16 @@ function readHistogram(values, marks, most) {
   return { names: [""], labels: bins.map((_, i) => i), series: [bins], edges, marks };
 }
 
-function readIcs(metric) {
-  const values = readRecords("ic").map((row) => toNumber(row[metric])).filter((value) => value !== null);
+function readIcs(forecaster) {
+  const values = readRecords("ic").map((row) => toNumber(row[forecaster])).filter((value) => value !== null);
   if (!values.length) return readHistogram([0], [], 12);
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
-  return readHistogram(values, [{ name: metric, value: mean, dashed: true }], 12);
+  return readHistogram(values, [{ name: forecaster, value: mean, dashed: true }], 12);
 }
 
 function readRandom() {
   const values = readRecords("random_portfolios").map((row) => Number(row.annual_return));
   const whole = readRecords("table1").filter((row) => row.period === "both" && row.annual_return !== "");
-  const marks = whole.map((row) => ({ name: row.metric, value: Number(row.annual_return), dashed: row.metric === "index" }));
+  const marks = whole.map((row) => ({ name: row.forecaster, value: Number(row.annual_return), dashed: row.forecaster === "index" }));
   return readHistogram(values, marks, 40);
 }

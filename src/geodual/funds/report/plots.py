@@ -58,16 +58,16 @@ def _plain(name: object) -> str:
 def colour_map(names: Iterable[Hashable]) -> dict[str, str]:
     """Return the colour of each curve by name.
 
-    The index is grey. A metric of the paper has the same colour in every study. Other metrics take the
-    colours that are left, and share them if there are too few.
+    The index is grey. A forecaster of the paper has the same colour in every study. Other forecasters take
+    the colours that are left, and share them if there are too few.
     """
-    metrics = [str(name) for name in names if name != "index"]
+    forecasters = [str(name) for name in names if name != "index"]
     fixed = dict(zip(metric_names(in_paper=True), COLOURS, strict=False))
-    colours = {name: fixed[name] for name in metrics if name in fixed}
-    others = [name for name in metrics if name not in fixed]
+    colours = {name: fixed[name] for name in forecasters if name in fixed}
+    others = [name for name in forecasters if name not in fixed]
     free = [colour for colour in COLOURS if colour not in colours.values()] or COLOURS
     colours |= {name: free[i % len(free)] for i, name in enumerate(others)}
-    return {name: colours[name] for name in metrics} | {"index": INDEX_COLOUR}
+    return {name: colours[name] for name in forecasters} | {"index": INDEX_COLOUR}
 
 
 def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> Figure:
@@ -76,7 +76,7 @@ def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> 
     Parameters
     ----------
     equity : DataFrame
-        Day × metric and `index`, starting at 1.
+        Day × forecaster and `index`, starting at 1.
     index_name : str
         Name of the index in the legend.
     test_start : str
@@ -118,7 +118,7 @@ def draw_annual_returns(returns: pd.DataFrame, index_name: str) -> Figure:
     Parameters
     ----------
     returns : DataFrame
-        Year × metric and `index`.
+        Year × forecaster and `index`.
     index_name : str
         Name of the index in the legend.
     """
@@ -147,7 +147,7 @@ def draw_ic(ic: pd.DataFrame) -> Figure:
     Parameters
     ----------
     ic : DataFrame
-        Rebalance day × metric.
+        Rebalance day × forecaster.
     """
     with _style():
         figure = Figure(figsize=(8.0, 5.0))

@@ -1,17 +1,17 @@
-"""Sections on the portfolios: Figures 1 and 2, months, against the index and against random portfolios."""
+"""Sections on the portfolios: Figures 1 and 2, months, the index, random portfolios, and risk."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .headline import Headline
-from .heat_map import make_heat_map
-from .html_table import Column, make_table
 from .markup import (
+    Column,
     Plot,
     Section,
     make_chart,
@@ -20,18 +20,24 @@ from .markup import (
     make_foot,
     make_pair,
     make_paragraph,
+    make_period_tabs,
     make_section,
+    make_table,
     make_tabs,
+    name_column,
 )
 from .wording import (
-    PERIOD_TITLES,
+    format_day,
+    format_number,
     format_percent,
     format_two,
+    format_whole,
     join_words,
     name_curve,
-    name_period,
 )
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_STEPS = (0.01, 0.03, 0.06)  # from these sizes on, the colour is stronger; a year is three times a month
 _AGAINST_INDEX = (
     Column("alpha", "Alpha p.a.", format_percent, hint="Annual return beyond beta times that of the index"),
     Column("beta", "Beta", format_two, hint="Slope of daily returns against those of the index"),
@@ -51,6 +57,47 @@ _AGAINST_INDEX = (
 )
 
 
+def make_heat_map(months: pd.Series[float], years: pd.Series[float], caption: str) -> str:
+    """Return monthly returns as a coloured table, with the return of the year in the last column.
+
+    Parameters
+    ----------
+    months : Series
+        Return by first day of the month.
+    years : Series
+        Return by calendar year.
+    caption : str
+        Caption of the table.
+    """
+    days = pd.DatetimeIndex(months.index)
+    table = months.set_axis(pd.MultiIndex.from_arrays([days.year, days.month])).unstack()
+    table = table.reindex(columns=range(1, 13)).rename_axis("year")
+    table["total"] = years.reindex(table.index)
+    columns = (
+        Column("year", "Year", str, kind="text"),
+        *(_month(key, title) for key, title in enumerate(_MONTHS, start=1)),
+        Column("total", "Year", _percent, tint=partial(_tint, scale=3.0)),
+    )
+    return make_table(table.reset_index(), columns, caption, kind="heat")
+
+
+def _month(key: Any, title: str) -> Column:
+    return Column(key, title, _percent, tint=_tint)
+
+
+def _percent(value: float) -> str:
+    # A month outside the study is an empty cell; the caption says that the values are in per cent.
+    return "" if pd.isna(value) else format_number(100.0 * value, 1)
+
+
+def _tint(value: float, scale: float = 1.0) -> str:
+    """Return the style class of a value: loss or gain, and how strong."""
+    if pd.isna(value):
+        return "empty"
+    strength = sum(abs(value) >= scale * step for step in _STEPS)
+    return f"{'gain' if value > 0.0 else 'loss'}{strength}" if strength else "flat"
+
+
 def show_performance(study: StudyTables) -> Section:
     """Return Figure 1: accumulated returns above, one-year rolling maximum drawdowns below."""
     name = partial(name_curve, study.index_name)
@@ -63,7 +110,7 @@ def show_performance(study: StudyTables) -> Section:
         Plot("drawdown", "Line chart of one-year rolling maximum drawdowns on the same days.", tall=False),
     )
     lead = (
-        "Accumulated return (above), and the deepest fall within the past year (below: one-year rolling "
+        "Accumulated return (above), and the deepest drawdown within the past year (below: one-year rolling "
         "maximum drawdown). Click a name to hide its curve."
     )
     return make_section(
@@ -93,7 +140,7 @@ def show_annual_returns(study: StudyTables) -> Section:
         "first and the last year may be incomplete."
     )
     table = make_table(returns.reset_index(), columns, "Returns of calendar years")
-    plot = Plot("annual", "Grouped bar chart of the returns of calendar years, by metric.")
+    plot = Plot("annual", "Grouped bar chart of the returns of calendar years, by forecaster.")
     return make_section(
         "annual",
         "Figure 2: annual returns",
@@ -131,17 +178,12 @@ def show_against_index(study: StudyTables, headline: Headline) -> Section | None
     if not study.known_periods:
         return None
     columns = (
-        Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
+        name_column(study),
         *_AGAINST_INDEX,
     )
-    panels = {
-        PERIOD_TITLES[period]: make_table(
-            study.against_index.loc[period].reset_index(),
-            columns,
-            f"Against the index, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods
-    }
+    tabs = make_period_tabs(
+        study, headline.period, "against-index", study.against_index, columns, "Against the index"
+    )
     lead = (
         f"Each portfolio measured against {study.index_name}, from daily returns after cost. Beta is how "
         "much of a move of the index it shares; alpha is what it earned beyond that."
@@ -150,28 +192,28 @@ def show_against_index(study: StudyTables, headline: Headline) -> Section | None
         "against-index",
         "Against the index",
         make_paragraph(lead),
-        make_tabs("against-index-panel", panels, PERIOD_TITLES[headline.period]),
+        tabs,
         make_foot(csv=["against_index"]),
     )
 
 
 def show_random_portfolios(study: StudyTables) -> Section | None:
-    """Return the annual returns of random portfolios, and how many of them each metric beats."""
+    """Return the annual returns of random portfolios, and how many of them each forecaster beats."""
     if study.random_portfolios.empty:
         return None
     n = len(study.random_portfolios)
     lead = (
         f"Annual returns of {n:,} portfolios drawn at random from the same universe, on the same days and "
-        f"under the same rules{_but_equal(study)}. The lines are the metrics. A high rank alone is no proof "
-        "of skill: the funds that a metric picks are alike, so luck moves them together, while random funds "
-        "differ."
+        f"under the same rules{_but_equal(study)}. The lines are the forecasters. A high rank alone is no "
+        "proof of skill: the funds that a forecaster picks are alike, so luck moves them together, while "
+        "random funds differ."
     )
     shares = study.random_rank["annual_return"]
     beaten = join_words(
         [f"{forecaster_label(str(key))} beats {format_percent(share)}" for key, share in shares.items()]
     )
     columns = (
-        Column("metric", "Metric", lambda key: forecaster_label(str(key)), kind="text"),
+        name_column(study),
         Column("earned", "Return p.a.", format_percent, hint="After cost, over the whole study"),
         Column("annual_return", "Beats, by return", format_percent, hint="Share of the random portfolios"),
         Column("sharpe_earned", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
@@ -196,7 +238,86 @@ def _but_equal(study: StudyTables) -> str:
 
 
 def _ranks(study: StudyTables) -> pd.DataFrame:
-    """Return the rank of each metric with the return and Sharpe ratio that it belongs to."""
+    """Return the rank of each forecaster with the return and Sharpe ratio that it belongs to."""
     whole = study.table().loc["both"]
     ranks = study.random_rank.assign(earned=whole["annual_return"], sharpe_earned=whole["sharpe"])
-    return ranks.rename_axis("metric").reset_index()
+    return ranks.rename_axis("forecaster").reset_index()
+
+
+def show_rolling(study: StudyTables) -> Section | None:
+    """Return the Sharpe ratio and the beta over the past year, by day."""
+    if study.rolling_sharpe.notna().sum().max() < 2:  # less than a year, and a line needs two points
+        return None
+    plots = (
+        Plot("rolling_sharpe", "Line chart of the Sharpe ratio over the past year.", title="Sharpe ratio"),
+        Plot(
+            "rolling_beta",
+            "Line chart of the beta against the index over the past year.",
+            tall=False,
+            title="Beta against the index",
+        ),
+    )
+    lead = "Each value is measured over the 365 days before it, so the curves begin after one year."
+    return make_section(
+        "rolling",
+        "Rolling Sharpe ratio and beta",
+        make_paragraph(lead),
+        make_chart(plots),
+        make_foot(
+            make_filled_table("rolling_sharpe", "Table of rolling Sharpe ratios"),
+            make_filled_table("rolling_beta", "Table of rolling betas"),
+            csv=["rolling_sharpe", "rolling_beta"],
+        ),
+        short="Rolling Sharpe and beta",
+    )
+
+
+def show_drawdowns(study: StudyTables) -> Section:
+    """Return the worst drawdowns of each portfolio and of the index."""
+    columns = (
+        name_column(study),
+        Column("depth", "Depth", format_percent),
+        Column("peak", "Peak", format_day, kind="text"),
+        Column("trough", "Trough", format_day, kind="text"),
+        Column(
+            "recovery", "Recovered", lambda day: "not yet" if pd.isna(day) else format_day(day), kind="text"
+        ),
+        Column("days", "Days", format_whole, hint="Calendar days from the peak to the recovery"),
+    )
+    lead = (
+        "The deepest drawdown of each portfolio and of the index. A drawdown lasts from a peak until its "
+        "value is reached again."
+    )
+    worst = study.drawdowns.drop_duplicates("forecaster")  # the deepest stands first
+    title = "Three worst drawdowns of each portfolio and of the index"
+    return make_section(
+        "drawdowns",
+        "Worst drawdowns",
+        make_paragraph(lead),
+        make_table(worst, columns, "Worst drawdown of each portfolio and of the index"),
+        make_foot(
+            make_details("Three worst of each", make_table(study.drawdowns, columns, title)),
+            csv=["worst_drawdowns"],
+        ),
+    )
+
+
+def show_exposure(study: StudyTables) -> Section | None:
+    """Return the weight of each type of fund through time; nothing if no types are known."""
+    if study.exposure.empty:
+        return None
+    lead = "Share of the portfolio in each type of fund, as decided on each rebalance day."
+    plot = Plot(
+        "exposure",
+        "Stacked bar chart of the share of each type of fund by rebalance day, for one forecaster.",
+    )
+    return make_section(
+        "exposure",
+        "Exposure by type of fund",
+        make_paragraph(lead),
+        make_chart([plot], chooser=True),
+        make_foot(
+            make_filled_table("exposure", "Table of the exposure by type", "percent"), csv=["exposure"]
+        ),
+        short="Exposure by type",
+    )

@@ -1,50 +1,51 @@
-"""Sections on whether the results are more than chance: skill, overfitting, metric against metric."""
+"""Sections on whether forecasts are more than chance: skill, overfitting, comparisons, the skill map."""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .headline import LEAST, LEVEL, Headline
-from .html_table import Column, make_table
 from .markup import (
+    Column,
     Section,
     make_details,
     make_foot,
     make_pair,
     make_paragraph,
+    make_period_tabs,
     make_section,
+    make_table,
     make_tabs,
 )
 from .wording import (
     PERIOD_PHRASES,
     PERIOD_TITLES,
     count_things,
-    format_equal_p,
     format_number,
     format_p,
     format_percent,
     format_two,
     format_whole,
+    name_factor,
     name_period,
 )
 
-_METRIC = Column("metric", "Metric", lambda name: forecaster_label(str(name)), kind="text")
+_FORECASTER = Column("forecaster", "Forecaster", lambda name: forecaster_label(str(name)), kind="text")
 _SKILL = (
-    _METRIC,
+    _FORECASTER,
     Column("ic_mean", "IC mean", format_number),
-    Column("p", "p", format_p, hint="Of a mean IC of zero, corrected for the choice of metrics and settings"),
     Column(
-        "in_set",
-        "Among the best",
-        lambda value: "yes" if value else "no",
-        kind="text",
-        hint="In the 90 % model confidence set: the metrics that cannot be told from the best one",
+        "p", "p", format_p, hint="Of a mean IC of zero, corrected for the choice of forecasters and settings"
     ),
 )
 _OVERFITTING = (
-    _METRIC,
+    _FORECASTER,
     Column("sharpe", "Sharpe", format_two, hint="Sharpe ratio of the portfolio over the whole study"),
     Column(
         "probabilistic_sharpe",
@@ -58,7 +59,37 @@ _OVERFITTING = (
         format_percent,
         hint="The same probability after the number of trials (deflated Sharpe ratio)",
     ),
-    Column("trials", "Trials", format_whole, hint="Number of metrics and settings that were tried"),
+    Column("trials", "Trials", format_whole, hint="Number of forecasters and settings that were tried"),
+)
+_WIDTH, _HEIGHT, _BAR = 200.0, 18.0, 8.0  # of a drawing and of its bar, in units of its own
+_INTERVAL = "95 % interval that holds for all forecasters, or all factors, together"
+_CLEAR = "more than chance would produce, unless its settings were chosen on these data"
+_NAME = Column("label", "Name", kind="text")
+_IC = (
+    Column("ic_mean", "IC mean", format_number, hint="Mean rank correlation with the realised returns"),
+    Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
+    Column("low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}"),
+    Column("high", "High", format_number, hint=f"Upper end of the {_INTERVAL}"),
+    Column(
+        "p", "p", format_p, hint="Of a mean IC of zero, corrected for the number of forecasters or factors"
+    ),
+)
+_REST = (
+    Column(
+        "momentum",
+        "Like momentum",
+        format_two,
+        hint="Mean rank correlation of the forecasts with those of momentum; 1 means the same ranking",
+    ),
+    Column(
+        "rest_ic",
+        "IC of the rest",
+        format_number,
+        hint="Mean IC of the part of the ranks that momentum does not explain",
+    ),
+    Column("rest_low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}, for the rest"),
+    Column("rest_high", "High", format_number, hint=f"Upper end of the {_INTERVAL}, for the rest"),
+    Column("rest_p", "p", format_p, hint="Of a mean IC of the rest of zero, corrected for the choice"),
 )
 
 
@@ -66,18 +97,10 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
     """Return the tests of skill by period, and the signs of overfitting."""
     if not study.known_periods:
         return None
-    panels = {
-        PERIOD_TITLES[period]: make_table(
-            study.skill.loc[period].reset_index(),
-            _SKILL,
-            f"Skill of the forecasts, {name_period(period, study.decided(period))}",
-        )
-        + make_paragraph(_tell_superiority(study, period), "note")
-        for period in study.known_periods
-    }
+    tabs = make_period_tabs(study, headline.period, "skill", study.skill, _SKILL, "Skill of the forecasts")
     lead = (
-        "A mean IC counts as skill if its p-value, corrected for the choice among all metrics and settings "
-        "that were tried, is below 0.05. Metrics “among the best” cannot be told from the best one."
+        "A mean IC counts as skill if its p-value, corrected for the choice among all forecasters and "
+        "settings that were tried, is below 0.05."
     )
     overfitting = make_table(
         study.overfitting.reset_index(), _OVERFITTING, "Sharpe ratios after the number of trials, whole study"
@@ -87,35 +110,19 @@ def show_skill(study: StudyTables, headline: Headline) -> Section | None:
         "Is it skill?",
         make_paragraph(lead),
         make_pair(
-            make_tabs("skill-panel", panels, PERIOD_TITLES[headline.period]),
+            tabs,
             overfitting + make_paragraph(_tell_overfitting(study.overfitting_probability), "note"),
         ),
         make_foot(csv=["skill", "overfitting"]),
     )
 
 
-def _tell_superiority(study: StudyTables, period: str) -> str:
-    """Return whether the best metric is better than no skill, by the test of superior ability."""
-    p = study.spa.get(period, float("nan"))
-    if pd.isna(p):
-        return "There are too few values to test all metrics together."
-    # The p-value of the best metric is at least that of this test, which alone finds skill too often.
-    rows = study.skill.loc[period]
-    sure = rows["p"][str(rows["ic_mean"].idxmax())] < LEVEL
-    result = "ranks funds better than chance" if sure else "is not clearly better than chance"
-    alone = " This test alone is too optimistic if values are few." if p < LEVEL and not sure else ""
-    return (
-        f"All metrics together: the best one {result} ({format_equal_p(p)}, test of superior predictive "
-        f"ability).{alone}"
-    )
-
-
 def _tell_overfitting(probability: float) -> str:
     if pd.isna(probability):
-        return "The probability of overfitting needs at least two metrics and enough days."
+        return "The probability of overfitting needs at least two forecasters and enough days."
     return (
-        f"Probability of overfitting: {format_percent(probability, 0)}. So often the metric that did best in "
-        "one half of the days was not above the median in the other half."
+        f"Probability of overfitting: {format_percent(probability, 0)}. So often the forecaster that did "
+        "best in one half of the days was not above the median in the other half."
     )
 
 
@@ -124,7 +131,7 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
     if study.comparisons_by_period.empty:
         return None
     columns = (
-        _METRIC,
+        _FORECASTER,
         Column("against", "Against", lambda name: forecaster_label(str(name)), kind="text"),
         Column("difference", "IC difference", format_number),
         Column("low", "95 % low", format_number),
@@ -135,25 +142,20 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
         Column("n", "n", format_whole, hint="Rebalance days on which both have an IC"),
     )
     tables = study.comparisons_by_period
-    panels = {
-        PERIOD_TITLES[period]: make_table(
-            tables.loc[period].reset_index(),
-            columns,
-            f"Paired differences of the IC, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods
-    }
+    tabs = make_period_tabs(
+        study, headline.period, "comparisons", tables, columns, "Paired differences of the IC"
+    )
     lead = (
-        "Mean difference between the ICs of two metrics on the same rebalance days. Two metrics differ by "
-        "more than chance alone would produce if p, after Holm's correction, is below 0.05."
+        "Mean difference between the ICs of two forecasters on the same rebalance days. Two forecasters "
+        "differ by more than chance alone would produce if p, after Holm's correction, is below 0.05."
         f"{_count(tables, headline)}"
     )
-    tabs = make_tabs("comparisons-panel", panels, PERIOD_TITLES[headline.period])
     return make_section(
         "comparisons",
-        "Metric against metric",
+        "Forecaster against forecaster",
         make_paragraph(lead),
         make_foot(make_details("Table of all pairs", tabs), csv=["comparisons_by_period"]),
+        short="Comparisons",
     )
 
 
@@ -164,3 +166,112 @@ def _count(tables: pd.DataFrame, headline: Headline) -> str:
         return ""
     n = int((rows["p_holm"] < LEVEL).sum())
     return f" {PERIOD_PHRASES[headline.period]}, {n or 'none'} of {count_things(len(rows), 'pair')} do so."
+
+
+def show_skill_map(study: StudyTables, headline: Headline) -> Section | None:
+    """Return the ICs of forecasters, baselines and factors, and what momentum does not explain."""
+    if not study.known_periods:
+        return None
+    period = headline.period
+    forecasters = {PERIOD_TITLES[each]: _forecasters(study, each) for each in study.known_periods}
+    with_factors = [] if study.factor_ic.empty else [_factors(study, period)]
+    lead = (
+        f"Does the learning add anything to what a single number knows? {_tell(study, period)} Bars are mean "
+        "ICs; lines are 95 % intervals that hold for all forecasters, or all factors, together. A bar is "
+        "coloured if its interval excludes zero. The rest is the part of a ranking that momentum does not "
+        "explain."
+    )
+    return make_section(
+        "skill-map",
+        "Skill map",
+        make_paragraph(lead),
+        make_tabs("skill-map-panel", forecasters, PERIOD_TITLES[period]),
+        *with_factors,
+        make_foot(csv=["skill_map"]),
+    )
+
+
+def _forecasters(study: StudyTables, period: str) -> str:
+    """Return the table of forecasters and baselines in a period."""
+    rows = pd.DataFrame(study.skill_map.loc[period]).query("kind != 'factor'").reset_index()
+    rows["label"] = [
+        forecaster_label(name) + (", baseline" if kind == "baseline" else "")
+        for kind, name in zip(rows["kind"], rows["name"], strict=True)
+    ]
+    rest = _REST if rows["momentum"].notna().any() else ()
+    chart, scale = _bars(rows)
+    title = f"Forecasters and baselines, {name_period(period, study.decided(period))}; {scale}"
+    return make_table(rows, (_NAME, _IC[0], chart, *_IC[1:-1], *rest), title, kind="sortable ranges")
+
+
+def _factors(study: StudyTables, period: str) -> str:
+    """Return the table of all factors in a period, best first."""
+    rows = pd.DataFrame(study.skill_map.loc[period].loc["factor"]).reset_index()
+    rows = rows.sort_values("ic_mean", ascending=False, kind="stable")
+    rows["label"] = [name_factor(name, study.factor_labels) for name in rows["name"]]
+    chart, scale = _bars(rows)
+    title = f"Every factor alone, {name_period(period, study.decided(period))}; {scale}"
+    columns = (_NAME, _IC[0], chart, *_IC[1:], Column("n", "n", format_whole, hint="Rebalance days"))
+    table = make_table(rows, columns, title, kind="sortable ranges")
+    return f'<div class="boxed">{table}</div>'
+
+
+def _bars(rows: pd.DataFrame) -> tuple[Column, str]:
+    """Return a column of bars on one scale, and this scale in words."""
+    ends = rows[["ic_mean", "low", "high"]].to_numpy(float)
+    ends = np.clip(ends[np.isfinite(ends)], -1.0, 1.0)
+    # Zero is always in sight; the ends are tenths.
+    left, right = np.floor(10.0 * min([0.0, *ends])) / 10.0, np.ceil(10.0 * max([0.1, *ends])) / 10.0
+    scale = f"bars range from {format_number(left, 1)} to {format_number(right, 1)}"
+    draw = partial(_draw_bar, left=left, right=right)
+    return Column("ic_mean", "Mean and interval", kind="range", draw=draw), scale
+
+
+def _draw_bar(row: dict[Any, Any], left: float, right: float) -> str:
+    """Return a bar from zero to the mean IC and a line for its interval, cut off at both ends."""
+    if pd.isna(row["ic_mean"]):
+        return ""
+    ends = np.clip([0.0, row["ic_mean"], row["low"], row["high"]], left, right)
+    zero, mean, low, high = _WIDTH * (ends - left) / (right - left)
+    middle, top = 0.5 * _HEIGHT, 0.5 * (_HEIGHT - _BAR)
+    line = "" if np.isnan(low) else f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}"/>'
+    kind = ' class="clear"' if row["low"] > 0.0 or row["high"] < 0.0 else ""
+    return (
+        f'<svg viewBox="0 0 {_WIDTH:.0f} {_HEIGHT:.0f}" preserveAspectRatio="none" aria-hidden="true"{kind}>'
+        f'<rect x="{min(zero, mean):.1f}" y="{top}" width="{abs(mean - zero):.1f}" height="{_BAR}"/>{line}'
+        f'<line class="zero" x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{_HEIGHT}"/></svg>'
+    )
+
+
+def _tell(study: StudyTables, period: str) -> str:
+    """Return in words how many factors know something, and whether the best forecaster adds to momentum."""
+    rows = pd.DataFrame(study.skill_map.loc[period])
+    if rows["n"].max() < LEAST:
+        return "The record is too short to tell."
+    told = [] if study.factor_ic.empty else [_tell_factors(study, period)]
+    own = pd.DataFrame(rows.loc["forecaster"])
+    own = own[own["rest_p"].notna()]
+    if len(own):
+        best = str(own["rest_ic"].idxmax())
+        clear = own["rest_p"][best] < LEVEL and own["rest_ic"][best] > 0.0
+        verdict = _CLEAR if clear else "which may well be chance"
+        told.append(
+            f"Of all forecasters, {forecaster_label(best)} adds most to momentum: the rest has a mean IC of "
+            f"{format_number(own['rest_ic'][best])}, {verdict}."
+        )
+    return " ".join(told)
+
+
+def _tell_factors(study: StudyTables, period: str) -> str:
+    """Return in words how many factors alone know something, and which most."""
+    alone = pd.DataFrame(study.skill_map.loc[period].loc["factor"])
+    if alone["ic_mean"].isna().all():
+        return "No factor differs between the funds."
+    n = int((alone["p"] < LEVEL).sum())
+    most = str(alone["ic_mean"].abs().idxmax())
+    strongest = f"{name_factor(most, study.factor_labels)}, with {format_number(alone['ic_mean'][most])}"
+    return (
+        f"{PERIOD_PHRASES[period]} {n or 'none'} of the {len(alone)} factors alone "
+        f"{'has an IC that differs' if n < 2 else 'have ICs that differ'} from zero by more than chance. The "
+        f"strongest is {strongest}."
+    )

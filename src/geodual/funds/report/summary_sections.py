@@ -1,26 +1,38 @@
-"""Sections of the summary: the three questions that a reader has first, and Table 1."""
+"""Sections of the summary: three questions that a reader has first, Table 1, and the baselines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from typing import Any
 
 import pandas as pd
 
-from ..evaluation.performance import YEAR
 from ..evaluation.study_tables import StudyTables
-from ..forecasters.registry import forecaster_label
-from .headline import Headline
-from .html_table import Column, make_table
-from .markup import Section, make_foot, make_list, make_paragraph, make_section, make_tabs, make_text
-from .trust import TrustFact, list_trust_facts
+from ..forecasters.registry import UNIVERSE, forecaster_label
+from .headline import LEVEL, Headline
+from .markup import (
+    Column,
+    Section,
+    make_details,
+    make_foot,
+    make_list,
+    make_paragraph,
+    make_period_tabs,
+    make_section,
+    make_table,
+    make_text,
+    name_column,
+)
 from .wording import (
     PERIOD_PHRASES,
-    PERIOD_TITLES,
+    TERMS,
+    count_terms,
     count_things,
     format_number,
+    format_p,
     format_percent,
     format_two,
     format_whole,
@@ -28,10 +40,13 @@ from .wording import (
     name_period,
 )
 
+_FEW = 12  # with fewer values the reader is warned
+_LIKELY = 0.95  # least probability of a true Sharpe ratio above zero
+_EVEN = 0.5  # probability of overfitting from which it is as likely as not
 _COMPARED: dict[str, tuple[str, Callable[[Any], str]]] = {
     "annual_return": ("Return p.a.", format_percent),
     "sharpe": ("Sharpe", format_two),
-    "max_drawdown": ("Max fall", format_percent),
+    "max_drawdown": ("Drawdown", format_percent),
 }
 TABLE1 = (
     Column(
@@ -47,11 +62,120 @@ TABLE1 = (
     Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return, after cost"),
     Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
     Column("sharpe", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
-    Column("max_drawdown", "Max drawdown", format_percent, hint="Deepest fall from an earlier peak"),
+    Column("max_drawdown", "Max drawdown", format_percent, hint="Largest loss from an earlier peak"),
     Column(
         "turnover", "Turnover", format_percent, hint="Mean share of the portfolio exchanged per rebalance"
     ),
 )
+
+
+@dataclass(frozen=True)
+class TrustFact:
+    """One thing to weigh.
+
+    Attributes
+    ----------
+    label : str
+        What it is about.
+    text : str
+        What was found, in a few words.
+    caution : bool
+        Whether it speaks for caution.
+    target : str
+        The section that says more.
+    note : str
+        A sentence that explains it, if it needs one.
+    """
+
+    label: str
+    text: str
+    caution: bool
+    target: str
+    note: str = ""
+
+
+def list_trust_facts(study: StudyTables, headline: Headline) -> list[TrustFact]:
+    """Return what speaks for and against trusting the result of a study.
+
+    Parameters
+    ----------
+    study : StudyTables
+        A finished study.
+    headline : Headline
+        Its headline; the facts are about its forecaster and period.
+    """
+    facts = [*_weigh_evidence(study, headline), *_weigh_overfitting(study, headline.best)]
+    facts += [_weigh_survivorship(study), _weigh_trading(study, headline.best), _weigh_data(study)]
+    if study.notes:
+        facts.append(TrustFact("Notes", f"{len(study.notes)} on the run", False, "notes"))
+    return facts
+
+
+def _weigh_evidence(study: StudyTables, headline: Headline) -> Iterator[TrustFact]:
+    """Weigh the corrected p-value, the number of values and the period."""
+    if not headline.best:
+        return
+    frequency, period = study.config.frequency, headline.period
+    p, choices = study.skill["p"][period, headline.best], study.n_choices(period)
+    counted = f", corrected for the choice among {choices}" if choices > 1 else ""
+    is_skill = p < LEVEL and study.skill["ic_mean"][period, headline.best] > 0.0
+    yield TrustFact("p-value", f"{format_p(p, 3 if p < 0.1 else 2)}{counted}", not is_skill, "skill")
+    n = int(study.ic.loc[study.decided(period), headline.best].count())
+    few = f"With only {count_terms(n, frequency)}, p-values and intervals are too optimistic."
+    yield TrustFact("Record", count_terms(n, frequency), n < _FEW, "ic", few if n < _FEW else "")
+    if period != "test":
+        term, start = TERMS[frequency], study.config.test_start
+        note = (
+            f"No forecast for a {term} from {start} on can be checked yet. All numbers come from the "
+            "validation period, on which choices may have been based."
+        )
+        yield TrustFact("Test period", "none", True, "table1", note)
+
+
+def _weigh_overfitting(study: StudyTables, best: str) -> Iterator[TrustFact]:
+    if not best:
+        return
+    if pd.notna(deflated := study.overfitting["deflated_sharpe"][best]):
+        trials = count_things(int(study.overfitting["trials"][best]), "trial")
+        text = f"above zero with {format_percent(deflated, 0)} probability, after {trials}"
+        yield TrustFact("Sharpe ratio", text, deflated < _LIKELY, "skill")
+    if pd.notna(probability := study.overfitting_probability):
+        yield TrustFact(
+            "Overfitting", f"{format_percent(probability, 0)} probability", probability >= _EVEN, "skill"
+        )
+
+
+def _weigh_survivorship(study: StudyTables) -> TrustFact:
+    found = [finding.message for finding in study.findings if finding.kind == "survivorship"]
+    if found:
+        return TrustFact("Survivorship", "likely", True, "data", " ".join(found))
+    closed = [finding.message for finding in study.findings if finding.kind == "early-end"]
+    if closed:
+        return TrustFact("Survivorship", "closed funds are included", False, "data", " ".join(closed))
+    return TrustFact("Survivorship", "no sign of it in the data", False, "data")
+
+
+def _weigh_trading(study: StudyTables, best: str) -> TrustFact:
+    lag, fees = study.config.execution_lag, float(study.fills["fee"].sum())
+    day = "on the day of the decision" if lag == 0 else f"{count_things(lag, 'day')} after the decision"
+    paid = study.costs["cost"][best] if best else study.costs["cost"].mean()
+    cost = f"fees of {format_percent(paid, 2)} per year" if fees > 0.0 else "no fees"
+    free = not fees > 0.0
+    note = {
+        (True, True): "Neither can be had in practice.",
+        (True, False): "In practice, orders are filled at a later value than the one decided on.",
+        (False, True): "In practice, trading is not free.",
+    }.get((lag == 0, free), "")
+    return TrustFact("Trading", f"{day}, {cost}", bool(note), "costs", note)
+
+
+def _weigh_data(study: StudyTables) -> TrustFact:
+    n, n_matter = len(study.findings), sum(finding.matters for finding in study.findings)
+    if not n:
+        return TrustFact("Data", "no findings", False, "data")
+    if not n_matter:
+        return TrustFact("Data", f"{count_things(n, 'finding')}, none of which matters", False, "data")
+    return TrustFact("Data", f"{n_matter} of {count_things(n, 'finding')} can change a result", True, "data")
 
 
 def show_answers(study: StudyTables, headline: Headline) -> Section:
@@ -85,7 +209,7 @@ def _fact_row(fact: TrustFact) -> str:
 
 
 def _compare(study: StudyTables, headline: Headline) -> tuple[str, str]:
-    """Return by how much the best metric's portfolio beats the index, and the numbers beside each other."""
+    """Return by how much the portfolio of the best forecaster beats the index, and the numbers of both."""
     best, period = headline.best, headline.period
     rows = study.table().loc[period]
     if not best or pd.isna(rows["annual_return"][best]) or pd.isna(rows["annual_return"]["index"]):
@@ -94,7 +218,7 @@ def _compare(study: StudyTables, headline: Headline) -> tuple[str, str]:
     side = "above" if rows["annual_return"][best] >= rows["annual_return"]["index"] else "below"
     shown = rows.loc[[best, "index"], list(_COMPARED)].reset_index()
     columns = (
-        Column("metric", "Portfolio", partial(name_curve, study.index_name), kind="text"),
+        name_column(study, title="Portfolio"),
         *(Column(key, title, show) for key, (title, show) in _COMPARED.items()),
     )
     table = make_table(shown, columns, PERIOD_PHRASES[period], kind="compact")
@@ -108,40 +232,10 @@ def _compare(study: StudyTables, headline: Headline) -> tuple[str, str]:
 
 def _tell_universe(study: StudyTables, period: str) -> list[str]:
     """Return a note on what all funds earned, unless this is what the index stands for."""
-    earned = universe_return(study, period)
-    if pd.isna(earned) or not study.index_digest:
+    if UNIVERSE not in study.config.baselines or not study.index_digest:
         return []
-    return [
-        f"All funds of the universe, equally weighted, earned {format_percent(earned)} per year before fees."
-    ]
-
-
-def universe_return(study: StudyTables, period: str) -> float:
-    """Return the annual return of all funds with equal weights, set anew at each rebalance, before cost.
-
-    This is Π(1 + r̄)^{1/T} − 1, where r̄ is the mean return of the funds of a rebalance day until the next,
-    and T the years from the first of these days to the end of the last holding interval.
-
-    Parameters
-    ----------
-    study : StudyTables
-        A finished study.
-    period : str
-        "validation", "test" or "both".
-
-    Returns
-    -------
-    float
-        NaN if no return is known, or no time passed.
-    """
-    first_metric = study.predictions[study.predictions["metric"] == study.config.compared[0]]
-    means = first_metric.groupby("date")["realised"].mean().reindex(study.decided(period)).dropna()
-    if means.empty:
-        return float("nan")
-    later = study.ic.index[study.ic.index > means.index[-1]]
-    end = later[0] if len(later) else study.equity.index[-1]
-    years = (end - means.index[0]) / pd.Timedelta(days=YEAR)
-    return float((1.0 + means).prod() ** (1.0 / years) - 1.0) if years > 0.0 else float("nan")
+    earned = format_percent(study.baselines["annual_return"][period, UNIVERSE])
+    return [f"All funds of the universe, equally weighted, earned {earned} per year before fees."]
 
 
 def _tell_random(study: StudyTables, best: str) -> list[str]:
@@ -166,20 +260,15 @@ def _tell_best_earner(returns: pd.Series[float], best: str) -> list[str]:
 
 def show_table1(study: StudyTables, headline: Headline) -> Section:
     """Return Table 1, with one panel per period."""
-    columns = (Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"), *TABLE1)
-    panels = {
-        PERIOD_TITLES[period]: make_table(
-            study.table().loc[period].reset_index(),
-            columns,
-            f"Table 1, {name_period(period, study.decided(period))}",
-        )
-        for period in study.known_periods or ["both"]
-    }
+    columns = (
+        name_column(study),
+        *TABLE1,
+    )
+    tabs = make_period_tabs(study, headline.period, "table1", study.table(), columns, "Table 1")
     lead = (
-        "How well each metric's forecasts ranked the funds (IC), and what a portfolio of its "
+        "How well the forecasts ranked the funds (IC), and what a portfolio of the "
         f"{study.config.top} best funds earned. Click a heading to sort."
     )
-    tabs = make_tabs("table1-panel", panels, PERIOD_TITLES[headline.period])
     return make_section(
         "table1",
         "Table 1: forecasts and portfolios",
@@ -188,3 +277,43 @@ def show_table1(study: StudyTables, headline: Headline) -> Section:
         make_foot(csv=["table1"]),
         short="Table 1",
     )
+
+
+def show_baselines(study: StudyTables, headline: Headline) -> Section | None:
+    """Return the baselines in the columns of Table 1, and how what was compared differs from them."""
+    if study.baselines.empty or not study.known_periods:
+        return None
+    name = partial(name_curve, study.index_name)
+    columns = (Column("forecaster", "Baseline", name, kind="text"), *TABLE1)
+    tabs = make_period_tabs(study, headline.period, "baselines", study.baselines, columns, "Baselines")
+    lead = (
+        "What can be had without any learning: funds ranked by one number, under the same rules and fees, "
+        "and all funds of the universe, equally weighted, without fees. What was learnt should be better."
+    )
+    return make_section(
+        "baselines",
+        "Baselines",
+        make_paragraph(lead),
+        tabs,
+        make_foot(*_differences(study, headline), csv=["baselines", "against_baselines"]),
+    )
+
+
+def _differences(study: StudyTables, headline: Headline) -> list[str]:
+    """Return the table of paired differences of the IC, in the period of the headline."""
+    if study.against_baselines.empty:
+        return []
+    name = partial(name_curve, study.index_name)
+    columns = (
+        Column("forecaster", "Forecaster", name, kind="text"),
+        Column("baseline", "Baseline", name, kind="text"),
+        Column("difference", "IC difference", format_number),
+        Column("low", "95 % low", format_number, hint="Lower end of the interval, corrected as p is"),
+        Column("high", "95 % high", format_number, hint="Upper end of the interval, corrected as p is"),
+        Column("t", "t", format_two, hint="t-statistic of the mean difference (Newey and West)"),
+        Column("p", "p", format_p, hint="Corrected for the choice among forecasters, settings and baselines"),
+        Column("n", "n", format_whole, hint="Rebalance days on which both have an IC"),
+    )
+    title = f"Paired differences of the IC, {name_period(headline.period, study.decided(headline.period))}"
+    table = make_table(study.against_baselines.loc[headline.period].reset_index(), columns, title)
+    return [make_details("Table of differences from the baselines", table)]

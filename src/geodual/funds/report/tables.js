@@ -90,7 +90,7 @@ const STYLES = {
   percent: (value) => formatPercent(value),
   growth: (value) => formatPercent(value - 1),
 };
-const TEXTS = ["date", "metric", "fund", "kind"];
+const TEXTS = ["date", "forecaster", "fund", "kind"];
 
 function fillTable(box) {
   const { columns, rows } = readTable(box.dataset.fill);
@@ -111,7 +111,7 @@ function fillTable(box) {
       cell.className = kindOf(i);
       cell.textContent = cell.className === "number" ? format(toNumber(text)) : text;
       if (cell.className === "number") cell.dataset.value = text;
-      if (columns[i] === "metric") cell.textContent = report.names[text] ?? text;
+      if (columns[i] === "forecaster") cell.textContent = report.names[text] ?? text;
       if (columns[i] === "fund" && nameOf(text)) cell.append(make("small", {}, nameOf(text)));
     });
   }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..evaluation.fees import Steps, parse_redemption
+from ..evaluation.market import Steps, parse_redemption
 from ..evaluation.study_tables import StudyTables
-from .html_table import Column, make_table
 from .markup import (
+    Column,
     Plot,
     Section,
     make_chart,
@@ -15,14 +15,22 @@ from .markup import (
     make_foot,
     make_paragraph,
     make_section,
+    make_table,
+    name_column,
 )
-from .wording import PARTS, SHARES, TERMS, format_number, format_percent, join_words, name_curve
+from .wording import PARTS, SHARES, TERMS, format_number, format_percent, join_words
 
 _one = partial(format_number, digits=1)
 _percent2 = partial(format_percent, digits=2)
 
 
 _SIDES = {"buy": "the value bought", "sell": "the value sold"}
+_RELATIVE = " Forecasts and what neighbours earned are excess returns over the mean of the fund's type."
+_NEIGHBOURS = {
+    "train": "Neighbours are funds as they were on an earlier rebalance day; their return is that of the "
+    "{term} that followed.",
+    "current": "Neighbours are other funds on the same day; their return is that of the {term} before.",
+}
 
 
 def _show_break_even(value: float) -> str:
@@ -50,18 +58,12 @@ _COSTS = (
         hint="Cost per traded value at which the portfolio earns as much as the index",
     ),
 )
-_RELATIVE = " Forecasts and what neighbours earned are excess returns over the mean of the fund's type."
-_NEIGHBOURS = {
-    "train": "Neighbours are funds as they were on an earlier rebalance day; their return is that of the "
-    "{term} that followed.",
-    "current": "Neighbours are other funds on the same day; their return is that of the {term} before.",
-}
 
 
 def show_costs(study: StudyTables) -> Section:
     """Return turnover, fees, gross and net return, and the break-even cost of each portfolio."""
     columns = (
-        Column("metric", "Metric", partial(name_curve, study.index_name), kind="text"),
+        name_column(study),
         *_COSTS,
     )
     rules = (
@@ -125,7 +127,7 @@ def _tell_forecasts(study: StudyTables, term: str) -> str:
     if len(study.neighbours):
         averaged = "mean return" if set(study.units.values()) <= {"return"} else "mean result"
         told.append(
-            f"A metric forecasts the {averaged} of the nearest neighbours.{relative} "
+            f"With a metric, the forecast is the {averaged} of the nearest neighbours.{relative} "
             f"{_NEIGHBOURS[study.config.neighbours].format(term=term)} {SHARES}"
         )
     if (study.reasons["view"] == "adds").any():
@@ -137,13 +139,13 @@ def show_picks(study: StudyTables) -> Section:
     """Return the frame in which the page shows the picks of a rebalance day, and why a fund was picked."""
     term = TERMS[study.config.frequency]
     lead = (
-        "Choose a rebalance day and a metric to see what was held, its forecast, and its realised return "
+        "Choose a rebalance day and a forecaster to see what was held, its forecast, and its realised return "
         f"in the next {term}. Choose a fund to see why it was picked."
     )
     note = make_paragraph(_tell_forecasts(study, term), "note")
     places = f"""<div class="choices">
 <label class="choice">Rebalance day <select id="pick-day"></select></label>
-<label class="choice">Metric <select id="pick-metric"></select></label>
+<label class="choice">Forecaster <select id="pick-forecaster"></select></label>
 </div>
 <div class="picks">
 <div>

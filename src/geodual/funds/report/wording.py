@@ -40,7 +40,7 @@ TERMS = {"monthly": "month", "quarterly": "quarter", "yearly": "year"}
 
 
 def name_curve(index_name: str, name: object) -> str:
-    """Return the label of a metric, or the name of the index if `name` is "index"."""
+    """Return the label of a forecaster, or the name of the index if `name` is "index"."""
     return index_name if name == "index" else forecaster_label(str(name))
 
 

@@ -17,13 +17,14 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 
 from ..calendar import rebalance_days
+from ..config import check_day, check_integer
 from ..panel import Panel
-from ..setting_checks import check_day, check_integer
 from .reading.fund_facts import FundFacts, read_facts
 from .reading.quality import inspect_quality
 
 _STRONGEST = 100.0  # signal; far stronger ones make values that overflow
 _DAYS = 244  # trading days per year in China
+_QUARTER_DAYS = _DAYS / 4
 _CASH = 0.02 / _DAYS  # interest of 2 % per year
 _REGIME_VOLATILITY = np.array([0.16, 0.36]) / np.sqrt(_DAYS)  # market in the calm and the stormy regime
 _SWITCH = np.array([1 / 240, 1 / 80])  # daily probability of leaving the calm and the stormy regime
@@ -188,7 +189,8 @@ def synthetic_universe(
     kinds = rng.choice(len(_KINDS), size=n_funds, p=[kind.share for kind in _KINDS.values()])
     market = _market(len(days), rng)
     quarter = np.cumsum(~days.to_period("Q").duplicated()) - 1
-    skill = signal * _skill(kinds, int(quarter[-1]) + 2, rng)
+    # Skill is drawn anew every quarter.
+    skill = signal * (_of_kind("skill", kinds) * rng.standard_normal((int(quarter[-1]) + 2, n_funds)))
     returns = _CASH + _skilled_returns(skill, quarter, hidden) + _noise(kinds, market, rng)
     # The first letter tells the kind: M, E or B.
     names = [f"{name[0].upper()}{i:05d}" for i, name in enumerate(np.array(list(_KINDS))[kinds])]
@@ -231,11 +233,6 @@ def _of_kind(field: str, kinds: NDArray[np.int64]) -> Array:
     return np.array([getattr(kind, field) for kind in _KINDS.values()])[kinds]
 
 
-def _skill(kinds: NDArray[np.int64], n_quarters: int, rng: np.random.Generator) -> Array:
-    """Return the skill of each fund in each quarter, drawn anew every time."""
-    return np.asarray(_of_kind("skill", kinds) * rng.standard_normal((n_quarters, len(kinds))))
-
-
 def _skilled_returns(skill: Array, quarter: NDArray[np.int64], hidden: bool) -> Array:
     """Return what skill adds to each day: an even part, and the hint at the skill of the next quarter."""
     starts = np.searchsorted(quarter, np.arange(1, quarter[-1] + 2))
@@ -245,11 +242,7 @@ def _skilled_returns(skill: Array, quarter: NDArray[np.int64], hidden: bool) -> 
     tell = np.zeros(len(quarter))
     for number, (after, until) in enumerate(spans):
         tell[(after < days_left) & (days_left <= until)] = (-1) ** number / (until - after)
-    return _daily(skill)[quarter] + _TELL * tell[:, None] * skill[quarter + 1]
-
-
-def _daily(skill: Array) -> Array:
-    return skill / (_DAYS / 4)
+    return (skill / _QUARTER_DAYS)[quarter] + _TELL * tell[:, None] * skill[quarter + 1]
 
 
 def _noise(kinds: NDArray[np.int64], market: Array, rng: np.random.Generator) -> Array:
@@ -287,5 +280,5 @@ def _expected(nav: pd.DataFrame, skill: Array, quarter: NDArray[np.int64]) -> pd
     """Return the expected returns of the quarter after each quarter end except the last."""
     ends = rebalance_days(pd.DatetimeIndex(nav.index))
     rows = nav.index.get_indexer(ends)
-    drift = _CASH + _daily(skill)[quarter[rows[1:]]]
+    drift = _CASH + (skill / _QUARTER_DAYS)[quarter[rows[1:]]]
     return pd.DataFrame((1.0 + drift) ** np.diff(rows)[:, None] - 1.0, index=ends[:-1], columns=nav.columns)

@@ -1,15 +1,23 @@
-"""`backtest`: the walk-forward study of the paper, from NAVs to a `Study`."""
+"""`backtest`: the walk-forward study of the paper, from NAVs to books and a `Study`."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
+import io
+import pickle
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import FunctionType
 from typing import Any
+from uuid import uuid4
 
+import joblib
 import numpy as np
 import pandas as pd
 
@@ -17,34 +25,182 @@ import geodual
 from geodual.errors import DataError
 
 from ..config import StudyConfig, check_names
-from ..decisions.checkpoints import Checkpoints
 from ..decisions.decision import Decision
-from ..decisions.decision_days import decision_rows
-from ..decisions.observations import Observations
-from ..decisions.observe import observe, prepare_panel
-from ..decisions.picking import pick_funds
-from ..decisions.walk_forward import walk_forward
-from ..evaluation.fees import FeeRules, make_fee_rules
-from ..evaluation.result_tables import neighbours_table, reasons_table, universe_table
-from ..evaluation.skill_map import factor_ics
+from ..decisions.observations import Observations, decision_rows, observe, prepare_panel
+from ..decisions.picking import Picks, pick_funds
+from ..decisions.walk_forward import Checkpoints, walk_forward
+from ..evaluation.forecast_diagnostics import ic_decay
+from ..evaluation.ledger import run_ledger
+from ..evaluation.market import FeeRules, Market, make_fee_rules
+from ..evaluation.random_portfolios import draw_random_portfolios
+from ..evaluation.result_tables import (
+    holdings_table,
+    ic_table,
+    neighbours_table,
+    predictions_table,
+    reasons_table,
+    universe_table,
+)
+from ..evaluation.skill import factor_ics
 from ..evaluation.tuning import tune_forecasters
-from ..factors.factor import FactorSet
-from ..factors.registry import take_factors
-from ..forecasters.chosen import compared_settings, resolve_baselines, resolve_compared
+from ..factors.factor import FactorSet, take_factors
 from ..forecasters.forecast import Forecaster, factors_asked
+from ..forecasters.make import compared_settings, resolve_baselines, resolve_compared
+from ..forecasters.registry import UNIVERSE
 from ..panel import Finding, Panel
-from ..progress import ProgressCallback, ignore_progress
+from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
-from ..sources.reading.index_quality import inspect_index
 from ..sources.reading.nav_file import read_index, read_nav
-from .fingerprint import fingerprint
+from ..sources.reading.quality import inspect_index
 from .notes import note_data, note_decisions, note_index, note_portfolios, note_rows, note_universe
-from .portfolios import EQUAL_WEIGHT, keep_baselines, keep_ledgers
 from .study import Study
 
+EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
+# Packages whose code does not change between two runs; the version of geodual is checked besides.
+_INSTALLED = ("geodual", "sklearn", "numpy", "pandas", "scipy", "builtins")
 _LATE_ROWS = 5  # rows by which an index may end before the data
 _FILLED = 0.05  # warn above this share of missing index days
+
+
+def keep_ledgers(
+    observations: Observations,
+    decisions: Sequence[Decision],
+    picked: Sequence[Picks],
+    config: StudyConfig,
+    fees: FeeRules,
+    index: pd.Series[float],
+) -> dict[str, Any]:
+    """Return the tables of forecasts and portfolios by name, as `Study` has them."""
+    nav = observations.panel.nav
+    predictions = predictions_table(decisions, observations)
+    holdings = holdings_table(picked, predictions, observations, config)
+    books = _keep_books(nav, holdings, config.compared, config, fees)
+    equity = books["equity"]
+    levels = index.reindex(equity.index)
+    equity["index"] = levels / levels.iloc[0]
+    universes = {decision.day: decision.funds for decision in decisions}
+    return {
+        **books,
+        "predictions": predictions,
+        "ic": ic_table(predictions),
+        "ic_decay": ic_decay(predictions, nav),
+        "holdings": holdings,
+        "equity": equity.rename_axis(index="date", columns="forecaster"),
+        "random_portfolios": draw_random_portfolios(Market(nav, fees), universes, config, observations.facts),
+    }
+
+
+def equal_weight_curve(
+    observations: Observations, rows: Sequence[int], config: StudyConfig
+) -> pd.Series[float]:
+    """Return the value of all funds with equal weights: the index of a study without one, and a baseline.
+
+    On each decision day all funds that could be chosen get the same weight. Orders are filled on the same
+    days as those of the portfolios, without cost, as in an index.
+    """
+    sections = (observations.sections[t] for t in rows)
+    targets = {each.day: pd.Series(1.0 / len(each.funds), index=each.funds) for each in sections}
+    return run_ledger(observations.panel.nav, targets, execution_lag=config.execution_lag).equity
+
+
+def keep_baselines(
+    observations: Observations,
+    rows: Sequence[int],
+    config: StudyConfig,
+    fees: FeeRules,
+    universe: pd.Series[float],
+) -> dict[str, pd.DataFrame]:
+    """Return the tables of the baselines by name, as `Study` has them; empty without baselines.
+
+    The baselines pick funds under the same rules, and pay the same fees. The `universe` is that of
+    `equal_weight_curve`.
+    """
+    nav, forecasters = observations.panel.nav, resolve_baselines(config)
+    tables: dict[str, pd.DataFrame] = {}
+    equity = pd.DataFrame(columns=[])
+    if forecasters:
+        decisions = walk_forward(observations, forecasters, rows)
+        predictions = predictions_table(decisions, observations)
+        picked = pick_funds(observations, decisions, forecasters, config)
+        holdings = holdings_table(picked, predictions, observations, config)
+        books = _keep_books(nav, holdings, tuple(forecasters), config, fees)
+        equity = books["equity"]
+        tables = {"baseline_predictions": predictions, "baseline_trades": books["trades"]}
+    if UNIVERSE in config.baselines:
+        equity = equity.reindex(universe.index).assign(**{UNIVERSE: universe})
+    return tables | {"baseline_equity": equity.rename_axis(index="date", columns="forecaster")}
+
+
+def _keep_books(
+    nav: pd.DataFrame, holdings: pd.DataFrame, names: Sequence[str], config: StudyConfig, fees: FeeRules
+) -> dict[str, pd.DataFrame]:
+    """Return equity, cash, trades and fills of the portfolios of some forecasters."""
+    ledgers = {
+        name: run_ledger(nav, _targets(holdings, name), fees=fees, execution_lag=config.execution_lag)
+        for name in names
+    }
+    cash = pd.DataFrame({name: ledger.cash for name, ledger in ledgers.items()})
+    return {
+        "equity": pd.DataFrame({name: ledger.equity for name, ledger in ledgers.items()}),
+        "cash": cash.rename_axis(index="date", columns="forecaster"),
+        "trades": _joined({name: ledger.trades for name, ledger in ledgers.items()}),
+        "fills": _joined({name: ledger.fills for name, ledger in ledgers.items()}),
+    }
+
+
+def _targets(holdings: pd.DataFrame, name: str) -> dict[Any, pd.Series[float]]:
+    own = holdings[holdings["forecaster"] == name]
+    return {day: group.set_index("fund")["weight"] for day, group in own.groupby("date")}
+
+
+def _joined(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(tables, names=["forecaster", None]).reset_index("forecaster").reset_index(drop=True)
+
+
+def fingerprint(parts: object) -> str:
+    """Return a text that identifies forecasters and factors; a unique one if they cannot be hashed.
+
+    A pickle names classes and functions, but does not hold their code. So the source of the modules that
+    define them is hashed too: after a change of it, no decision of before is reused.
+
+    Parameters
+    ----------
+    parts : object
+        Forecasters and factors.
+    """
+    try:
+        code = _CodeFinder()
+        code.dump(parts)
+        return str(joblib.hash((parts, sorted(code.found.items()))))
+    except (TypeError, AttributeError, pickle.PicklingError):
+        return uuid4().hex  # matches no checkpoint, so that nothing wrong is reused
+
+
+class _CodeFinder(pickle.Pickler):
+    """Finds the classes and functions that a pickle refers to, and their source."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO())
+        self.found: dict[str, str] = {}
+
+    def reducer_override(self, thing: Any) -> Any:
+        """Note the source of a class or function; it is pickled as usual."""
+        if isinstance(thing, type | FunctionType) and thing.__module__.split(".")[0] not in _INSTALLED:
+            self.found[f"{thing.__module__}.{thing.__qualname__}"] = _source(thing)
+        return NotImplemented
+
+
+def _source(thing: Any) -> str:
+    """Return the source of the module that defines a class or function, or at least its own."""
+    with suppress(OSError, TypeError):  # a notebook has no file
+        return inspect.getsource(sys.modules[thing.__module__])
+    try:
+        return inspect.getsource(thing)
+    except TypeError:  # compiled code
+        return ""
+    except OSError:  # typed at a prompt: nobody can tell whether it has changed
+        return uuid4().hex
 
 
 @takes_settings()
@@ -109,7 +265,7 @@ def backtest(
     >>> from geodual.funds import backtest, synthetic_universe
     >>> universe = synthetic_universe(20, "2014-01-02", "2015-06-30")
     >>> study = backtest(universe.panel, universe.index, metrics=["euclidean", "gmml"], top=5)
-    >>> study.ic.shape, len(study.holdings)  # 2 rebalance days, 2 metrics, 5 funds each
+    >>> study.ic.shape, len(study.holdings)  # 2 rebalance days, 2 forecasters, 5 funds each
     ((2, 2), 20)
     """
     started = time.perf_counter()
@@ -123,7 +279,9 @@ def backtest(
     chosen = tune_forecasters(observations, compared, config, rows, **effort) if config.tune else {}
     decisions = walk_forward(observations, compared, rows, **effort)
     picked = pick_funds(observations, decisions, compared, config)
-    books = keep_ledgers(observations, decisions, picked, config, given.fees, benchmark)
+    equal = equal_weight_curve(observations, rows, config)
+    levels = equal if benchmark is None else benchmark
+    books = keep_ledgers(observations, decisions, picked, config, given.fees, levels)
     universe = universe_table(decisions, observations)
     return Study(
         config=config,
@@ -133,7 +291,7 @@ def backtest(
         index_name=EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
         index_digest=_digest_of(given.levels),
         **books,
-        **keep_baselines(observations, rows, config, given.fees),
+        **keep_baselines(observations, rows, config, given.fees, equal),
         factor_ic=factor_ics(observations, rows),
         universe=universe,
         neighbours=neighbours_table(picked),
@@ -142,7 +300,7 @@ def backtest(
         facts=given.facts.of_funds(observations.funds),
         facts_digest=given.facts.digest,
         chosen=chosen,
-        units={decision.metric: decision.unit for decision in decisions},
+        units={decision.forecaster: decision.unit for decision in decisions},
         notes=_collect_notes(given, observations, rows, decisions, books, universe, filled),
         seconds=time.perf_counter() - started,
         checkpoints=checkpoints,

@@ -12,8 +12,7 @@ from geodual.arrays import Array
 from geodual.errors import DataError
 
 from ..config import StudyConfig
-from ..decisions.decision_days import decision_rows
-from ..decisions.observations import Observations
+from ..decisions.observations import Observations, decision_rows
 from ..decisions.picking import held_since, pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
@@ -105,10 +104,10 @@ def look_back(
     # Each forecaster and each setting that was tried had a chance to be the best.
     n_choices = len(forecasters) + sum(count_candidates(name, config) - 1 for name in chosen)
     every = predictions_table(decisions, observations)
-    candidates = _compare(ic_table(every), n_choices)
-    name = str(candidates.index[0]) if _can_choose(candidates) else next(iter(forecasters))
-    picked = pick_funds(observations, [d for d in decisions if d.metric == name], forecasters, config)
-    predictions = every[every["metric"] == name]
+    candidates = compare_candidates(ic_table(every), n_choices)
+    name = str(candidates.index[0]) if can_choose(candidates) else next(iter(forecasters))
+    picked = pick_funds(observations, [d for d in decisions if d.forecaster == name], forecasters, config)
+    predictions = every[every["forecaster"] == name]
     realised = predictions.set_index(["date", "fund"])["realised"]
     earned = [pd.Series(realised[picks.day].reindex(picks.funds).to_numpy()) for picks in picked]
     record = measure_record(
@@ -122,7 +121,7 @@ def look_back(
     return LookBack(pd.DataFrame(earned).dropna(how="all"), record, held_since(picked), own, name, shown)
 
 
-def _compare(ic: pd.DataFrame, n_choices: int) -> pd.DataFrame:
+def compare_candidates(ic: pd.DataFrame, n_choices: int) -> pd.DataFrame:
     """Return the mean ICs of forecasters, best first, with p-values corrected for the choice.
 
     A forecaster with an IC on few days may be best by chance. It comes after those that can be judged.
@@ -138,8 +137,8 @@ def _compare(ic: pd.DataFrame, n_choices: int) -> pd.DataFrame:
     return order[list(table)].rename_axis("forecaster")
 
 
-def _can_choose(candidates: pd.DataFrame) -> bool:
-    """Tell whether there are enough past decisions with an outcome to choose the best by them."""
+def can_choose(candidates: pd.DataFrame) -> bool:
+    """Return whether there are enough past decisions with an outcome to choose the best by them."""
     return bool(candidates["n"].iloc[0] >= FEWEST_PAST)
 
 

@@ -9,13 +9,11 @@ import pandas as pd
 
 from ..config import StudyConfig
 from ..decisions.decision import Decision
-from ..decisions.decision_days import skipped_days
-from ..decisions.observations import Observations
-from ..evaluation.fees import FeeRules
+from ..decisions.observations import Observations, skipped_days
+from ..evaluation.market import FeeRules
 from ..forecasters.forecast import NO_LABEL
-from ..forecasters.registry import CHOSEN_ON, forecaster_label
+from ..forecasters.registry import forecaster_label
 from ..panel import Finding, Panel
-from ..report.wording import join_words
 from .look_back import FEWEST_PAST, LookBack
 
 _COVERAGE = 0.90  # warn below this share of known factors
@@ -125,12 +123,12 @@ def _note_orders(trades: pd.DataFrame) -> list[str]:
     return [
         f"On {_days(failed['decided'].nunique())} purchases could not be made in full, because funds had no "
         "value to trade at in time, or because sales that waited brought less money than planned: up to "
-        f"{100 * worst['unfilled']:.1f} % of a portfolio ({worst['metric']}, {worst['decided'].date()})."
+        f"{100 * worst['unfilled']:.1f} % of a portfolio ({worst['forecaster']}, {worst['decided'].date()})."
     ]
 
 
 def _note_limits(holdings: pd.DataFrame, config: StudyConfig) -> list[str]:
-    groups = holdings.groupby(["date", "metric"])
+    groups = holdings.groupby(["date", "forecaster"])
     few, invested = groups.size().min(), groups["weight"].sum().min()
     notes = []
     if few < config.top:
@@ -170,7 +168,7 @@ def _note_flagged(holdings: pd.DataFrame, findings: Sequence[Finding]) -> list[s
 
 
 def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
-    """Return notes on labels that fell back to the median, and each warning of a metric once."""
+    """Return notes on labels that fell back to the median, and each warning of a forecaster once."""
     fallen = dict.fromkeys(str(d.day.date()) for d in decisions if d.label not in (config.label, NO_LABEL))
     notes = []
     if fallen:
@@ -181,21 +179,8 @@ def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
     warned: dict[tuple[str, str], int] = {}
     for decision in decisions:
         for note in decision.notes:
-            warned[decision.metric, note] = warned.get((decision.metric, note), 0) + 1
-    notes += [f"{metric} ({count} ×): {note}" for (metric, note), count in warned.items()]
-    return notes + _note_origin(config.compared)
-
-
-def _note_origin(names: Sequence[str]) -> list[str]:
-    """Return a note per set of data on which settings of some of these forecasters were chosen."""
-    origins = dict.fromkeys(CHOSEN_ON[name] for name in names if name in CHOSEN_ON)
-    notes = []
-    for origin in origins:
-        own = [forecaster_label(name) for name in names if CHOSEN_ON.get(name) == origin]
-        notes.append(
-            f"The settings of {join_words(own)} were chosen on {origin}. There a good record is no "
-            "evidence of skill."
-        )
+            warned[decision.forecaster, note] = warned.get((decision.forecaster, note), 0) + 1
+    notes += [f"{forecaster} ({count} ×): {note}" for (forecaster, note), count in warned.items()]
     return notes
 
 
@@ -216,7 +201,7 @@ def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
 
 def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, looked: LookBack) -> list[str]:
     """Return notes on the decision of a selection and on its track record."""
-    notes, n_past = [*_note_choice(looked), *_note_origin([looked.name])], len(looked.earned)
+    notes, n_past = note_choice(looked), len(looked.earned)
     for parameters in looked.chosen.values():
         told = ", ".join(f"{name} = {value}" for name, value in parameters.items())
         notes.append(f"Chosen on past decisions before {config.test_start}: {told}.")
@@ -242,7 +227,7 @@ def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, l
     return notes + list(decision.notes)
 
 
-def _note_choice(looked: LookBack) -> list[str]:
+def note_choice(looked: LookBack) -> list[str]:
     """Return which of several forecasters is used, and why."""
     table, used = looked.candidates, forecaster_label(looked.name)
     if table.empty:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,19 @@ from geodual.errors import DataError
 
 from ..config import StudyConfig, read_config
 from ..csv_cells import read_csv
+from ..evaluation.performance import portfolio_row
+from ..evaluation.result_tables import ic_table
+from ..evaluation.table_registry import Table
 from ..forecasters.registry import UNIVERSE
 from ..panel import Finding
-from ..run_layout import CONFIG, SUMMARY
-from .portfolios import BASELINE_TABLES, no_baselines
+from ..run import CONFIG, SUMMARY
 from .study import Study
-from .table_comparisons import compare_summary, compare_tables
 
+# Tables are written with all digits. Sums of up to a million numbers may be rounded in another order.
+_ROUNDING = 1e-9
+_KEY = ["date", "forecaster", "fund"]
 _DAYS = ("date", "decided", "executed", "day")
-_TEXTS = ("fund", "metric", "neighbour", "factor", "view", "label", "side", "name", "type", "company")
+_TEXTS = ("fund", "forecaster", "neighbour", "factor", "view", "label", "side", "name", "type", "company")
 _SUMMARY = {
     "source": str,
     "sha256": str,
@@ -36,23 +41,6 @@ _SUMMARY = {
     "factor_labels": dict,
     "seconds": int | float,
 }
-_COLUMNS = {
-    "predictions": ["date", "metric", "fund", "forecast", "realised"],
-    "holdings": ["date", "metric", "fund", "weight", "forecast", "known", "realised"],
-    "trades": ["metric", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"],
-    "fills": ["metric", "decided", "day", "fund", "side", "price", "units", "value", "fee"],
-    "universe": ["date", "funds", "coverage", "label"],
-    "neighbours": ["date", "metric", "fund", "neighbour", "distance", "earned"],
-    "reasons": ["date", "metric", "fund", "view", "factor", "share"],
-    "facts": ["fund", "name", "type", "company"],
-    "random_portfolios": ["annual_return", "volatility", "sharpe", "max_drawdown"],
-}
-# Tables in which any value may be missing: what is not known of a fund, what a short curve does not define.
-_GAPS = ("facts", "random_portfolios", "ic_decay", "factor_ic")
-# Tables that may lack a metric: one that is not linear has no reasons, one without trades no fills, one
-# that is no metric no neighbours. Runs of earlier versions have no baselines and no ICs of factors.
-_SPARSE = ("reasons", "fills", "neighbours", "factor_ic", *BASELINE_TABLES)
-_KEY = ["date", "metric", "fund"]
 # Each row of a table on the left belongs to a row, with the same key, of the table on the right.
 _PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
 
@@ -112,25 +100,13 @@ def _read(folder: Path) -> Study:
     config = StudyConfig(**read_config(folder / CONFIG))
     if _is_old(summary):
         config = replace(config, baselines=())
-    columns = {
-        "ic": ["date", *config.compared],
-        "equity": ["date", *config.compared, "index"],
-        "cash": ["date", *config.compared],
-        "ic_decay": ["months", *config.compared],
-        **_COLUMNS,
-    }
-    tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
-    _check_keys(tables, set(config.compared))
-    if (tables["equity"].drop(columns="date") <= 0.0).any(axis=None):
+    names = {"forecaster": config.compared, "baseline": config.baselines}
+    data = [table for table in Study.tables() if table.is_data and not (table.is_new and _is_old(summary))]
+    tables = {table.name: _read_table(folder / f"{table.file}.csv", table, names) for table in data}
+    _check_forecasters(tables, config)
+    _check_keys(tables)
+    if (tables["equity"] <= 0.0).any(axis=None):
         raise ValueError("equity.csv: a value is not positive")
-    for name, key in (("ic", "date"), ("equity", "date"), ("cash", "date"), ("ic_decay", "months")):
-        tables[name] = _indexed(tables[name], name, key)
-    tables["facts"] = tables["facts"].set_index("fund")
-    if _is_old(summary):
-        tables |= no_baselines()
-    else:
-        tables |= _read_baselines(folder, config)
-        tables["factor_ic"] = _read_factor_ic(folder / "factor_ic.csv")
     compare_tables(tables)
     compare_summary(summary, tables)
     return Study(
@@ -151,28 +127,8 @@ def _read(folder: Path) -> Study:
 
 
 def _is_old(summary: dict[str, Any]) -> bool:
-    """Tell whether a run is of a version before there were baselines and other forecasters than metrics."""
+    """Return whether a run is of a version before there were baselines and other forecasters than metrics."""
     return "baselines" not in summary and "units" not in summary
-
-
-def _read_factor_ic(path: Path) -> pd.DataFrame:
-    """Return the ICs of the factors; their names are those of the file."""
-    names = read_csv(path, nrows=0).columns
-    return _indexed(_read_table(path, list(names)), path.stem, "date")
-
-
-def _read_baselines(folder: Path, config: StudyConfig) -> dict[str, pd.DataFrame]:
-    """Return the tables of the baselines; raise if they are not about the baselines of the configuration."""
-    columns = BASELINE_TABLES | {"baseline_equity": ["date", *config.baselines]}
-    tables = {name: _read_table(folder / f"{name}.csv", wanted) for name, wanted in columns.items()}
-    forecasting = {name for name in config.baselines if name != UNIVERSE}
-    for name in ("baseline_predictions", "baseline_trades"):
-        if set(tables[name]["metric"]) != forecasting:
-            raise ValueError(f"{name}.csv: its baselines differ from those of config.toml")
-    equity = tables["baseline_equity"]
-    if bool(config.baselines) == equity.empty:
-        raise ValueError("baseline_equity.csv: its rows were changed")
-    return tables | {"baseline_equity": _indexed(equity, "baseline_equity", "date")}
 
 
 def _read_summary(path: Path) -> dict[str, Any]:
@@ -190,14 +146,21 @@ def _read_summary(path: Path) -> dict[str, Any]:
     return dict(summary)
 
 
-def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Return the columns of a table with their types checked; only sparse ones may have no rows."""
+def _read_table(path: Path, about: Table, names: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return a table of data with the types of its columns checked; only sparse ones may have no rows."""
+    # Runs of earlier versions call the column of the forecasters `metric`.
+    old = {"metric": "forecaster"} if "forecaster" in about.columns else {}
     # Only an empty cell is missing: a fund may be called "NA".
-    table = read_csv(path, dtype=dict.fromkeys(_TEXTS, str), keep_default_na=False, na_values=[""])
+    texts = [column for column in (about.key, *about.columns) if column in _TEXTS]
+    table = read_csv(path, dtype=dict.fromkeys([*texts, *old], str), keep_default_na=False, na_values=[""])
+    if "forecaster" not in table:
+        table = table.rename(columns=old)
+    wide = table.columns[1:] if about.per == "factor" else names.get(about.per, ())
+    columns = [*([about.key] if about.key else []), *wide, *about.columns]
     missing = [column for column in columns if column not in table]
     if missing:
         raise ValueError(f"{path.name}: no column `{missing[0]}`")
-    if table.empty and path.stem not in _SPARSE:
+    if table.empty and not about.sparse:
         raise ValueError(f"{path.name}: no rows")
     days = {
         column: pd.to_datetime(table[column], format="%Y-%m-%d", errors="coerce")
@@ -206,28 +169,38 @@ def _read_table(path: Path, columns: list[str]) -> pd.DataFrame:
     }
     table = table[columns].assign(**days)
     for column in columns if len(table) else []:
-        _check_column(table[column], path)
-    return table
+        _check_column(table[column], path, about)
+    return _indexed(table, path, about) if about.key else table
 
 
-def _check_column(values: pd.Series[Any], path: Path) -> None:
+def _check_column(values: pd.Series[Any], path: Path, about: Table) -> None:
     if values.name not in (*_DAYS, *_TEXTS) and not pd.api.types.is_numeric_dtype(values):
         raise ValueError(f"{path.name}: text in the column `{values.name}`")
     # The last decision has no outcome yet, and flat funds have no rank correlation.
-    may_be_missing = (
-        values.name == "realised" or (path.stem == "ic" and values.name != "date") or path.stem in _GAPS
-    )
+    may_be_missing = values.name == "realised" or (about.gaps and values.name != about.key)
     if values.isin([np.inf, -np.inf]).any() or (values.isna().any() and not may_be_missing):
         raise ValueError(f"{path.name}: a row has no finite value in the column `{values.name}`")
 
 
-def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
-    """Raise if the tables are not about the same metrics, days and funds."""
-    for name, table in tables.items():
-        found = set(table["metric"]) if "metric" in table else metrics
-        if found != metrics and not (name in _SPARSE and found <= metrics):
-            raise ValueError(f"{name}.csv: its metrics differ from those of config.toml")
-    days = set(tables["ic"]["date"])
+def _check_forecasters(tables: dict[str, pd.DataFrame], config: StudyConfig) -> None:
+    """Raise if the tables are not about the forecasters and baselines of the settings."""
+    compared, baselines = set(config.compared), {name for name in config.baselines if name != UNIVERSE}
+    for about in Study.tables():
+        if about.name not in tables or "forecaster" not in about.columns:
+            continue
+        found = set(tables[about.name]["forecaster"])
+        if about.name.startswith("baseline_"):
+            if found != baselines:
+                raise ValueError(f"{about.file}.csv: its baselines differ from those of config.toml")
+        elif not found <= compared or not (about.sparse or found == compared):
+            raise ValueError(f"{about.file}.csv: its forecasters differ from those of config.toml")
+    if "baseline_equity" in tables and bool(config.baselines) == tables["baseline_equity"].empty:
+        raise ValueError("baseline_equity.csv: its rows were changed")
+
+
+def _check_keys(tables: dict[str, pd.DataFrame]) -> None:
+    """Raise if the tables are not about the same days and funds."""
+    days = set(tables["ic"].index)
     for name, column in (
         ("predictions", "date"),
         ("universe", "date"),
@@ -241,15 +214,17 @@ def _check_keys(tables: dict[str, pd.DataFrame], metrics: set[str]) -> None:
     for name, parent in _PARENTS.items():
         if not keys[name].isin(keys[parent]).all():
             raise ValueError(f"{name}.csv: a fund is not in {parent}.csv")
-    for name, key in (("predictions", _KEY), ("holdings", _KEY), ("trades", ["metric", "decided"])):
+    for name, key in (("predictions", _KEY), ("holdings", _KEY), ("trades", ["forecaster", "decided"])):
         if tables[name].duplicated(key).any():
             raise ValueError(f"{name}.csv: a row occurs twice")
 
 
-def _indexed(table: pd.DataFrame, name: str, key: str) -> pd.DataFrame:
-    if not (table[key].is_monotonic_increasing and table[key].is_unique):
-        raise ValueError(f"{name}.csv: the column `{key}` is not in order")
-    return table.set_index(key).rename_axis(columns="metric")
+def _indexed(table: pd.DataFrame, path: Path, about: Table) -> pd.DataFrame:
+    if not about.per:  # funds, in any order
+        return table.set_index(about.key)
+    if not (table[about.key].is_monotonic_increasing and table[about.key].is_unique):
+        raise ValueError(f"{path.name}: the column `{about.key}` is not in order")
+    return table.set_index(about.key).rename_axis(columns="forecaster")
 
 
 def _read_findings(path: Path) -> tuple[Finding, ...]:
@@ -259,3 +234,104 @@ def _read_findings(path: Path) -> tuple[Finding, ...]:
     if list(table.columns) != [field.name for field in fields(Finding)]:
         raise ValueError(f"{path.name}: its columns were changed")
     return tuple(Finding(*row) for row in table.itertuples(index=False, name=None))
+
+
+def compare_tables(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Raise if tables of a run disagree.
+
+    Parameters
+    ----------
+    tables : mapping of str to DataFrame
+        The tables by name, as `Study` has them.
+
+    Raises
+    ------
+    ValueError
+        With the file, the row, what is there and what should be.
+    """
+    _compare(tables["ic"], ic_table(tables["predictions"]), "ic.csv", "predictions.csv")
+    _compare_holdings(tables["holdings"], tables["predictions"])
+    fills = tables["fills"]
+    values = fills.set_index(["day", "forecaster", "fund"])[["value"]].astype(float)
+    products = (fills["units"] * fills["price"]).to_numpy(float)
+    _compare(values, values.assign(value=products), "fills.csv", "its units and prices")
+    for forecaster, trades in tables["trades"].groupby("forecaster"):
+        own = fills[fills["forecaster"] == forecaster]
+        _compare_books(str(forecaster), trades.set_index("decided"), own, tables["equity"])
+
+
+def compare_summary(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
+    """Raise if the results in ``summary.json`` do not follow from the tables.
+
+    Every day of a curve has its part in the volatility, so that a change of any is noticed.
+
+    Parameters
+    ----------
+    summary : mapping
+        The summary.
+    tables : mapping of str to DataFrame
+        The tables by name, as `Study` has them.
+    """
+    for part, table in (("table1", "equity"), ("baselines", "baseline_equity")):
+        rows = summary.get(part, {}).get("both")
+        for name, curve in tables.get(table, pd.DataFrame()).items():  # old folders have no baselines
+            found = rows.get(name) if isinstance(rows, dict) else None
+            if not isinstance(found, dict):
+                raise ValueError(f"summary.json: there are no results of {name!r}")
+            _compare_measures(found, portfolio_row(curve), str(name), f"{table}.csv")
+            if table == "equity" and name in tables["ic"]:
+                _compare_measures(found, {"ic_mean": tables["ic"][name].mean()}, str(name), "ic.csv")
+
+
+def _compare_measures(found: dict[str, Any], expected: dict[str, Any], name: str, source: str) -> None:
+    values = {measure: found.get(measure) for measure in expected}
+    wrong = [measure for measure, value in values.items() if not isinstance(value, int | float | None)]
+    if wrong:
+        raise ValueError(f"summary.json: `{wrong[0]}` of {name!r} is no number")
+    table = pd.DataFrame([values], index=[name], dtype=float)
+    _compare(table, pd.DataFrame([expected], index=[name], dtype=float), "summary.json", source)
+
+
+def _compare_holdings(holdings: pd.DataFrame, predictions: pd.DataFrame) -> None:
+    columns = ["forecast", "realised"]
+    found = holdings.set_index(_KEY)[columns]
+    _compare(found, predictions.set_index(_KEY)[columns], "holdings.csv", "predictions.csv")
+
+
+def _compare_books(forecaster: str, trades: pd.DataFrame, fills: pd.DataFrame, equity: pd.DataFrame) -> None:
+    """Compare fees with costs and, on days of trades, the equity with what the fills leave in the books."""
+    before = equity[forecaster].reindex(trades["executed"]).set_axis(trades.index)
+    fees = fills.groupby("decided")["fee"].sum().reindex(trades.index, fill_value=0.0)
+    _compare(trades[["cost"]], (fees / before).to_frame("cost"), f"trades.csv, {forecaster}", "fills.csv")
+    # Orders that waited, and funds that closed, change the books on days that the fills do not tell.
+    executed = trades["executed"].reindex(fills["decided"]).to_numpy()
+    if fills.empty or (fills["side"] == "closure").any() or (fills["day"].to_numpy() != executed).any():
+        return
+    sign = np.where(fills["side"] == "buy", 1.0, -1.0)
+    own = fills.assign(units=sign * fills["units"], spent=sign * fills["value"] + fills["fee"])
+    by_fund = own.groupby(["decided", "fund"])
+    price: pd.DataFrame = by_fund["price"].first().unstack()
+    held: pd.DataFrame = by_fund["units"].sum().unstack().fillna(0.0).cumsum()
+    is_known = (price.notna() | (held.abs() < _ROUNDING * held.abs().max())).all(axis=1)
+    money = 1.0 - own.groupby("decided")["spent"].sum().cumsum()
+    worth = (money + (held * price).sum(axis=1) + fees.reindex(money.index))[is_known]
+    worth = worth.set_axis(trades["executed"].reindex(worth.index))
+    _compare(equity[[forecaster]].reindex(worth.index), worth.to_frame(forecaster), "equity.csv", "fills.csv")
+
+
+def _compare(found: pd.DataFrame, expected: pd.DataFrame, file: str, source: str) -> None:
+    """Raise for the first number that is not as expected, up to rounding; NaN equals NaN."""
+    there = found.to_numpy(float)
+    wanted = expected.reindex(index=found.index, columns=found.columns).to_numpy(float)
+    wrong = ~np.isclose(there, wanted, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True)
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        place = ", ".join(_shown(part) for part in np.atleast_1d(np.asarray(found.index[row], dtype=object)))
+        raise ValueError(
+            f"{file}, {place}: `{found.columns[column]}` is {there[row, column]:.12g}, and {source} gives "
+            f"{wanted[row, column]:.12g}"
+        )
+
+
+def _shown(part: Any) -> str:
+    return f"{part:%Y-%m-%d}" if isinstance(part, pd.Timestamp) else str(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -9,14 +10,17 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ..decisions.checkpoints import Checkpoints
+from geodual.atomic_file import write_atomically
+
+from ..csv_cells import write_csv
+from ..decisions.walk_forward import Checkpoints
 from ..evaluation.study_tables import StudyTables
 from ..report import write_report
 from ..report.headline import write_headline
-from ..report.plots import draw_annual_returns, draw_ic, draw_performance
-from ..report.summary import summarise
+from ..report.payload import summarise
+from ..report.plots import draw_annual_returns, draw_ic, draw_performance, save_figure
+from ..run import CONFIG, REPORT, SUMMARY
 from .folder_lock import hold_folder
-from .run_folder import save_study
 from .workbook import write_study_workbook
 
 _NOTEBOOK_COLUMNS = (
@@ -25,7 +29,41 @@ _NOTEBOOK_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+def save_study(study: StudyTables, folder: Path) -> Path:
+    """Write a study into a folder. `summary.json` is written last: if it is there, the folder is complete.
+
+    Parameters
+    ----------
+    study : StudyTables
+        The study.
+    folder : Path
+        Created if needed.
+
+    Returns
+    -------
+    Path
+        The folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # Without it the folder counts as unfinished until all files are replaced.
+    (folder / SUMMARY).unlink(missing_ok=True)
+    _write_text(folder / CONFIG, study.config.to_toml())
+    for table in study.tables():
+        if table.saved:
+            write_csv(folder / f"{table.file}.csv", table.of(study), keep_index=table.indexed)
+    figure1 = draw_performance(study.equity, study.index_name, study.config.test_start)
+    save_figure(figure1, folder / "figure1")
+    save_figure(draw_annual_returns(study.annual_returns(), study.index_name), folder / "figure2")
+    write_report(study, folder / REPORT)
+    _write_text(folder / SUMMARY, json.dumps(summarise(study), indent=2, ensure_ascii=False) + "\n")
+    return folder
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_atomically(path, lambda place: place.write_text(text, encoding="utf-8"))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Study(StudyTables):
     """The result of `backtest`: the tables of a study, with methods to evaluate, save and show it.
 
@@ -40,27 +78,27 @@ class Study(StudyTables):
     index_name, index_digest : str
         What the column `index` of `equity` stands for, and the SHA-256 of the levels that were given.
     predictions : DataFrame
-        One row per fund and rebalance day: date, metric, fund, forecast, realised.
+        One row per fund and rebalance day: date, forecaster, fund, forecast, realised.
     ic : DataFrame
-        Information coefficients, rebalance day × metric: Spearman's rank correlation of forecast and
+        Information coefficients, rebalance day × forecaster: Spearman's rank correlation of forecast and
         realised returns.
     holdings : DataFrame
-        One row per holding: date, metric, fund, weight, forecast, known (share of its factors), realised.
+        One row per holding: date, forecaster, fund, weight, forecast, known (share of its factors), realised.
     equity : DataFrame
-        Value of each portfolio and of the index, day × metric and `index`, starting at 1.
+        Value of each portfolio and of the index, day × forecaster and `index`, starting at 1.
     trades : DataFrame
-        One row per metric and rebalance: metric, decided, executed, turnover, traded, cost, n_held,
+        One row per forecaster and rebalance: forecaster, decided, executed, turnover, traded, cost, n_held,
         unfilled, cash (shares of the equity; `unfilled` is the weight of purchases that were cancelled).
     fills : DataFrame
-        One row per order filled: metric, decided, day, fund, side, price, units, value, fee.
+        One row per order filled: forecaster, decided, day, fund, side, price, units, value, fee.
     cash : DataFrame
-        Day × metric: share of the portfolio in cash after the trades of the day.
+        Day × forecaster: share of the portfolio in cash after the trades of the day.
     universe : DataFrame
         One row per rebalance day: date, funds (their number), coverage (share of the factors known), label
         (the one used).
     neighbours, reasons : DataFrame
-        One row per holding and neighbour (date, metric, fund, neighbour, distance, earned), and one row per
-        holding, view and main factor (date, metric, fund, view, factor, share).
+        One row per holding and neighbour (date, forecaster, fund, neighbour, distance, earned), and one row
+        per holding, view and main factor (date, forecaster, fund, view, factor, share).
     factor_labels : mapping
         Label of each factor in reports, by name.
     facts : DataFrame
@@ -68,7 +106,7 @@ class Study(StudyTables):
     facts_digest : str
         SHA-256 of all facts that were given; "" without any.
     ic_decay : DataFrame
-        Mean IC of the forecasts with the return over 1 to 12 months after the decision, month × metric.
+        Mean IC of the forecasts with the return over 1 to 12 months after the decision, month × forecaster.
     random_portfolios : DataFrame
         What 1,000 portfolios of random funds earned under the same rules: annual_return, volatility, sharpe,
         max_drawdown.
@@ -76,13 +114,13 @@ class Study(StudyTables):
         Information coefficients of every factor alone, rebalance day × factor; the property `skill_map` sums
         them up.
     units : dict
-        What the forecasts are, by metric or other forecaster: "return", "excess" (return over the mean fund)
+        What the forecasts are, by forecaster: "return", "excess" (return over the mean fund)
         or "rank" (from −½ to ½).
     baseline_predictions, baseline_equity, baseline_trades : DataFrame
         The same as `predictions`, `equity` and `trades` for the baselines, with `universe` for all funds with
         equal weights; the property `baselines` sums them up. Empty without baselines.
     chosen : dict
-        Settings that `tune` chose, by metric or other forecaster.
+        Settings that `tune` chose, by forecaster.
     notes : tuple of str
         Sentences that the reader of the result should know.
     seconds : float
@@ -181,7 +219,7 @@ class Study(StudyTables):
         return f"<p>{escape(self.headline)}</p>{shown}"
 
     def plot_performance(self) -> Figure:
-        """Draw Figure 1: accumulated returns and one-year rolling maximum drawdowns of all metrics.
+        """Draw Figure 1: accumulated returns and one-year rolling maximum drawdowns of all forecasters.
 
         Returns
         -------

@@ -1,96 +1,158 @@
-"""Excel workbooks of a study and of a selection: a summary first, then one sheet per table."""
+"""Excel workbooks: real dates, percentages, numbers that lose no digit; a summary, then a sheet per table."""
 
 from __future__ import annotations
 
+import datetime
+import importlib
+import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from geodual.atomic_file import write_atomically
+from geodual.errors import DataError
+from geodual.extras import import_extra
 
-from ..evaluation.selection_tables import SelectionTables
 from ..evaluation.study_tables import StudyTables
-from ..panel import Finding
+from ..evaluation.table_registry import RANKED, SHARES, Table
+from ..evaluation.track_record import SelectionTables
 from ..report.headline import write_headline
-from ..report.summary import versions
-from .excel_sheet import add_list, add_table, load_openpyxl
+from ..report.payload import versions
 
-# Columns that are shares, by name; they are shown as percentages wherever they occur.
-SHARES = frozenset(
-    {
-        *("hit_rate", "annual_return", "volatility", "max_drawdown", "depth", "coverage", "share", "known"),
-        *("weight", "forecast", "realised", "earned", "past_low", "past_high", "turnover", "traded", "cost"),
-        *("cash", "unfilled", "gross", "net", "excess", "break_even", "1", "2", "3", "4", "5", "spread"),
-        *("alpha", "tracking_error", "up_capture", "down_capture", "cvar"),
-    }
+MAX_ROWS = 1_048_576  # rows of a sheet in Excel, the header included
+PERCENT, NUMBER, DAY = "0.00%", "0.0000", "yyyy-mm-dd"
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_FORMULA_MARKS = ("=", "+", "-", "@")
+_SAMPLE = 200  # rows that decide how wide a column is
+_NARROW, _WIDE = 11, 60  # widths of columns, in characters
+_LABELS, _TEXTS = 24, 110  # widths of the two columns of a list
+SELECTION_TABLES = (
+    Table("Picks", "the funds to hold, best first", name="picks"),
+    Table("Neighbours", "the neighbours behind each pick", name="neighbours"),
+    Table("Reasons", "the factors behind each pick", name="reasons"),
+    Table("Left out", "funds that could not be chosen, and why", name="left_out"),
 )
 
 
-RANKED = SHARES - {"forecast"}  # where forecasts are ranks between −½ and ½
+def load_openpyxl(path: Path) -> Any:
+    """Return the package that writes Excel files; raise if it is missing or the file is not an .xlsx.
+
+    Parameters
+    ----------
+    path : Path
+        The file to be written.
+    """
+    if path.suffix.lower() != ".xlsx":
+        raise DataError(f"{path}: an Excel file must end in .xlsx. Choose a name such as study.xlsx.")
+    return import_extra("openpyxl", "excel", f"{path}: writing Excel needs openpyxl")
 
 
-class Sheet(NamedTuple):
-    """A sheet to write: its title, the attribute that holds its table, what it tells, and its percentages."""
+def add_table(book: Any, title: str, table: pd.DataFrame, percent: Collection[str] | None) -> None:
+    """Add a table as a sheet with a bold, frozen header and filters; if it is too long, as several sheets.
 
-    title: str
-    source: str
-    about: str
-    percent: Collection[str] | None = SHARES  # None for all columns of decimal numbers
+    Parameters
+    ----------
+    book : openpyxl.Workbook
+        A write-only workbook.
+    title : str
+        Name of the sheet; further sheets of a long table are numbered.
+    table : DataFrame
+        Its index is written too if it has a name.
+    percent : collection of str or None
+        The columns to show as percentages; None for all columns of decimal numbers.
+    """
+    flat = table.reset_index(drop=all(name is None for name in table.index.names))
+    most = MAX_ROWS - 1
+    for part, start in enumerate(range(0, max(len(flat), 1), most), 1):
+        rows = flat.iloc[start : start + most]
+        _add_part(book, title if part == 1 else f"{title} {part}", rows, percent)
 
 
-STUDY_SHEETS = (
-    Sheet("Table 1", "table", "quality of forecasts and portfolios, by period and metric"),
-    Sheet("Baselines", "baselines", "the same for baselines that learn nothing"),
-    Sheet("Against baselines", "against_baselines", "differences of mean ICs from those of the baselines"),
-    Sheet("ICs", "ic", "information coefficients, rebalance day × metric"),
-    Sheet("Skill", "skill", "mean ICs with p-values corrected for the choice among metrics"),
-    Sheet("Skill map", "skill_map", "what factors and forecasters know, and what momentum does not explain"),
-    Sheet("Factor ICs", "factor_ic", "information coefficients of every factor alone"),
-    Sheet("Comparisons", "comparisons_by_period", "metric against metric: differences of mean ICs"),
-    Sheet("IC decay", "ic_decay", "mean IC by months after the decision"),
-    Sheet("ICs within types", "ic_within_types", "mean IC within fund types, rebalance day × metric"),
-    Sheet("ICs by type", "ic_by_type", "mean IC of each metric in each fund type"),
-    Sheet("Rank autocorrelation", "rank_autocorrelation", "forecasts against those one rebalance before"),
-    Sheet("Fifths", "fifths", "mean returns by fifth of the forecasts; 5 has the best"),
-    Sheet("Spreads", "spreads", "best fifth minus worst, rebalance day × metric", None),
-    Sheet("Spread summary", "spread_summary", "the mean of these spreads", {"mean", "low", "high"}),
-    Sheet("Equity", "equity", "value of each portfolio and of the index, starting at 1"),
-    Sheet("Annual returns", "annual_returns", "returns of calendar years", None),
-    Sheet("Monthly returns", "monthly_returns", "returns of calendar months", None),
-    Sheet("Against index", "against_index", "each portfolio against the index"),
-    Sheet("Random portfolios", "random_portfolios", "portfolios drawn at random under the same rules"),
-    Sheet("Random rank", "random_rank", "share of the random portfolios that each portfolio beats", None),
-    Sheet("Overfitting", "overfitting", "Sharpe ratios corrected for the number of trials"),
-    Sheet("Drawdowns", "drawdowns", "the worst drawdowns of each portfolio and of the index"),
-    Sheet("Rolling drawdowns", "rolling_drawdowns", "one-year rolling maximum drawdowns", None),
-    Sheet("Rolling Sharpe", "rolling_sharpe", "one-year rolling Sharpe ratios"),
-    Sheet("Rolling beta", "rolling_beta", "one-year rolling betas"),
-    Sheet("Exposure", "exposure", "weight of each fund type, by decision and metric", None),
-    Sheet("Costs", "costs", "turnover, cost and break-even cost of each portfolio"),
-    Sheet("Cash", "cash", "share of each portfolio in cash, day × metric", None),
-    Sheet("Holdings", "holdings", "the funds held, with weight, forecast and realised return"),
-    Sheet("Trades", "trades", "one row per metric and rebalance"),
-    Sheet("Fills", "fills", "one row per order filled; the portfolio starts with the value 1"),
-    Sheet("Universe", "universe", "the funds that could be chosen, by rebalance day"),
-    Sheet("Funds", "facts", "name, type and company of each fund"),
-    Sheet("Findings", "findings", "what was found in the data"),
-    Sheet("Neighbours", "neighbours", "the neighbours behind each holding"),
-    Sheet("Reasons", "reasons", "the factors behind each holding"),
-    Sheet("Predictions", "predictions", "forecast and realised return of every fund"),
-    Sheet("Baseline ICs", "baseline_ic", "information coefficients of the baselines"),
-    Sheet("Baseline equity", "baseline_equity", "value of the portfolio of each baseline, starting at 1"),
-    Sheet("Baseline trades", "baseline_trades", "one row per baseline and rebalance"),
-    Sheet("Baseline predictions", "baseline_predictions", "forecasts of the baselines", RANKED),
-)
-SELECTION_SHEETS = (
-    Sheet("Picks", "picks", "the funds to hold, best first"),
-    Sheet("Neighbours", "neighbours", "the neighbours behind each pick"),
-    Sheet("Reasons", "reasons", "the factors behind each pick"),
-    Sheet("Left out", "left_out", "funds that could not be chosen, and why"),
-)
+def add_list(book: Any, title: str, rows: Iterable[tuple[str, Any]]) -> None:
+    """Add a sheet of two columns: bold labels, and what they stand for.
+
+    Parameters
+    ----------
+    book : openpyxl.Workbook
+        A write-only workbook.
+    title : str
+        Name of the sheet.
+    rows : iterable of (str, value)
+        A value is a text, a number, a day, a bool, or None.
+    """
+    styles, sheet = _load("styles"), book.create_sheet(title)
+    sheet.column_dimensions["A"].width, sheet.column_dimensions["B"].width = _LABELS, _TEXTS
+    for label, value in rows:
+        cells = [_make_cell(sheet, label, ""), _make_cell(sheet, value, "")]
+        cells[0].font = styles.Font(bold=True)
+        for cell in cells:
+            cell.alignment = styles.Alignment(wrap_text=True, vertical="top", horizontal="left")
+        sheet.append(cells)
+
+
+@cache  # asked for once per cell
+def _load(module: str) -> Any:
+    return importlib.import_module(f"openpyxl.{module}")
+
+
+def _add_part(book: Any, title: str, table: pd.DataFrame, percent: Collection[str] | None) -> None:
+    sheet, letter = book.create_sheet(title), _load("utils").get_column_letter
+    names = [str(name) for name in table.columns]
+    columns = [_plain_values(table.iloc[:, at]) for at in range(len(names))]
+    formats = [PERCENT if percent is None or name in percent else NUMBER for name in names]
+    # A write-only sheet wants its layout before its first row.
+    sheet.freeze_panes = "A2"
+    for at, (name, values) in enumerate(zip(names, columns, strict=True), 1):
+        sheet.column_dimensions[letter(at)].width = _fitting_width(name, values)
+    sheet.append([_make_header(sheet, name) for name in names])
+    for row in zip(*columns, strict=True):
+        sheet.append([_make_cell(sheet, *pair) for pair in zip(row, formats, strict=True)])
+    sheet.auto_filter.ref = f"A1:{letter(len(names))}{len(table) + 1}"
+
+
+def _plain_values(column: pd.Series[Any]) -> list[Any]:
+    """Return the values of a column as objects of Python, None where one is missing."""
+    return [None if gone else value for value, gone in zip(column.tolist(), column.isna(), strict=True)]
+
+
+def _fitting_width(name: str, values: list[Any]) -> int:
+    texts = [len(value) for value in values[:_SAMPLE] if isinstance(value, str)]
+    return min(max(_NARROW, len(name) + 4, *(length + 2 for length in texts)), _WIDE)  # + 4: filter button
+
+
+def _make_header(sheet: Any, name: str) -> Any:
+    cell = _make_cell(sheet, name, "")
+    cell.font = _load("styles").Font(bold=True)
+    return cell
+
+
+def _make_cell(sheet: Any, value: Any, number_format: str) -> Any:
+    """Return a cell of the right type; decimal numbers are shown in the format given."""
+    make = _load("cell").WriteOnlyCell
+    if isinstance(value, datetime.date):
+        cell = make(sheet, value)
+        cell.number_format = DAY
+        return cell
+    if value is None or isinstance(value, bool):
+        return make(sheet, value)
+    if isinstance(value, int | float) and math.isfinite(value):
+        # openpyxl would round to 16 digits, one too few for a double: give it the digits as text.
+        cell = make(sheet, repr(value))
+        cell.data_type = "n"
+        if isinstance(value, float):
+            cell.number_format = number_format or "General"
+        return cell
+    text = _NOT_XML.sub("\ufffd", str(value))
+    cell = make(sheet, text)
+    cell.data_type = "s"  # openpyxl takes "=…" for a formula and "#N/A" for an error
+    if text.startswith(_FORMULA_MARKS):
+        cell.quotePrefix = True  # Excel keeps the cell a text even when someone edits it
+    return cell
 
 
 def check_excel(path: str | Path) -> None:
@@ -113,7 +175,7 @@ def write_study_workbook(study: StudyTables, path: str | Path) -> Path:
     Path
         The file.
     """
-    return _write(study, STUDY_SHEETS, _summarise_study(study), Path(path))
+    return _write(study, study.tables(), _summarise_study(study), Path(path))
 
 
 def write_selection_workbook(selection: SelectionTables, path: str | Path) -> Path:
@@ -131,18 +193,18 @@ def write_selection_workbook(selection: SelectionTables, path: str | Path) -> Pa
     Path
         The file.
     """
-    return _write(selection, SELECTION_SHEETS, _summarise_selection(selection), Path(path))
+    return _write(selection, SELECTION_TABLES, _summarise_selection(selection), Path(path))
 
 
-def _write(result: Any, sheets: Iterable[Sheet], summary: Iterable[tuple[str, Any]], path: Path) -> Path:
+def _write(result: Any, tables: Iterable[Table], summary: Iterable[tuple[str, Any]], path: Path) -> Path:
     book = load_openpyxl(path).Workbook(write_only=True)
     names, ranked = _fund_names(result), "rank" in _units(result)
-    tables = [(sheet, _add_names(_table_of(result, sheet.source), names)) for sheet in sheets]
-    filled = [(sheet, table) for sheet, table in tables if len(table)]
-    listed = [(f"Sheet {sheet.title}", f"{sheet.about} ({len(table)} rows)") for sheet, table in filled]
+    sheets = [(table, _add_names(_known(table.of(result)), names)) for table in tables if table.title]
+    filled = [(table, values) for table, values in sheets if len(values)]
+    listed = [(f"Sheet {table.title}", f"{table.about} ({len(values)} rows)") for table, values in filled]
     add_list(book, "Summary", [*summary, *listed])
-    for sheet, table in filled:
-        add_table(book, sheet.title, table, RANKED if ranked and sheet.percent is SHARES else sheet.percent)
+    for table, values in filled:
+        add_table(book, table.title, values, RANKED if ranked and table.percent is SHARES else table.percent)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, book.save)
     return path
@@ -152,14 +214,9 @@ def _units(result: Any) -> set[str]:
     return set(result.units.values()) if isinstance(result, StudyTables) else {result.unit}
 
 
-def _table_of(result: Any, source: str) -> pd.DataFrame:
-    """Return the table that an attribute holds, or that a method returns; findings become a table."""
-    found = getattr(result, source)
-    if source == "findings":
-        table = pd.DataFrame(found, columns=[field.name for field in fields(Finding)])
-        return table.assign(date=pd.to_datetime(table["date"], errors="coerce"))
-    table = pd.DataFrame(found() if callable(found) else found)
-    return table.dropna(how="all") if source == "facts" else table  # most universes come without facts
+def _known(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of the facts without funds of which nothing is known; any other as it is."""
+    return table.dropna(how="all") if table.index.name == "fund" else table
 
 
 def _fund_names(result: Any) -> pd.Series[str]:
@@ -181,7 +238,6 @@ def _summarise_study(study: StudyTables) -> Iterator[tuple[str, Any]]:
     yield "Headline", headline.sentence
     for note in dict.fromkeys((*headline.notes, *study.notes)):  # both may tell of survivorship
         yield "Note", note
-    yield from ((f"Superior ability, {period}", p) for period, p in study.spa.dropna().items())
     if not pd.isna(study.overfitting_probability):
         yield "Overfitting probability", study.overfitting_probability
     yield from _name_data(study.source, study.digest)
@@ -201,7 +257,7 @@ def _summarise_selection(selection: SelectionTables) -> Iterator[tuple[str, Any]
     for note in selection.notes:
         yield "Note", note
     yield "Day of the decision", selection.as_of
-    yield "Metric", selection.metric
+    yield "Forecaster", selection.forecaster
     yield from _name_data(selection.source)
     yield "First day of the data", selection.first_day
     yield from (("Version", f"{name} {number}") for name, number in versions().items())

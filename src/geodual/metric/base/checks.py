@@ -1,4 +1,4 @@
-"""Checks of parameters: each raises an error that names the parameter, its value and what is allowed."""
+"""Checks of parameters, labels and weights: each error names what is wrong and what is allowed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from geodual.arrays import Array, Indices
+
+UNKNOWN = -1  # the class of a sample without label, as in scikit-learn's semi-supervised learners
+_SMALLEST, _LARGEST = 1e-120, 1e120  # of weights whose products, summed over all pairs, are numbers
 
 
 def check_n_components(n_components: Any, n_features: int) -> None:
@@ -63,9 +66,6 @@ def check_iteration(tol: Any, max_iter: Any) -> None:
     check_whole("max_iter", max_iter, 1)
 
 
-UNKNOWN = -1  # the class of a sample without label, as in scikit-learn's semi-supervised learners
-
-
 def encoded_labels(y: Any, learner: str) -> Indices:
     """Return the classes as 0, 1, …, and −1 for samples whose label is −1, which means unknown.
 
@@ -94,9 +94,6 @@ def warn_of_unknown(labels: Indices, stacklevel: int = 3) -> None:
             UserWarning,
             stacklevel=stacklevel,
         )
-
-
-_SMALLEST, _LARGEST = 1e-120, 1e120  # of weights whose products, summed over all pairs, are numbers
 
 
 def copy_weight(weight: Array) -> float:

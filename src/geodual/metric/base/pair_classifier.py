@@ -18,6 +18,8 @@ from .maps import mapped
 from .metric_learner import MetricLearner, n_axes
 from .tuples import check_pair_array, look_up
 
+STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
+
 
 class PairClassifier(ClassifierMixin, MetricLearner):
     """A classifier of pairs by their distance under a learnt metric; the names are those of metric-learn.
@@ -251,9 +253,6 @@ def _check_signs(y: Any, n_pairs: int) -> NDArray[np.bool_]:
     if y.shape != (n_pairs,) or not np.isin(y, (-1, 1)).all():
         raise ValueError(f"`y` must hold +1 or −1 for each of the {n_pairs} pairs; +1 means similar.")
     return np.asarray(y > 0)
-
-
-STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
 
 def check_calibration(strategy: Any = "accuracy", min_rate: Any = None, beta: Any = 1.0) -> None:

@@ -1,4 +1,4 @@
-"""Pairs of samples as arrays: their checks and their differences."""
+"""Pairs and other tuples of samples: their checks, their differences, and looking samples up by index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list of pairs as differences of samples: sums over the pairs, to full accuracy."""
+"""Distances of pairs: of a list of pairs from differences, of all pairs from one matrix product."""
 
 from __future__ import annotations
 

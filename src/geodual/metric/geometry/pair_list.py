@@ -1,4 +1,4 @@
-"""Sums over a list of pairs of samples."""
+"""Sums over a list of pairs: from the differences of each pair, or from products over the samples."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ _ROWS = 2048  # number of pairs in a typical matrix product
 _MANY_FEATURES = 16
 _MANY_PAIRS = 3.0
 _LOST_DIGITS = 1e4  # largest loss of relative accuracy in sums from products over samples
+_ENTRIES = 131_072  # 1 MB: rows of this many entries in all are gathered at once, and stay in the cache
+_MANY = 100_000  # entries of the samples from which second derivatives are computed in single precision
+_SINGLE_RANGE = (1e-12, 1e12)  # of coordinates whose squares neither under- nor overflow in single precision
+_GRAPH_LOST_DIGITS = 1e3  # largest loss of relative accuracy there
 
 
 def chunk_operations(n_features: int) -> float:
@@ -118,12 +122,6 @@ class PairList(Pairs):
 def _loss_pass(terms: LossTerms, total: Array, curvatures: list[Array], noise: float) -> LossPass:
     curvature = float(terms.curvature.sum())
     return LossPass(terms.value, terms.conjugate, total, curvature, curvatures, noise)
-
-
-_ENTRIES = 131_072  # 1 MB: rows of this many entries in all are gathered at once, and stay in the cache
-_MANY = 100_000  # entries of the samples from which second derivatives are computed in single precision
-_SINGLE_RANGE = (1e-12, 1e12)  # of coordinates whose squares neither under- nor overflow in single precision
-_GRAPH_LOST_DIGITS = 1e3  # largest loss of relative accuracy there
 
 
 class PairGraph:

@@ -17,6 +17,11 @@ from geodual.arrays import Array, Indices
 
 from ..losses import PairLoss
 
+_SHARE = 0.3  # of the samples; a pass then takes an eleventh of the time
+_PER_FEATURE = 15  # with fewer samples per feature, the optimum of some samples is far from that of all
+_MOST = 0.35  # of the samples: with more, too little is saved
+_FEW = 2_000_000  # pairs below which a pass takes no time worth saving
+
 
 class LossPass(NamedTuple):
     """Sums of the loss φ and its derivatives over all pairs with differences z.
@@ -104,12 +109,6 @@ class Pairs(ABC):
             raise ValueError(
                 f"{self.n_pairs:,} pairs are too many to list (at most {limit:,}); give `pairs` a number."
             )
-
-
-_SHARE = 0.3  # of the samples; a pass then takes an eleventh of the time
-_PER_FEATURE = 15  # with fewer samples per feature, the optimum of some samples is far from that of all
-_MOST = 0.35  # of the samples: with more, too little is saved
-_FEW = 2_000_000  # pairs below which a pass takes no time worth saving
 
 
 class ThinnedPairs(Pairs):

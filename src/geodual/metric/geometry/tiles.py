@@ -23,6 +23,9 @@ from .distances import gram_factors
 _ROWS = 256
 _COLUMNS = 1024
 _CHUNK = 2_000_000  # pairs: one task of a thread
+_KEPT_PLAIN = 500_000  # curvatures of up to this number of pairs are kept as they are,
+_KEPT_BITS = 1_000_000_000  # as one bit per pair up to this number (125 MB)
+_KEPT_FLOATS = 32_000_000  # or as four bytes up to this one
 
 
 class Tile(NamedTuple):
@@ -297,11 +300,6 @@ class LaplacianSum:
 
     def _part(self, rows: slice) -> Array:
         return self._sums[rows.start - self._rows.start : rows.stop - self._rows.start]
-
-
-_KEPT_PLAIN = 500_000  # curvatures of up to this number of pairs are kept as they are,
-_KEPT_BITS = 1_000_000_000  # as one bit per pair up to this number (125 MB)
-_KEPT_FLOATS = 32_000_000  # or as four bytes up to this one
 
 
 class KeptCurvature(NamedTuple):

@@ -16,6 +16,9 @@ from geodual.arrays import Array, Indices
 from ..geometry.distances import gram_factors
 
 _NO_MARGIN = -1.0  # for a missing target: no squared distance is below it, so there is no impostor
+_ROWS = 256  # of a tile: its distances stay in the cache
+_COLUMNS = 512
+_BLOCK = 65_536  # a block is full when it has this number of pairs
 
 
 class MarginPass(NamedTuple):
@@ -198,11 +201,6 @@ def target_neighbours(X: Array, labels: Indices, n_neighbors: int) -> Indices:
             nearest = NearestNeighbors(n_neighbors=k).fit(X[members]).kneighbors(return_distance=False)
             targets[members, :k] = members[nearest]
     return targets
-
-
-_ROWS = 256  # of a tile: its distances stay in the cache
-_COLUMNS = 512
-_BLOCK = 65_536  # a block is full when it has this number of pairs
 
 
 class PairBlock(NamedTuple):

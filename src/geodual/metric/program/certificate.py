@@ -1,4 +1,4 @@
-"""The certificate of a metric: how far its objective can be from the optimum, for each iteration."""
+"""The certificate of a metric: how far it can be from the optimum, and how a learner keeps and reports it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ from .space import Space
 
 NOT_FINITE = "The objective or its rounding error is not finite at the start; standardise the features."
 _NEGLIGIBLE = 1e-6  # rounding error of an objective of 0; the unit is that of ½ D(W, W₀), which has none
+_ADVICE = {
+    "max_iterations": "raise `max_iter` or `tol`",
+    "diverged": "the updates left the positive definite matrices, so give a smaller `step`",
+    "stalled": "rounding errors allow no better result, so standardise the features or raise `tol`",
+}
 
 
 @dataclass(frozen=True)
@@ -193,13 +198,6 @@ class Certificate:
         row = self.rows[-1]
         status = "converged" if self.proved else status
         return CertifiedMetric(self._best.W, row.primal, row.dual, row.gap, tuple(self.rows), status)
-
-
-_ADVICE = {
-    "max_iterations": "raise `max_iter` or `tol`",
-    "diverged": "the updates left the positive definite matrices, so give a smaller `step`",
-    "stalled": "rounding errors allow no better result, so standardise the features or raise `tol`",
-}
 
 
 def keep_solution(learner: Any, space: Space, found: CertifiedMetric, X: Any, weight: Array | None) -> None:

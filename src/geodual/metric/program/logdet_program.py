@@ -34,6 +34,7 @@ _ROUGH = 1e-3  # relative gap of the optimum of a part of the pairs, where the i
 _FAR = 0.3  # relative gap there from which the part is not used any further
 _LEAST_PROGRESS = 0.05  # of the gap in two steps, or else Hessian products are taken from all pairs
 _LIGHT = 0.1  # relative gap at which a light solve ends
+_SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, nearly up to the largest allowed
 
 
 def iteration_budget(max_iter: int | None) -> int:
@@ -360,9 +361,6 @@ class GaussianPreconditioner:
         solved = S * self._inverse
         solved.flat[:: len(S) + 1] -= float(self._sigma @ np.diagonal(solved)) * self._coupled
         return solved
-
-
-_SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, nearly up to the largest allowed
 
 
 def lower_bound(prior: Array, slope_sum: Array, conjugate: float, weight: float, log_ratio: float) -> float:

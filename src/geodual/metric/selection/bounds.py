@@ -1,4 +1,4 @@
-"""The bounds u and l on the squared distances of similar and dissimilar pairs."""
+"""The bounds u and l on squared distances of similar and dissimilar pairs: given, or percentiles."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..geometry.distances import PairDifferences
 _LISTED_PAIRS = 2_000_000  # of up to this number of pairs all distances are listed: 16 MB
 _DISTINCT = 1e-6  # bounds that differ by less, relatively, count as equal
 _SMALLEST, _LARGEST = 1e-140, 1e140  # squares of bounds between these neither under- nor overflow
+_DRAWN = 200_000  # random pairs that stand for all: the error of a share of 5 % is 0.05 points
 
 
 def choose_bounds(
@@ -169,9 +170,6 @@ def _check_range(u: float, l: float) -> tuple[float, float]:  # noqa: E741
 
 def _row_squares(V: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", V, V))
-
-
-_DRAWN = 200_000  # random pairs that stand for all: the error of a share of 5 % is 0.05 points
 
 
 def counted_percentiles(values: Array, counts: Array | None, percentiles: Sequence[float]) -> Array:

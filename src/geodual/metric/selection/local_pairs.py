@@ -1,4 +1,4 @@
-"""The nearest neighbours of all samples inside and outside their class, from blocks of matrix products."""
+"""Local pairs: each sample with its nearest neighbours in its class and in other classes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,12 @@ from sklearn.neighbors import NearestNeighbors
 from geodual.arrays import Array, Indices
 
 from ..base.checks import check_whole
-from ..geometry.distances import PairDifferences, gram_factors
+from ..geometry.distances import gram_factors
 
-_MANY = 6_000  # with more samples scikit-learn's search is faster; with fewer its checks take longer
-_MANY_ENTRIES = 100_000  # of samples from which distances are first computed in single precision,
-_SINGLE_RANGE = (1e-24, 1e24)  # if the largest squared norm is in this range
-_SINGLE_EPS = float(np.finfo(np.float32).eps)
-_MANY_FEATURES = 128  # from which each distance is computed only once,
-_KEPT = 8_000_000  # and kept, up to this number (32 MB)
-_SEEN_FIRST = 64  # samples that show whether single precision is accurate enough:
-_DOUBT = 0.01  # errors above this share of the distance of the neighbours are too large,
-_DOUBTFUL = 0.05  # for at most this share of these samples
+_MANY = 2_000  # with more samples scikit-learn's search is as fast; with fewer its checks take longer
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
+_FEW = 2_000  # samples of a class up to which an exact search is faster
+_LEAST = 30  # neighbours that the index keeps per sample: fewer would make it less accurate
 
 
 def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int) -> Indices:
@@ -91,17 +85,17 @@ def _exponent(size: float) -> int:
 
 def _block_search(Z: Array, edges: list[int], n_similar: int, n_dissimilar: int) -> Iterator[Indices]:
     """Yield the pairs of some samples at a time, from blocks of the distance matrix."""
-    distances = _RowDistances(Z, n_similar + n_dissimilar)
+    left, right = gram_factors(*2 * (Z - Z.mean(axis=0),))
     step = max(_ENTRIES // len(Z), 16)
     for start, end in pairwise(edges):
         for first in range(start, end, step):
             rows = np.arange(first, min(first + step, end))
-            distance = distances.to_all(rows)
+            distance = left[rows] @ right.T
             distance[np.arange(len(rows)), rows] = np.inf
             own = slice(start, end)
-            inside = distances.nearest(rows, distance, min(n_similar, end - start - 1), own)
+            inside = _nearest(distance, min(n_similar, end - start - 1), own)
             distance[:, own] = np.inf
-            outside = distances.nearest(rows, distance, min(n_dissimilar, len(Z) - (end - start)))
+            outside = _nearest(distance, min(n_dissimilar, len(Z) - (end - start)), slice(0, None))
             neighbours = np.hstack([inside, outside])
             yield np.column_stack([np.repeat(rows, neighbours.shape[1]), neighbours.ravel()])
 
@@ -121,71 +115,17 @@ def distinct_pairs(pairs: Indices, n_samples: int) -> Indices:
     return np.column_stack(np.divmod(numbers[np.diff(numbers, prepend=-1) > 0], n_samples))
 
 
-class _RowDistances:
-    """Squared distances of some samples to all, by which their nearest are found.
-
-    Of many entries the distances are in single precision, which takes half the time. Where their rounding
-    errors leave in doubt which samples are the nearest, exact distances decide.
-    """
-
-    def __init__(self, Z: Array, count: int) -> None:
-        centred = Z - Z.mean(axis=0)
-        squares = np.einsum("ij,ij->i", centred, centred)
-        self._Z, self._doubt, self._kept = Z, np.zeros(len(Z)), None
-        if Z.size >= _MANY_ENTRIES and _SINGLE_RANGE[0] < squares.max() < _SINGLE_RANGE[1]:
-            # Twice the error of a product of n + 2 terms with rounded factors, for the farthest sample.
-            self._doubt = 4.0 * (Z.shape[1] + 4) * _SINGLE_EPS * (squares + squares.max())
-            self._left, self._right = gram_factors(*2 * (centred.astype(np.float32),))
-        self._single = bool(self._doubt.any()) and self._is_accurate(count)
-        if not self._single:
-            self._left, self._right = gram_factors(centred, centred)
-        once = self._single and Z.shape[1] >= _MANY_FEATURES and len(Z) ** 2 <= _KEPT
-        self._kept = _symmetric_product(self._left, self._right) if once else None
-
-    def _is_accurate(self, count: int) -> bool:
-        """Tell from some samples whether few neighbours are in doubt."""
-        some = np.linspace(0, len(self._Z) - 1, _SEEN_FIRST).astype(np.intp)
-        reach = _bound_of_smallest(self.to_all(some), min(count, len(self._Z)))
-        return bool((self._doubt[some] > _DOUBT * reach).mean() <= _DOUBTFUL)
-
-    def to_all(self, rows: Indices) -> Array:
-        """Return the squared distances of some samples to all; they may be overwritten."""
-        return np.asarray(self._left[rows] @ self._right.T if self._kept is None else self._kept[rows])
-
-    def nearest(self, rows: Indices, distance: Array, count: int, among: slice = slice(0, None)) -> Indices:
-        """Return the `count` nearest of some samples to each row, given the distances to all samples."""
-        if count < 1:
-            return np.empty((len(rows), 0), dtype=np.intp)
-        distance = distance[:, among]
-        if not self._single and distance.shape[1] < 16 * count:
-            return np.asarray(np.argpartition(distance, count - 1, axis=1)[:, :count] + among.start)
-        doubt = self._doubt[rows] if self._single else np.zeros(len(rows))
-        bound = (_bound_of_smallest(distance, count) + doubt).astype(distance.dtype)
-        row, column = np.nonzero(distance <= bound[:, None])
-        found = distance[row, column]
-        column += among.start
-        order = np.lexsort((found, row))
-        starts = np.searchsorted(row, np.arange(len(rows)))
-        if self._single:
-            last = found[order[starts + count - 1]]
-            # Sorted, the doubtful ones of a row follow each other: exact distances put them in order.
-            doubtful = np.flatnonzero(np.abs(found[order] - last[row]) <= doubt[row])
-            unsure = order[doubtful]
-            i, j = rows[row[unsure]], column[unsure]
-            exact = PairDifferences(i, j).distances(self._Z)
-            order[doubtful] = unsure[np.lexsort((j, exact, i))]
-        return np.asarray(column[order[starts[:, None] + np.arange(count)]])
-
-
-def _symmetric_product(left: Array, right: Array) -> Array:
-    """Return the symmetric product A Bᵀ in little more than half the time."""
-    n_rows, step = len(left), 256
-    product = np.empty((n_rows, n_rows), dtype=left.dtype)
-    for first in range(0, n_rows, step):
-        rows, rest = slice(first, first + step), slice(first + step, None)
-        np.matmul(left[rows], right[first:].T, out=product[rows, first:])
-        product[rest, rows] = product[rows, rest].T
-    return product
+def _nearest(distance: Array, count: int, among: slice) -> Indices:
+    """Return the `count` nearest of some samples to each row, given the distances to all samples."""
+    if count < 1:
+        return np.empty((len(distance), 0), dtype=np.intp)
+    distance = distance[:, among]
+    if distance.shape[1] < 16 * count:
+        return np.asarray(np.argpartition(distance, count - 1, axis=1)[:, :count] + among.start)
+    row, column = np.nonzero(distance <= _bound_of_smallest(distance, count)[:, None])
+    order = np.lexsort((distance[row, column], row))
+    starts = np.searchsorted(row, np.arange(len(distance)))
+    return np.asarray(column[order[starts[:, None] + np.arange(count)]] + among.start)
 
 
 def _bound_of_smallest(distance: Array, count: int) -> Array:
@@ -276,9 +216,6 @@ class LocalPairs:
         search = neighbour_pairs if self.is_exact else approximate_neighbours
         return distinct_pairs(search(Z, labels, self.n_similar, self.n_dissimilar), len(Z))
 
-
-_FEW = 2_000  # samples of a class up to which an exact search is faster
-_LEAST = 30  # neighbours that the index keeps per sample: fewer would make it less accurate
 
 # From samples and a number of neighbours to their distances and places in a class, the nearest first.
 Search = Callable[[Array, int], tuple[Array, Indices]]

@@ -1,4 +1,4 @@
-"""The samples of a fit: which of them make pairs, in which order, and how often each counts."""
+"""The samples of a fit: which make pairs, in which order, how often each counts, and links between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over relative comparisons: the near pair of each should have the smaller distance."""
+"""The term of relative comparisons: the near pair of each should have the smaller distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over pairs that each have a bound of their own: what their squared distance should be."""
+"""The term of graded pairs: each has a target of its own for its squared distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over the neighbourhoods of samples, in which the neighbours compete for the sample."""
+"""The term of neighbourhoods: the neighbours of a sample compete for its class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface of a term: what a metric is learnt from, beside its prior."""
+"""What a metric is learnt from, beside its prior: a term, and the term of pairs with a loss."""
 
 from __future__ import annotations
 

@@ -1,32 +1,31 @@
-"""Download real Chinese fund NAVs and their index, fund by fund, so that a run can be resumed."""
+"""Download fund NAVs and an index from a source, fund by fund, so that a run can be resumed."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from geodual.atomic_file import write_atomically
 from geodual.errors import DataError
 
+from ...config import check_day
 from ...csv_cells import write_csv
-from .akshare_source import Akshare, import_akshare
-from .download import download_funds
-from .fund_choice import choose_funds
-from .index_levels import fetch_index
+from ...run import ProgressCallback, ignore_progress
+from ..reading.table_file import read_parquet
+from .source import FundSource, Pace, check_least, find_source
 
-KINDS = ("股票型", "混合型", "债券型", "指数型", "QDII")  # equity, mixed, bond, index, invested abroad
 _LONGEST_HOLIDAY = pd.Timedelta(days=12)  # a longer gap in the index is missing data, not a holiday
 _HINDSIGHT = (
     "Only current sizes are published, so the size filter uses what investors of the time did not know."
 )
+_BLOCKED = 20  # this many funds in a row without an answer mean that the site is blocking
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class FetchSummary:
     listed : int
         Number of funds in the list of all funds.
     unwanted : int
-        Listed funds of other kinds, and back-end classes, which repeat the NAVs of another code.
+        Listed funds of other kinds, and those that only repeat the NAVs of another code.
     small : int
         Funds known to be smaller than asked for.
     unknown_size : int
@@ -100,52 +99,48 @@ class FetchSummary:
 def fetch_universe(
     out: str | Path,
     *,
+    source: str | FundSource = "akshare",
     start: str = "2012-01-01",
     end: str | None = None,
     minimum_size: float = 1e8,
-    kinds: str | Sequence[str] = KINDS,
+    kinds: str | Sequence[str] | None = None,
     limit: int | None = None,
     pause: float = 0.5,
     retries: int = 5,
-    seed: int = 0,
-    client: Any = None,
-    sleep: Callable[[float], None] = time.sleep,
-    progress: Callable[[int, int, str], object] | None = None,
+    progress: ProgressCallback = ignore_progress,
 ) -> FetchSummary:
-    """Download adjusted NAVs of Chinese open-end funds and the CSI 930950 index through akshare.
+    """Download adjusted NAVs of funds and an index: through akshare, Chinese open-end funds and CSI 930950.
 
-    Each fund is saved in a file of its own, ``funds/<code>.parquet`` (`date`, `unit_nav` and `growth` as
-    published, and `adjusted`). If a run is interrupted, the next one fetches only what is missing, damaged or
-    had failed. At the end come ``nav.parquet`` (trading day × fund, adjusted), ``index.csv``, ``meta.csv``
-    (code, name, type, size), ``failed.csv`` (code, error) and ``fetch.json`` (time, settings, summary). To
-    bring NAVs up to date, use a new folder.
+    Each fund is saved in a file of its own, ``funds/<code>.parquet`` (`date`, `adjusted`, and what the source
+    published). If a run is interrupted, the next one fetches only what is missing, damaged or had failed. At
+    the end come ``nav.parquet`` (trading day × fund, adjusted), ``index.csv``, ``meta.csv`` (code, name,
+    type, size), ``failed.csv`` (code, error) and ``fetch.json`` (time, settings, summary). To bring NAVs up
+    to date, use a new folder.
 
     Parameters
     ----------
     out : str or Path
         Folder for the files; it is created if necessary.
+    source : str or object
+        Where the data come from: "akshare", a place such as ``package.module:Class``, or an object of your
+        own (see `docs/add_a_source.md`).
     start : str
         First day of ``nav.parquet`` and ``index.csv``.
     end : str, optional
         Last day; today by default.
     minimum_size : float
-        Funds known to be smaller now, in yuan, are left out. Funds whose size is not published are taken,
-        without a size in ``meta.csv``, so that they can be filtered later.
-    kinds : str or sequence of str
-        Beginnings of the types to take. Money-market funds have no NAV of this kind.
+        Funds known to be smaller now are left out; akshare's sizes are in yuan. Funds whose size is not
+        published are taken, without a size in ``meta.csv``, so that they can be filtered later.
+    kinds : str or sequence of str, optional
+        Beginnings of the types to take; by default those of the source. Of akshare's, money-market funds are
+        left out, as they have no NAV of this kind.
     limit : int, optional
         Fetch at most this number of funds, to try it out.
     pause : float
         Seconds to wait before each call.
     retries : int
         Number of times to repeat a failing call; the wait doubles each time.
-    seed : int
-        Seed of the random part of these waits.
-    client : module, optional
-        Stand-in for akshare.
-    sleep : callable
-        Waits the given number of seconds.
-    progress : callable, optional
+    progress : callable
         Called after each fund with the number of funds done, the number wanted and the code.
 
     Returns
@@ -166,38 +161,38 @@ def fetch_universe(
 
     Examples
     --------
-    Here a stand-in for akshare answers with two days of one fund; leave `client` out to download real data.
+    Here a source answers with two days of one fund; leave `source` out to download real data.
 
     >>> import tempfile
     >>> import pandas as pd
     >>> from geodual.funds import fetch_universe
-    >>> class Client:
-    ...     def fund_name_em(self):
-    ...         return pd.DataFrame({"基金代码": ["000001"], "基金简称": ["A"], "基金类型": ["混合型"]})
-    ...     def fund_scale_open_sina(self, symbol):
-    ...         return None
-    ...     def stock_zh_index_hist_csindex(self, symbol, start_date, end_date):
-    ...         return None
-    ...     def fund_open_fund_info_em(self, symbol, indicator, period):
-    ...         days, nav, growth = ["2015-01-05", "2015-01-06"], [1.0, 1.1], [None, 10.0]
-    ...         return pd.DataFrame({"净值日期": days, "单位净值": nav, "日增长率": growth})
+    >>> class Source:
+    ...     name, version, index, kinds = "mine", "1", "market", ("",)
+    ...     def list_funds(self, failures):
+    ...         return pd.DataFrame({"name": ["A"], "type": ["equity"]}, index=["000001"])
+    ...     def fetch_nav(self, code):
+    ...         days = pd.to_datetime(["2015-01-05", "2015-01-06"])
+    ...         return pd.DataFrame({"date": days, "adjusted": [1.0, 1.1]})
+    ...     def fetch_index(self, first, last):
+    ...         return pd.Series(dtype=float, index=pd.DatetimeIndex([]))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     summary = fetch_universe(folder, start="2015-01-01", end="2015-12-31", client=Client(), pause=0.0)
+    ...     summary = fetch_universe(folder, source=Source(), start="2015-01-01", end="2015-12-31")
     >>> summary.fetched, summary.unknown_size, summary.first_day, summary.last_day
     (1, 1, '2015-01-05', '2015-01-06')
     """
-    kinds = [kinds] if isinstance(kinds, str) else [*kinds]
-    settings = {"start": start, "end": end, "minimum_size": minimum_size, "kinds": kinds, "limit": limit}
     first, last = _check_range(start, end)
-    _check_numbers(minimum_size=minimum_size, pause=pause, retries=retries, limit=limit)
-    source = Akshare(client or import_akshare(), pause, retries, sleep, np.random.default_rng(seed))
+    check_least(0, minimum_size=minimum_size)
+    check_least(1, limit=limit)
+    source = find_source(source, Pace(pause, retries))
+    kinds = [kinds] if isinstance(kinds, str) else [*(source.kinds if kinds is None else kinds)]
+    settings = {"start": start, "end": end, "minimum_size": minimum_size, "kinds": kinds, "limit": limit}
     folder = _make_folder(Path(out))
     failures: dict[str, str] = {}
     try:
-        meta, selection = choose_funds(source, kinds, minimum_size, limit, failures)
-        index = fetch_index(source, first, last, folder / "index.csv", failures)
+        meta, selection = _choose_funds(source.list_funds(failures), kinds, minimum_size, limit)
+        index = _fetch_index(source, first, last, folder / "index.csv", failures)
         incomplete = tuple(failures)
-        series, outcome = download_funds(source, list(meta.index), folder / "funds", failures, progress)
+        series, outcome = _download_funds(source, list(meta.index), folder / "funds", failures, progress)
     finally:  # an interrupted run must list its failures, too
         table = pd.DataFrame(failures.items(), columns=["code", "error"])
         write_csv(folder / "failed.csv", table, keep_index=False)
@@ -221,26 +216,17 @@ def fetch_universe(
         write_csv(folder / "index.csv", index.rename_axis("date").to_frame(), keep_index=True)
     write_csv(folder / "meta.csv", meta.loc[nav.columns].rename_axis("code"), keep_index=True)
     write_atomically(folder / "nav.parquet", lambda path: nav.to_parquet(path))
-    report = _describe_run(summary, settings, getattr(source.client, "__version__", "unknown"))
+    report = _describe_run(summary, settings, source)
     write_atomically(folder / "fetch.json", lambda path: path.write_text(report, "utf-8"))
     return summary
 
 
 def _check_range(start: str, end: str | None) -> tuple[pd.Timestamp, pd.Timestamp]:
-    try:
-        first, last = pd.Timestamp(start), pd.Timestamp(end or datetime.now().date())
-    except ValueError as error:
-        raise DataError(f"`start` and `end` must be dates ({error}); write them as 2012-01-01.") from error
-    if not first <= last:
+    last = datetime.now().date() if end is None else check_day("end", end)
+    range_ = pd.Timestamp(check_day("start", start)), pd.Timestamp(last)
+    if range_[0] > range_[1]:
         raise DataError(f"`start` must not be after `end`, got {start} and {end or 'today'}; swap them.")
-    return first, last
-
-
-def _check_numbers(**numbers: float | None) -> None:
-    for name, number in numbers.items():
-        least = int(name == "limit")
-        if number is not None and not number >= least:  # in this form, NaN is refused too
-            raise DataError(f"`{name}` must be at least {least}, got {number}; leave it out for the default.")
+    return range_
 
 
 def _make_folder(folder: Path) -> Path:
@@ -271,13 +257,137 @@ def _assemble(
     return nav.loc[~closed].dropna(axis=1, how="all")
 
 
-def _describe_run(summary: FetchSummary, settings: Mapping[str, Any], version: str) -> str:
+def _describe_run(summary: FetchSummary, settings: Mapping[str, Any], source: FundSource) -> str:
     """Return the text of ``fetch.json``."""
     report = {
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "akshare": version,
+        source.name: source.version,
         "settings": settings,
         "summary": asdict(summary),
         "note": _HINDSIGHT,
     }
     return json.dumps(report, ensure_ascii=False, indent=2) + "\n"
+
+
+def _download_funds(
+    source: FundSource,
+    codes: Sequence[str],
+    folder: Path,
+    failures: dict[str, str],
+    progress: ProgressCallback,
+) -> tuple[dict[str, pd.Series], Counter[str]]:
+    """Fetch the funds that have no complete file ``<code>.parquet`` in the folder yet.
+
+    Returns
+    -------
+    series : dict of str to Series
+        Adjusted NAVs by day of each fund that has any.
+    outcome : Counter
+        Numbers of funds `resumed` from a file, `fetched`, `empty` and `failed`, and of `unusable_rows` in the
+        first two.
+    """
+    series: dict[str, pd.Series] = {}
+    outcome = Counter(resumed=0, fetched=0, empty=0, failed=0, unusable_rows=0)
+    silent: list[str] = []
+    for done, code in enumerate(codes, 1):
+        table, origin = _read_fund(folder, code), "resumed"
+        if table is None:
+            table, origin = _fetch_fund(source, folder, code, failures), "fetched"
+            silent = [*silent, code] if table is None or table.empty else []
+        if len(silent) == _BLOCKED:
+            _forget(silent, folder)
+            raise DataError(
+                f"No answer for {_BLOCKED} funds in a row, the last is {code}: the site may be blocking, or "
+                f"{source.name} may be old. Finished funds are kept; run again later, or with a longer pause."
+            )
+        if table is not None and not table.empty:
+            series[code] = table.set_index("date")["adjusted"].dropna()
+            outcome["unusable_rows"] += len(table) - len(series[code])
+        outcome["failed" if table is None else "empty" if table.empty else origin] += 1
+        progress(done, len(codes), code)
+    return series, outcome
+
+
+def _fetch_fund(source: FundSource, folder: Path, code: str, failures: dict[str, str]) -> pd.DataFrame | None:
+    """Fetch and save one fund, or record its error; the file of a fund without NAVs has no rows."""
+    try:
+        table = _check_nav(source.fetch_nav(code))
+    except Exception as error:  # one bad fund must not stop the download of the others
+        failures[code] = f"{type(error).__name__}: {error}"
+        return None
+    if table["adjusted"].isna().all():
+        table = table.iloc[:0]
+    path = folder / f"{code}.parquet"
+    # With checksums, a file that is damaged later is noticed and fetched again.
+    write_atomically(path, lambda place: table.to_parquet(place, index=False, write_page_checksum=True))
+    return table
+
+
+def _check_nav(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the history of a fund; raise if a source gave it another form."""
+    used = table.dropna(subset="adjusted")
+    if not (used["adjusted"] > 0.0).all() or used["date"].duplicated().any():
+        raise DataError("`fetch_nav` must return one positive value per day; correct the source.")
+    return table
+
+
+def _read_fund(folder: Path, code: str) -> pd.DataFrame | None:
+    """Read a finished fund; None if its file is absent, cut short or damaged."""
+    try:
+        table = read_parquet((folder / f"{code}.parquet").read_bytes(), code)
+    except Exception:  # a damaged footer can raise any exception
+        return None
+    return table if {"date", "adjusted"} <= set(table.columns) else None
+
+
+def _forget(codes: Sequence[str], folder: Path) -> None:
+    """Remove the files of funds that look empty only because the site was blocking."""
+    for code in codes:
+        (folder / f"{code}.parquet").unlink(missing_ok=True)
+
+
+def _choose_funds(
+    listed: pd.DataFrame, kinds: Sequence[str], minimum_size: float, limit: int | None
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Return the funds to fetch, and the numbers of funds listed, left out and chosen."""
+    wanted = listed["type"].str.startswith(tuple(kinds))
+    if "repeats" in listed:
+        wanted &= ~listed["repeats"]
+    chosen = listed[wanted].reindex(columns=["name", "type", "size"])
+    if chosen.empty:
+        raise DataError(
+            f"None of the {len(listed)} listed funds is of the kinds {', '.join(kinds)}; change `kinds`."
+        )
+    # Written as "not smaller", the condition keeps funds of unknown size (NaN).
+    meta = chosen[~(chosen["size"] < minimum_size)].sort_index().iloc[:limit]
+    return meta, {
+        "listed": len(listed),
+        "unwanted": len(listed) - len(chosen),
+        "small": int((chosen["size"] < minimum_size).sum()),
+        "unknown_size": int(meta["size"].isna().sum()),
+        "wanted": len(meta),
+    }
+
+
+def _fetch_index(
+    source: FundSource, first: pd.Timestamp, last: pd.Timestamp, known: Path, failures: dict[str, str]
+) -> pd.Series:
+    """Return the levels of the index; for years that fail, those of an earlier run, in the file `known`."""
+    parts = [_read_known(known, source.index)]
+    # Year by year, since sites cut long answers.
+    for year in range(first.year, last.year + 1):
+        opening, closing = max(first, pd.Timestamp(year, 1, 1)), min(last, pd.Timestamp(year, 12, 31))
+        try:
+            parts.append(source.fetch_index(opening, closing))
+        except Exception as error:  # one bad year must not stop the others
+            failures[f"index {year}"] = str(error)
+    index = pd.concat(parts)
+    latest: pd.Series = index.loc[~index.index.duplicated(keep="last")].sort_index()
+    return latest.loc[first:last].rename(source.index)
+
+
+def _read_known(path: Path, name: str) -> pd.Series:
+    try:
+        return pd.read_csv(path, index_col="date", parse_dates=["date"])[name].astype(float)
+    except (OSError, ValueError, KeyError):
+        return pd.Series(dtype=float, index=pd.DatetimeIndex([]))

@@ -7,24 +7,27 @@ import io
 import warnings
 import zipfile
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from geodual.bounded_reading import check_archive
 from geodual.errors import DataError
 from geodual.extras import import_extra
 
-from .header_row import SAMPLE, find_header
-from .raw_table import RawTable
-from .workbook_limits import check_sheet, check_workbook
+from .raw_table import SAMPLE, RawTable, find_header
 
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # first bytes of .xls files, and of encrypted .xlsx files
 ZIP = b"PK\x03\x04"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 Grid = list[tuple[int, tuple[Any, ...]]]  # filled rows, each with its number in the sheet
+_ROWS = 1 << 20  # all that a sheet of Excel has
+_CELLS = 8 * _ROWS  # eight full columns, or 2,500 days of 3,300 funds
+_TAGS = 1 << 20  # outside of the sheets: 250,000 different texts
+_CHUNK = 1 << 20
+_REMEDY = "Save the table as CSV or Parquet"
 
 
 def read_workbook(data: bytes, source: str) -> RawTable:
@@ -43,35 +46,36 @@ def read_workbook(data: bytes, source: str) -> RawTable:
         raise DataError(f"{source}: the zip or Excel file is damaged or cut short. Save it again.") from None
     if "xl/workbook.xml" not in names:
         raise DataError(f"{source}: this zip file is not from Excel. Save the table as .xlsx or CSV.")
-    sheets = {name: grid for name, grid in _read_sheets(data, source).items() if _holds_table(grid)}
-    if not sheets:
+    tables = _read_tables(data, source)
+    if not tables:
         raise DataError(f"{source}: no sheet holds a table. Give a header and one row per day.")
-    return _table_of(next(iter(sheets.values())), source)
+    if len(tables) > 1:
+        listed = ", ".join(map(repr, tables))
+        raise DataError(f"{source}: the sheets {listed} hold tables. Move the right one to the front.")
+    return _table_of(next(iter(tables.values())), source)
 
 
-def _read_sheets(data: bytes, source: str) -> dict[str, Grid]:
-    """Return the sheets that may be chosen: the first if it holds a table, otherwise all the others."""
+def _read_tables(data: bytes, source: str) -> dict[str, Grid]:
+    """Return the sheets that hold a table: the first alone if it does, otherwise all that do."""
     openpyxl = import_extra("openpyxl", "excel", f"{source}: reading Excel needs openpyxl")
-    sheets: dict[str, Grid] = {}
+    tables: dict[str, Grid] = {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and the like, which do not matter here
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-            for sheet in (sheet for sheet in book.worksheets if sheet.sheet_state == "visible"):
+            for at, sheet in enumerate(each for each in book.worksheets if each.sheet_state == "visible"):
                 sheet.reset_dimensions()  # some programs write wrong ones
-                sheets[sheet.title] = _filled_rows(sheet, source)
-                if len(sheets) == 1 and _holds_table(sheets[sheet.title]):
-                    break
+                grid = _filled_rows(sheet, source)
+                if _holds_table(grid):
+                    tables[sheet.title] = grid
+                    if at == 0:
+                        break
             book.close()
     except DataError:
         raise
     except Exception:  # a damaged file raises whatever comes first: errors of zip, XML, keys or types
         raise DataError(f"{source}: the Excel file is damaged. Save it again.") from None
-    tables = [name for name, grid in sheets.items() if _holds_table(grid)]
-    if len(tables) > 1:
-        listed = ", ".join(map(repr, tables))
-        raise DataError(f"{source}: the sheets {listed} hold tables. Move the right one to the front.")
-    return sheets
+    return tables
 
 
 def _filled_rows(sheet: Any, source: str) -> Grid:
@@ -86,7 +90,7 @@ def _filled_rows(sheet: Any, source: str) -> Grid:
 
 
 def _holds_table(grid: Grid) -> bool:
-    """Tell whether there are two rows of two cells or more, and not only a text."""
+    """Return whether there are two rows of two cells or more, and not only a text."""
     wide = sum(sum(cell is not None for cell in row) > 1 for _, row in grid[:SAMPLE])
     return wide > 1
 
@@ -97,12 +101,8 @@ def _table_of(grid: Grid, source: str) -> RawTable:
     width = max(len(row) for _, row in grid[header:])
     names = tuple(_text(cell).strip() for cell in _padded(grid[header][1], width))
     cells = zip(*(_padded(row, width) for _, row in body), strict=True)
-    place = partial(_row_place, [number for number, _ in body])
-    return RawTable(source, names, tuple(map(_column_of, cells)), place)
-
-
-def _row_place(numbers: list[int], row: int) -> str:
-    return f"row {numbers[row]}"
+    numbers = [number for number, _ in body]
+    return RawTable(source, names, tuple(map(_column_of, cells)), lambda row: f"row {numbers[row]}")
 
 
 def _padded(row: Sequence[Any], width: int) -> tuple[Any, ...]:
@@ -128,3 +128,49 @@ def _text(cell: Any) -> str:
         return ""
     # A code such as 519001 is sometimes stored as 519001.0.
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def check_workbook(archive: zipfile.ZipFile, packed: int, source: str) -> None:
+    """Raise if a workbook would take too much memory or time, by a look at its bytes.
+
+    Parameters
+    ----------
+    archive : ZipFile
+        The workbook.
+    packed : int
+        Bytes of the file.
+    source : str
+        Its name.
+    """
+    check_archive(archive, packed, source, _REMEDY)
+    cells = tags = 0
+    for member in archive.infolist():
+        is_sheet = member.filename.startswith("xl/worksheets/")
+        with archive.open(member) as file:
+            while chunk := file.read(_CHUNK):
+                # Cells are <c>, or <x:c> with a prefix. UTF-16 would hide them, and only it has zero bytes.
+                cells += sum(map(chunk.count, (b"<c", b":c", b"\0"))) if is_sheet else 0
+                tags += 0 if is_sheet else chunk.count(b"<")
+                _check(cells, _CELLS, "cells in its sheets", source)
+                _check(tags, _TAGS, "tags outside of its sheets", source)
+
+
+def check_sheet(n_rows: int, n_columns: int, source: str) -> None:
+    """Raise if a sheet is too large, empty cells included.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int
+        Its size so far.
+    source : str
+        Name of the file.
+    """
+    _check(n_rows, _ROWS, "rows in a sheet", source)
+    _check(n_rows * n_columns, _CELLS, "cells in a sheet with the empty ones", source)
+
+
+def _check(count: int, limit: int, what: str, source: str) -> None:
+    if count > limit:
+        raise DataError(
+            f"{source}: there are at least {count:,} {what}, and {limit:,} is the limit. {_REMEDY}."
+        )

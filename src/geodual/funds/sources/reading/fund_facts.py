@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from ...csv_cells import unmark_text
-from .day_column import read_days
-from .known_columns import find_named, open_source
 from .raw_table import RawTable
+from .table_file import find_named, open_source
 
 # Known column names in order of preference, compared without case, spaces, signs and anything in brackets.
 _CODE_NAMES = (
@@ -39,25 +38,13 @@ _TEXT_NAMES = {
         *("company", "amc", "fundcompany", "fundhouse", "managementcompany", "provider", "issuer"),
         *("基金公司", "基金管理人", "管理人", "公司"),
     ),
-    "status": ("status", "state", "状态", "基金状态", "交易状态", "申购状态"),
-    "currency": ("currency", "ccy", "币种", "货币", "计价货币"),
     "redemption_fees": ("redemptionfees", "redemptionfee", "exitload", "赎回费率", "赎回费"),
 }
 _FEE_NAMES = (
     *("purchasefee", "frontendfee", "frontload", "entryload", "subscriptionfee", "buyfee", "fee"),
     *("申购费率", "申购费", "购买费率", "手续费", "费率"),
 )
-_DAY_NAMES = {
-    "first_day": (
-        *("firstday", "startdate", "start", "inceptiondate", "inception", "inceptioninsource", "launchdate"),
-        *("成立日期", "成立日", "成立时间", "起始日期"),
-    ),
-    "last_day": (
-        *("lastday", "enddate", "end", "closingdate", "closuredate", "terminationdate", "closed"),
-        *("终止日期", "清盘日期", "到期日", "结束日期"),
-    ),
-}
-_COLUMNS = {**_TEXT_NAMES, "purchase_fee": _FEE_NAMES, **_DAY_NAMES}
+_COLUMNS = {**_TEXT_NAMES, "purchase_fee": _FEE_NAMES}
 _MOST_PLAIN = 0.1  # without a percent sign, a fee from this one on may be meant as a percentage
 _FEE = re.compile(r"(\d+\.?\d*(?:[eE]-?\d+)?|\.\d+)\s*([%％]?)")
 
@@ -68,14 +55,12 @@ class FundFacts:
 
     Parameters
     ----------
-    table : DataFrame of shape (n_funds, 10)
-        One row per fund, by code (text). Columns: name, type, group, company, status, currency (texts),
-        redemption_fees (rules by days held, such as 7:0.015;365:0.005), purchase_fee (a share, 0.0015 for
-        0.15 %), first_day and last_day (days); missing where unknown.
+    table : DataFrame of shape (n_funds, 6)
+        One row per fund, by code (text). Columns: name, type, group, company (texts), redemption_fees (rules
+        by days held, such as 7:0.015;365:0.005) and purchase_fee (a share, 0.0015 for 0.15 %); missing where
+        unknown.
     source : str
         Where the facts come from.
-    ignored : tuple of str
-        Columns of the source that were not understood.
 
     See Also
     --------
@@ -100,7 +85,6 @@ class FundFacts:
 
     table: pd.DataFrame
     source: str = "DataFrame"
-    ignored: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -181,8 +165,7 @@ def read_facts(source: str | Path | pd.DataFrame) -> FundFacts:
     r"""Read facts about funds: a table with one row per fund.
 
     The columns are recognised by their English or Chinese names: code, name, type (or category), share group,
-    company (or amc), purchase fee, redemption fees, status, currency, first day and last day. All but the
-    code are optional.
+    company (or amc), purchase fee and redemption fees. All but the code are optional, and others are ignored.
 
     Parameters
     ----------
@@ -198,7 +181,7 @@ def read_facts(source: str | Path | pd.DataFrame) -> FundFacts:
     Raises
     ------
     DataError
-        If there is no column of codes, a fund has two rows that differ, or a fee or a day cannot be read.
+        If there is no column of codes, a fund has two rows that differ, or a fee cannot be read.
 
     See Also
     --------
@@ -223,9 +206,7 @@ def read_facts(source: str | Path | pd.DataFrame) -> FundFacts:
     if code is None:
         raise table.error("there is no column of fund codes", "Name it 'code'")
     facts = pd.DataFrame({role: _read_column(table, role, at) for role, at in roles.items()})
-    used = {code, *roles.values()}
-    ignored = tuple(name for at, name in enumerate(table.names) if at not in used)
-    return FundFacts(_by_code(table, code, facts), table.source, ignored)
+    return FundFacts(_by_code(table, code, facts), table.source)
 
 
 def _first_named(table: RawTable, known: tuple[str, ...]) -> int | None:
@@ -233,12 +214,7 @@ def _first_named(table: RawTable, known: tuple[str, ...]) -> int | None:
 
 
 def _read_column(table: RawTable, role: str, column: int | None) -> Any:
-    n_rows = len(table.columns[0])
-    if role in _DAY_NAMES:
-        if column is None:
-            return pd.DatetimeIndex([pd.NaT] * n_rows, dtype="datetime64[us]")
-        return read_days(table, column, optional=True)
-    texts = [None] * n_rows if column is None else table.known_texts(column).to_pylist()
+    texts = [None] * len(table.columns[0]) if column is None else table.known_texts(column).to_pylist()
     texts = [text and unmark_text(text) for text in texts]  # `geodual fetch` marks what looks like a formula
     if column is None or role != "purchase_fee":
         return pd.Series(texts, dtype=float if role == "purchase_fee" else object)

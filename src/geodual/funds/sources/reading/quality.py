@@ -1,4 +1,4 @@
-"""Find what can mislead a study in a NAV table: idle days, gaps, jumps, survivorship."""
+"""Find what can mislead a study in a NAV table or an index: idle days, gaps, jumps, survivorship."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
-from ...factors.registry import choose_factors
+from ...factors.factor import choose_factors
 from ...panel import Finding
 from .jumps import inspect_jumps
 from .survivorship import USUAL_RATE, Survivorship, measure_survivorship
@@ -21,16 +21,16 @@ STALE_ROWS = 10  # as many equal values in a row are stale if the fund seldom st
 STILL_SHARE = 0.10  # on a smaller share than this of its other days
 LONG_STALE_ROWS = 20  # more equal values are always stale
 HOLIDAY_DAYS = 12  # calendar days between two rows that a long holiday can explain
-WEEKEND_SHARE = 0.02  # warn above this share of rows at weekends; a few are working days in China
 ENOUGH_FUNDS = 10  # with fewer funds, a row without a move may be chance
 TWIN_ROWS = 250  # twins are looked for in the last rows, about a year
 TWIN_DISTANCE = 0.0006  # rms difference of log NAVs; rounding to three decimals alone gives about 0.0004
 TWIN_SHARE = 0.1  # the difference must also be below this share of a fund's own rms: some funds hardly move
 TWIN_LEAST = 1e-6  # a fund with a smaller rms only follows its trend and cannot be compared
-_BLOCK = 512  # number of funds compared with all others at a time, to limit memory
+BLOCK = 512  # number of funds compared with all others at a time, to limit memory
 
 Rows = NDArray[np.intp]
 Days = NDArray[Any]
+_BESIDE = 100  # funds to compare the index with: enough to find similar ones among them, and quick
 
 
 def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
@@ -40,7 +40,6 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
 
     - ``short``: there are fewer rows than the longest factor of the paper needs, plus one to earn a return;
     - ``calendar``: there are more than 12 calendar days between two rows, or rows are not daily;
-    - ``weekend``: more than 2 % of the rows are Saturdays or Sundays;
     - ``sparse-day``: on some rows most of the funds between their first and their last value have none;
     - ``still-day``: on some rows no fund moves, out of 10 or more;
     - ``gap``: values are missing between the first and the last of a fund; matters only if more than 5 in a
@@ -111,10 +110,6 @@ def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
     if len(index) < needed:
         message = f"There are {len(index)} rows; the factors need {needed}, {needed - len(index)} more."
         yield Finding("short", True, "", "", len(index), message)
-    weekends = np.flatnonzero(index.day_of_week >= 5)
-    if len(weekends) > WEEKEND_SHARE * len(index):
-        message = f"{len(weekends)} of {len(index)} rows are Saturdays or Sundays; remove such days."
-        yield Finding("weekend", True, "", f"{index[weekends[0]]:%Y-%m-%d}", len(weekends), message)
     apart = np.diff(index.to_numpy()) / np.timedelta64(1, "D")
     if len(apart) and (usual := float(np.median(apart))) > LONG_GAP:
         message = f"Rows are {usual:g} days apart, but the factors expect one row per trading day."
@@ -200,8 +195,8 @@ def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
     square = np.square(levels).sum(axis=0)
     limit = np.minimum(TWIN_DISTANCE**2, TWIN_SHARE**2 * square)
     twins: dict[str, str] = {}
-    for start in range(0, len(square), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    for start in range(0, len(square), BLOCK):
+        block = slice(start, start + BLOCK)
         # |a − b|² = |a|² + |b|² − 2ab for all pairs of a block; a fund is not its own twin.
         apart = square[block, None] + square - 2.0 * levels[:, block].T @ levels
         apart[np.arange(len(apart)), np.arange(len(apart)) + start] = np.inf
@@ -267,3 +262,39 @@ def _catches_up(value: Array, end: Rows) -> bool:
     size = np.abs(np.diff(np.log(value)))
     moves = size[size > 0.0]
     return bool(end[-1] == len(value) - 1 or (size[end] > np.median(moves)).any())
+
+
+def inspect_index(levels: pd.Series[float], nav: pd.DataFrame) -> tuple[Finding, ...]:
+    """Find gaps, stale levels and jumps in an index, by the rules for funds.
+
+    Parameters
+    ----------
+    levels : Series
+        Levels by day, such as `read_index` returns. Those on other days than `nav` has are not looked at.
+    nav : DataFrame of shape (n_days, n_funds)
+        NAVs of the funds that the index is compared with, such as the `nav` of a `Panel`.
+
+    Returns
+    -------
+    tuple of Finding
+        Their fund is the word "index", followed by the name of the index.
+
+    See Also
+    --------
+    inspect_quality : The rules, and findings about the funds.
+    read_index : Read the levels of an index.
+
+    Examples
+    --------
+    >>> from geodual.funds import inspect_index, synthetic_universe
+    >>> universe = synthetic_universe(12, "2014-01-02", "2014-12-31")
+    >>> levels = universe.index.copy()
+    >>> levels.iloc[100:] /= 1000.0  # 1.003 in place of 1,003
+    >>> for finding in inspect_index(levels, universe.panel.nav):
+    ...     print(finding.kind, finding.fund, finding.date, finding.matters)
+    jump index 2014-06-05 True
+    """
+    name = "index" if levels.name in (None, "index") else f"index {levels.name}"
+    beside = nav.iloc[:, :: max(nav.shape[1] // _BESIDE, 1)]
+    table = pd.concat([levels.reindex(nav.index).rename(name), beside], axis=1)
+    return tuple(finding for finding in inspect_quality(table) if finding.fund == name)

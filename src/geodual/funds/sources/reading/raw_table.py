@@ -1,16 +1,22 @@
-"""A table as it was found, before its columns are understood: names, cells and their places."""
+"""A table as it was found, before its columns are understood: header, and cells as texts, numbers or days.
+
+Days are read as people write them: 2012-01-04, 20120104, 2012/1/4, 2012年1月4日, 04.01.2012, 1/31/2012,
+04-Jan-2012, 4 January 2012, Jan 4, 2012, and the numbers by which Excel counts days, such as 40912.
+"""
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median_low
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from geodual.arrays import Array
 from geodual.errors import DataError
@@ -24,6 +30,26 @@ _RETURNS = 0.1  # from this share of negative values on, a column holds returns:
 _GROUP = 1000.0  # what a mark that groups thousands multiplies by
 _GROUPED = r"^[1-9][0-9]{0,2}\.[0-9]{3}$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
+_YEAR_FIRST = re.compile(rf"(\d{{4}})[-/.年](\d{{1,2}})[-/.月](\d{{1,2}})日?{_TIME}")
+_COMPACT = re.compile(rf"(\d{{4}})(\d\d)(\d\d){_TIME}")
+_YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})[-/.](\d{{4}}){_TIME}")
+_DAY_MONTH = re.compile(rf"(\d{{1,2}})[-/. ]?([A-Za-z]{{3,9}})\.?[-/, ]*(\d{{4}}){_TIME}")
+_MONTH_DAY = re.compile(rf"([A-Za-z]{{3,9}})\.?[- ](\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}}){_TIME}")
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+)
+_SERIAL = re.compile(r"(\d{5})(?:\.\d+)?")
+_SERIAL_START = datetime.date(1899, 12, 30)  # Excel's day 0
+_SERIALS = (14_611, 73_415)  # from 1940 to 2100; other numbers are no days
+# A time followed by a zone: the day would depend on where the reader is.
+_ZONE = re.compile(r".*\d:\d\d.*(?:Z|UTC|[+-]\d\d:?\d\d)")
+_YEARS = (1900, 2199)  # days outside are misprints, or fund codes that look like days
+_REMEDY = "Write days as 2012-01-04"
+SAMPLE = 40  # filled rows among which the header is looked for
+
+Row = Sequence[str]
 
 
 def row_place(row: int) -> str:
@@ -91,7 +117,8 @@ class RawTable:
 
     def known_texts(self, column: int) -> pa.Array:
         """Return the cells of a column as texts, null where they mean "no value"."""
-        return _given(self.texts(column))
+        text = self.texts(column)
+        return pc.if_else(pc.is_in(pc.utf8_lower(text), value_set=_MISSING), None, text)
 
     def fund_codes(self, column: int) -> pa.Array:
         """Return the cells of a column of funds as texts; an empty cell is an error."""
@@ -99,10 +126,6 @@ class RawTable:
         if (row := pc.index(text, "").as_py()) >= 0:
             raise self.error("there is no fund code", "Write it", row, column)
         return text
-
-    def is_blank(self, column: int) -> NDArray[np.bool_]:
-        """Return which cells of a column mean "no value"."""
-        return np.asarray(self.known_texts(column).is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
     def levels(self, column: int) -> Array:
         """Return a column of positive numbers, NaN where a cell is empty; anything else is an error."""
@@ -124,7 +147,7 @@ class RawTable:
         raise self.error(f"the value {self.shown(row, column)} {problem}", remedy, row, column)
 
     def _parsed(self, column: int) -> Array:
-        text = _given(self.texts(column))
+        text = self.known_texts(column)
         if self.decimal_comma and pc.any(pc.match_substring(text, ",")).as_py():
             # Next to decimal commas, a point groups thousands or is a mistake. The "?" makes such a number
             # unreadable, so that it is reported rather than guessed.
@@ -149,16 +172,11 @@ class RawTable:
         cells = self.columns[column]
         if pd.api.types.is_numeric_dtype(cells.dtype):
             return pd.api.types.is_float_dtype(cells.dtype)
-        text = _given(self.texts(column)[:_SAMPLE]).drop_null()
+        text = self.known_texts(column)[:_SAMPLE].drop_null()
         if self.decimal_comma:
             text = pc.replace_substring(text, ",", ".")
         readable = pc.all(pc.match_substring_regex(text, _NUMBER)).as_py()
         return bool(readable and pc.any(pc.match_substring(text, ".")).as_py())
-
-
-def _given(text: pa.Array) -> pa.Array:
-    """Return texts with null in place of those that mean "no value"."""
-    return pc.if_else(pc.is_in(pc.utf8_lower(text), value_set=_MISSING), None, text)
 
 
 def _find_thousands(text: pa.Array, values: Array) -> int | None:
@@ -206,3 +224,119 @@ def _level_name(level: pd.Index[Any]) -> str:
     if level.name is not None:
         return str(level.name).strip()
     return "date" if isinstance(level, pd.DatetimeIndex | pd.PeriodIndex) else ""
+
+
+def looks_like_day(text: str) -> bool:
+    """Return whether a text is written like a day, with or without a time and a zone."""
+    if _COMPACT.fullmatch(text):  # eight digits may also be a fund code
+        day = _day(text, day_first=True)
+        return day is not None and _YEARS[0] <= day.year <= _YEARS[1]
+    if _DAY_MONTH.fullmatch(text) or _MONTH_DAY.fullmatch(text):  # "5 Star 2000" may be a fund
+        return _day(text, day_first=True) is not None
+    return bool(_YEAR_FIRST.match(text) or _YEAR_LAST.match(text))
+
+
+def read_days(table: RawTable, column: int) -> pd.DatetimeIndex:
+    """Return the days of a column, without times, or raise an error at the first cell that is not a day.
+
+    Where the year is last, the order of day and month is unclear. With points (04.01.2012) the day is first;
+    otherwise a number above 12 somewhere in the column must tell.
+    """
+    cells = table.columns[column]
+    if isinstance(cells.dtype, pd.PeriodDtype):
+        cells = cells.dt.to_timestamp()
+    if isinstance(cells.dtype, pd.DatetimeTZDtype):
+        raise table.error("the days carry a time zone", "Remove it with `tz_localize(None)`", column=column)
+    if pd.api.types.is_datetime64_dtype(cells.dtype):
+        days = pd.DatetimeIndex(cells).normalize().as_unit("us")
+    else:
+        days = _parsed(table, column)
+    is_bad = days.isna() | (days.year < _YEARS[0]) | (days.year > _YEARS[1])
+    if is_bad.any():
+        row = int(is_bad.argmax())
+        raise table.error(f"{table.shown(row, column)} is not a day", _REMEDY, row, column)
+    return days.rename("date")
+
+
+def _parsed(table: RawTable, column: int) -> pd.DatetimeIndex:
+    # Parse each different text once: a long table repeats its days for every fund.
+    encoded = table.texts(column).fill_null("").dictionary_encode()
+    codes, written = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+    zoned = np.flatnonzero([bool(_ZONE.fullmatch(text)) for text in written])
+    if len(zoned):
+        row = int(np.flatnonzero(codes == zoned[0])[0])
+        raise table.error(f"{table.shown(row, column)} has a time zone", _REMEDY, row, column)
+    day_first = _is_day_first(table, column, written)
+    days = pd.DatetimeIndex([_day(text, day_first) for text in written], dtype="datetime64[us]")
+    return days.take(codes)
+
+
+def _is_day_first(table: RawTable, column: int, written: list[str]) -> bool:
+    """Return, from the whole column, whether the day precedes the month where the year is last."""
+    found = [match for match in map(_YEAR_LAST.fullmatch, written) if match and match[2] != "."]
+    first, second = (any(int(match[at]) > 12 for match in found) for at in (1, 3))
+    if found and first == second:
+        problem = f"{found[0][0]!r} may be day/month or month/day, and the column does not tell which"
+        raise table.error(problem, _REMEDY, column=column)
+    return first
+
+
+def _day(text: str, day_first: bool) -> datetime.date | None:
+    if match := _SERIAL.fullmatch(text):
+        number = int(match[1])
+        return _SERIAL_START + datetime.timedelta(number) if _SERIALS[0] <= number <= _SERIALS[1] else None
+    try:
+        return datetime.date(*_year_month_day(text, day_first))
+    except ValueError:
+        return None
+
+
+def _year_month_day(text: str, day_first: bool) -> tuple[int, int, int]:
+    """Return the parts of a day; raise ValueError if the text is not written like one."""
+    if match := _YEAR_FIRST.fullmatch(text) or _COMPACT.fullmatch(text):
+        year, month, day = match.groups()
+    elif match := _YEAR_LAST.fullmatch(text):
+        first, mark, second, year = match.groups()
+        day, month = (first, second) if day_first or mark == "." else (second, first)
+    elif match := _DAY_MONTH.fullmatch(text):
+        day, month, year = match[1], _month(match[2]), match[3]
+    elif match := _MONTH_DAY.fullmatch(text):
+        day, month, year = match[2], _month(match[1]), match[3]
+    else:
+        raise ValueError(text)
+    return int(year), int(month), int(day)
+
+
+def _month(name: str) -> str:
+    """Return the number of a month from its English name, whole or cut off; "0" if there is none."""
+    found = [at for at, month in enumerate(_MONTHS, 1) if month.startswith(name.casefold())]
+    return str(found[0] if found else 0)
+
+
+def find_header(rows: Sequence[Row]) -> int:
+    """Return the position of the header among the first filled rows of a table.
+
+    If a column of days begins, the header is the row above it. Otherwise, it is the first row that is at
+    least half as wide as the rows usually are, with another row below it.
+    """
+    for at, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            if looks_like_day(cell.strip()) and _days_begin(rows, at, column):
+                if at == 0:
+                    return 0  # there is no header
+                # A header names a column besides the days; a title stands alone.
+                if any(name.strip() for other, name in enumerate(rows[at - 1]) if other != column):
+                    return at - 1
+    filled = [sum(bool(cell.strip()) for cell in row) for row in rows]
+    usual = median_low(filled)
+    wide = [at for at, width in enumerate(filled[:-1]) if width > 1 and 2 * width >= usual]
+    return wide[0] if wide else 0
+
+
+def _days_begin(rows: Sequence[Row], at: int, column: int) -> bool:
+    """Return whether days begin in a cell: there is none above it, and most cells below are days."""
+    near = rows[max(at - 1, 0) :]
+    is_day = [column < len(row) and looks_like_day(row[column].strip()) for row in near]
+    if at == 0:  # a day in a banner is followed by something else, and days without a header by days
+        return all(is_day[:2])
+    return not is_day[0] and 2 * sum(is_day[2:]) >= len(is_day) - 2

@@ -22,36 +22,8 @@ LATE_MULTIPLE = 10.0  # funds close only lately if the rate of the last year is 
 DELAY_DAYS = 31  # a fund whose last value is not older than this may only report late
 LEAST_CLOSED = 10  # closed funds, and
 LEAST_MONTHS = 24  # months that are needed to estimate the bias
-COHORTS = (1, 3)  # years before the end, besides the start
 _DRAWS, _BLOCK_MONTHS, _SEED = 1000, 3, 0  # of the bootstrap; blocks keep what months in a row share
 _YEAR = 365.25
-
-
-@dataclass(frozen=True)
-class Cohort:
-    """The funds that are alive on a day, and how many of them are gone by the end of the table.
-
-    Parameters
-    ----------
-    day : str
-        The day (ISO).
-    years : float
-        Years from the day to the end.
-    alive : int
-        Number of funds alive on the day.
-    gone : int
-        Number of these that have closed by the end.
-    """
-
-    day: str
-    years: float
-    alive: int
-    gone: int
-
-    @property
-    def rate(self) -> float:
-        """Share of the funds that close per year, 1 − (1 − gone/alive)^(1/years)."""
-        return float(1.0 - (1.0 - self.gone / self.alive) ** (1.0 / self.years))
 
 
 @dataclass(frozen=True)
@@ -70,14 +42,16 @@ class Survivorship:
         Years from the first to the last day.
     fund_years : float
         Years that the funds live, summed over funds, up to 31 days before the last day.
-    cohorts : tuple of Cohort
-        The funds alive at the start, three years and one year before the end, as far as the table reaches.
     bias : float
         How much larger the annual return of an equal-weight portfolio, rebalanced monthly, would be if only
         the funds that live to the end were in it. NaN if fewer than 10 funds close or there are fewer than
         24 months.
     interval : tuple of float
         95 % interval of the bias, from a bootstrap of blocks of three months.
+    closed_lately : int
+        Number of funds that close in the last year.
+    rate_lately : float
+        Share of the funds alive a year before the end that close in this year.
 
     See Also
     --------
@@ -87,7 +61,7 @@ class Survivorship:
     --------
     >>> from geodual.funds.sources.reading.survivorship import Survivorship
     >>> nan = float("nan")
-    >>> measured = Survivorship(300, 2, 5.0, 1400.0, (), nan, (nan, nan))
+    >>> measured = Survivorship(300, 2, 5.0, 1400.0, nan, (nan, nan))
     >>> round(measured.rate, 4), measured.seems_incomplete
     (0.0014, True)
     """
@@ -96,9 +70,10 @@ class Survivorship:
     closed: int
     years: float
     fund_years: float
-    cohorts: tuple[Cohort, ...]
     bias: float
     interval: tuple[float, float]
+    closed_lately: int = 0
+    rate_lately: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -110,11 +85,6 @@ class Survivorship:
         """Whether closed funds seem to be missing, in the whole table or before its last year."""
         too_few = self.years >= LEAST_YEARS and _are_too_few(self.closed, self.fund_years)
         return too_few or self.closes_only_lately
-
-    @property
-    def closed_lately(self) -> int:
-        """Number of funds that close in the last year."""
-        return self.cohorts[-1].gone if self.cohorts else 0
 
     @property
     def closed_before(self) -> int:
@@ -130,7 +100,7 @@ class Survivorship:
         if self.years < LEAST_YEARS + 1.0 or self.closed_lately < LEAST_CLOSED:
             return False
         fund_years = self.fund_years - self.funds  # before the last year, in which each lives for at most one
-        much_fewer = LATE_MULTIPLE * self.closed_before < self.cohorts[-1].rate * fund_years
+        much_fewer = LATE_MULTIPLE * self.closed_before < self.rate_lately * fund_years
         return much_fewer and _are_too_few(self.closed_before, fund_years)
 
 
@@ -197,7 +167,7 @@ def measure_survivorship(nav: pd.DataFrame) -> Survivorship:
     values, given = values[:, given.any(axis=0)], given[:, given.any(axis=0)]
     n_rows, n_funds = values.shape
     if n_rows < 2 or not n_funds:
-        return Survivorship(n_funds, 0, 0.0, 0.0, (), np.nan, (np.nan, np.nan))
+        return Survivorship(n_funds, 0, 0.0, 0.0, np.nan, (np.nan, np.nan))
     first, last = given.argmax(axis=0), n_rows - 1 - given[::-1].argmax(axis=0)
     day = np.asarray((index - index[0]) / np.timedelta64(1, "D"), dtype=float)
     closed = day[last] < day[-1] - DELAY_DAYS
@@ -206,31 +176,19 @@ def measure_survivorship(nav: pd.DataFrame) -> Survivorship:
     bias, interval = np.nan, (np.nan, np.nan)
     if closed.sum() >= LEAST_CLOSED and len(months) > LEAST_MONTHS:
         bias, interval = _estimate_bias(values, months, first, last, closed, day)
-    cohorts = _follow_cohorts(index, day, first, last, closed)
+    year_ago = int(np.searchsorted(day, day[-1] - _YEAR))
+    alive = (first <= year_ago) & (last >= year_ago)
+    closed_lately, years = int((alive & closed).sum()), (day[-1] - day[year_ago]) / _YEAR
     return Survivorship(
         funds=n_funds,
         closed=int(closed.sum()),
         years=float(day[-1] / _YEAR),
         fund_years=float(np.maximum(lived, 0.0).sum() / _YEAR),
-        cohorts=cohorts,
         bias=bias,
         interval=interval,
+        closed_lately=closed_lately,
+        rate_lately=float(1.0 - (1.0 - closed_lately / max(alive.sum(), 1)) ** (1.0 / years)),
     )
-
-
-def _follow_cohorts(
-    index: pd.DatetimeIndex, day: Array, first: Rows, last: Rows, closed: Mask
-) -> tuple[Cohort, ...]:
-    starts = [day[-1] - _YEAR * years for years in sorted(COHORTS, reverse=True)]
-    rows = [0, *(int(np.searchsorted(day, start)) for start in starts if start > 0.0)]
-    cohorts = []
-    for row in rows:
-        alive = (first <= row) & (last >= row)
-        years = float((day[-1] - day[row]) / _YEAR)
-        if alive.any() and years > 0.0:
-            gone = int((alive & closed).sum())
-            cohorts.append(Cohort(f"{index[row]:%Y-%m-%d}", years, int(alive.sum()), gone))
-    return tuple(cohorts)
 
 
 def _estimate_bias(

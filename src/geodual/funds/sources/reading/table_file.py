@@ -13,25 +13,36 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
+from pyarrow import parquet
 
-from geodual.bounded_reading import unpack_gzip
+from geodual.bounded_reading import check_unpacked, unpack_gzip
 from geodual.errors import DataError
 
 from ...panel import Finding
-from ..parquet_file import read_parquet
 from .excel_file import OLD_EXCEL, ZIP, read_workbook
-from .header_row import SAMPLE, find_header
-from .raw_table import RawTable, table_of_frame
-from .text_encoding import decode_text
+from .raw_table import SAMPLE, RawTable, find_header, table_of_frame
 
 _DELIMITERS = ("\t", ";", "|", ",")  # the comma last: it may also be a decimal comma
-_BLOCK_BYTES = 1 << 26  # 64 MB: a row must fit into one block of pyarrow
+BLOCK_BYTES = 1 << 26  # 64 MB: a row must fit into one block of pyarrow
 _COLUMNS = 100_000  # each takes 11 KB, whatever is in it; China has 25,000 funds, all share classes counted
 _BLANK_LINES = re.compile(r"\n[\t;|, ]+(?=\n|\Z)")  # spreadsheets save empty rows as lines of delimiters
+# Western letters and signs in Windows-1252. They stand alone, or in twos inside a word, as in "Ações".
+_SIGN = b"[%b\xc0-\xff]" % "€…ŠŒŽ‘’“”•–—™šœžŸ\xa0£§©ª«®°²´·º»".encode("cp1252")
+_WESTERN = re.compile(rb"(?<![\x80-\xff])%b(?![\x80-\xff])|(?<=[A-Za-z])%b{2}(?=[A-Za-z])" % (_SIGN, _SIGN))
+# Pairs of bytes in GBK; the group are common Chinese characters and punctuation, those of GB2312. Of other
+# encodings few pairs are: two in five of Big5, half of Japanese in EUC, hardly any of Shift-JIS.
+_CHINESE = re.compile(rb"([\xa1\xa3\xb0-\xf7][\xa1-\xfe])|[\x81-\xfe][\x40-\xfe]")
+_MOST = 0.8  # share of the bytes that must look like it; names have a rare character now and then
+_SHOWN = 1 << 20  # bytes from the first one beyond ASCII on that are looked at
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")  # characters that no text has: the file is binary
+_VALUE = 8  # bytes of a number or a day
+_REMEDY = "If you trust it, save the table as plain CSV"
 
 
 def read_table(path: str | Path) -> RawTable:
@@ -140,7 +151,7 @@ def _read_cells(text: str, delimiter: str, header: int, width: int, source: str)
     try:
         table = arrow_csv.read_csv(
             io.BytesIO(text.encode()),
-            arrow_csv.ReadOptions(column_names=names, skip_rows=skipped, block_size=_BLOCK_BYTES),
+            arrow_csv.ReadOptions(column_names=names, skip_rows=skipped, block_size=BLOCK_BYTES),
             arrow_csv.ParseOptions(delimiter=delimiter),
             arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
         )
@@ -167,3 +178,112 @@ def _describe_bad_row(text: str, delimiter: str, skipped: int, width: int, sourc
 
 def _line_place(text: str, header: int, row: int) -> str:
     return f"line {next(itertools.islice(_filled_lines(text), header + 1 + row, None))[0]}"
+
+
+def decode_text(data: bytes, source: str) -> tuple[str, str]:
+    """Return the text with plain line ends, and the name of its encoding if that is a guess, else ""."""
+    utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    guess, text = "", _decode(data, "utf-16" if utf16 else "utf-8-sig")
+    if text is None:
+        guess, codec = _guess(data)
+        text = _decode(data, codec)
+    if text is None or "\0" in text or _CONTROL.search(text[:4096]):
+        problem = "this is not text in UTF-8 or UTF-16, and does not look like GBK or Windows-1252 (Latin-1)"
+        raise DataError(f"{source}: {problem}. Save it as CSV in UTF-8, or as Parquet.")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), guess
+
+
+def _decode(data: bytes, codec: str) -> str | None:
+    try:
+        return data.decode(codec)
+    except UnicodeDecodeError:
+        return None
+
+
+def _guess(data: bytes) -> tuple[str, str]:
+    """Return the name and the codec of the encoding that bytes look like if they are not UTF-8."""
+    first = re.search(rb"[\x80-\xff]", data)
+    shown = data[max(first.start() - 1, 0) :][:_SHOWN] if first else b""
+    needed = _MOST * len(re.findall(rb"[\x80-\xff]", shown))
+    for name, codec, pattern in (("Windows-1252", "cp1252", _WESTERN), ("GBK", "gb18030", _CHINESE)):
+        if sum(map(len, pattern.findall(shown))) >= needed:
+            return name, codec
+    return "", "ascii"
+
+
+def read_parquet(data: bytes, source: str) -> pd.DataFrame:
+    """Return the table of a Parquet file; a page that does not match its checksum is an error.
+
+    Parameters
+    ----------
+    data : bytes
+        The file.
+    source : str
+        Its name.
+
+    Raises
+    ------
+    DataError
+        If its values or texts would take more memory than its size allows.
+    pyarrow.ArrowException, OSError, and others
+        If it is damaged.
+    """
+    file = parquet.ParquetFile(io.BytesIO(data))
+    check_unpacked(_declared_size(file.metadata), len(data), source, _REMEDY)
+    texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
+    if texts:
+        check_unpacked(_text_size(data, texts), len(data), source, _REMEDY)
+    return pd.read_parquet(io.BytesIO(data), page_checksum_verification=True)
+
+
+def _declared_size(footer: Any) -> int:
+    """Return the bytes of all values: equal ones take hardly any space in the file, but do in memory."""
+    groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+    values = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
+    pages = sum(group.total_byte_size for group in groups)
+    return int(max(_VALUE * values, _VALUE * footer.num_rows * footer.num_columns, pages))
+
+
+def _text_size(data: bytes, names: list[str]) -> int:
+    """Return the bytes of all texts, while those that occur often are in memory once only."""
+    table = parquet.read_table(io.BytesIO(data), columns=names, read_dictionary=names)
+    chunks = [chunk for column in table.columns for chunk in column.chunks]
+    sizes = [pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)) for chunk in chunks]
+    return sum(size.as_py() or 0 for size in sizes)
+
+
+def _is_text(kind: Any) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind))
+
+
+def open_source(source: Any) -> RawTable:
+    """Return a file or a DataFrame, of pandas or another library, without columns that hold nothing."""
+    # polars, pyarrow and others have `to_pandas`.
+    frame = source.to_pandas() if hasattr(source, "to_pandas") else source
+    if isinstance(frame, pd.DataFrame):
+        table = table_of_frame(frame, "DataFrame")
+    elif isinstance(frame, str | Path):
+        table = read_table(frame)
+    else:
+        raise DataError(
+            f"`source` must be a path or a DataFrame, got {type(source).__name__}; turn it into one."
+        )
+    table = table.select([at for at in range(len(table.names)) if not _is_filler(table, at)])
+    if not table.columns or not len(table.columns[0]):
+        raise table.error("there is no row", "Fill in the table")
+    return table
+
+
+def _is_filler(table: RawTable, column: int) -> bool:
+    """Return whether a column without a name is empty, as after a last delimiter, or numbers the rows."""
+    if table.names[column] not in ("", "Unnamed: 0"):
+        return False
+    cells = table.texts(column).to_pylist()
+    return not any(cells) or cells in ([str(at + start) for at in range(len(cells))] for start in (0, 1))
+
+
+def find_named(table: RawTable, known: tuple[str, ...]) -> list[int]:
+    """Return the columns with a known name, the preferred names first."""
+    plain = [re.sub(r"[(（].*|[\s_\-.]", "", name).casefold() for name in table.names]
+    return [at for name in known for at, candidate in enumerate(plain) if candidate == name]

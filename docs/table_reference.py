@@ -1,0 +1,15 @@
+"""The tables of a study in Markdown, for the reference, read from the registry of tables."""
+
+from __future__ import annotations
+
+from geodual.funds import Study
+
+
+def describe_tables() -> str:
+    """Return one row per table: how it is called, what it tells, and where it is found."""
+    rows = ["| in Python | tells | run folder | Excel |", "| --- | --- | --- | --- |"]
+    for table in Study.tables():
+        called = f"`{table.name}()`" if callable(getattr(Study, table.name, None)) else f"`{table.name}`"
+        file = f"`{table.file}.csv`" if table.saved else ""
+        rows.append(f"| {called} | {table.about} | {file} | {table.title} |")
+    return "\n".join(rows)
