@@ -57,7 +57,7 @@ def test_the_command_finds_it_by_its_place(guide, geodual, tmp_path, monkeypatch
     name = "within_class:WithinClassMetric"
     expected = guide["study"].table().loc[("both", "within"), "ic_mean"]
     assert results["backtest"]["table1"]["both"][name]["ic_mean"] == pytest.approx(expected, rel=1e-12)
-    assert results["select"]["metric"] == name
+    assert results["select"]["forecaster"] == name
     assert results["learn"]["accuracy"] > 0.9
     assert f'metrics = ["euclidean", "{name}"]' in (folder / "geodual-run" / "config.toml").read_text("utf-8")
     assert "WithinClassMetric" in (folder / "geodual-run" / "report.html").read_text("utf-8")

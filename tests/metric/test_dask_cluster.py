@@ -18,7 +18,7 @@ from geodual.metric import RPDML
 from geodual.metric.geometry import sample_blocks
 from geodual.metric.geometry.cluster_pairs import ClusterPairs
 
-LEARNER = RPDML(pairs="all", bounds=(1.0, 30.0), tol=1e-4)
+LEARNER = RPDML(pairs="all", bounds=(1.0, 30.0), tol=1e-2)
 
 
 @pytest.fixture(autouse=True)
