@@ -46,8 +46,6 @@ def fit_on_cluster(
         Class labels, and how often each sample counts (once, if None).
     others : mapping
         Further arguments of `fit`, which must be None here.
-    start : array of shape (n_features, n_features), optional
-        Where to start; the prior by default.
     """
     check_dask_array(X)
     _check_learner(learner, others)
