@@ -162,13 +162,25 @@ def test_weekly_rows_are_not_taken_for_days() -> None:
     assert "7 days apart" in finding.message
 
 
-def test_a_table_of_all_days_has_days_on_which_nothing_moves() -> None:
+def test_a_table_of_all_days_has_weekends_and_days_on_which_nothing_moves() -> None:
     nav = clean_table()
     every = nav.reindex(pd.date_range(nav.index[0], nav.index[-1], name="date")).ffill()
     weekends = [day for day in every.index if day.weekday() >= 5]
-    (finding,) = found(every, "still-day")
-    assert (finding.fund, finding.matters, finding.count) == ("", True, len(weekends))
-    assert finding.date == f"{weekends[0]:%Y-%m-%d}"
+    for kind in ("weekend", "still-day"):
+        (finding,) = found(every, kind)
+        assert (finding.fund, finding.matters, finding.count) == ("", True, len(weekends))
+        assert finding.date == f"{weekends[0]:%Y-%m-%d}"
+
+
+@pytest.mark.parametrize(("count", "is_found"), [(6, False), (7, True)])
+def test_a_few_weekends_are_no_matter(count: int, is_found: bool) -> None:
+    """Some funds publish a value on the last day of a half-year; 2 % of the rows are the limit."""
+    nav = clean_table()
+    days = list(nav.index)
+    for week in range(count):
+        friday = 2 + 5 * week
+        days[friday] += pd.Timedelta(days=1)
+    assert [f.count for f in found(nav.set_axis(pd.DatetimeIndex(days)), "weekend")] == [count] * is_found
 
 
 @pytest.mark.parametrize(("missing", "is_found"), [(6, False), (7, True)])

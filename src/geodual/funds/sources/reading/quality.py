@@ -20,6 +20,7 @@ LONG_GAP = 5  # a gap of more rows matters; rows further apart than this many da
 STALE_ROWS = 10  # as many equal values in a row are stale if the fund seldom stands still,
 STILL_SHARE = 0.10  # on a smaller share than this of its other days
 LONG_STALE_ROWS = 20  # more equal values are always stale
+WEEKEND_SHARE = 0.02  # warn above this share of rows at weekends; a few are working days in China
 HOLIDAY_DAYS = 12  # calendar days between two rows that a long holiday can explain
 ENOUGH_FUNDS = 10  # with fewer funds, a row without a move may be chance
 TWIN_ROWS = 250  # twins are looked for in the last rows, about a year
@@ -40,6 +41,7 @@ def inspect_quality(nav: pd.DataFrame) -> tuple[Finding, ...]:
 
     - ``short``: there are fewer rows than the longest factor of the paper needs, plus one to earn a return;
     - ``calendar``: there are more than 12 calendar days between two rows, or rows are not daily;
+    - ``weekend``: more than 2 % of the rows are Saturdays or Sundays;
     - ``sparse-day``: on some rows most of the funds between their first and their last value have none;
     - ``still-day``: on some rows no fund moves, out of 10 or more;
     - ``gap``: values are missing between the first and the last of a fund; matters only if more than 5 in a
@@ -110,6 +112,10 @@ def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
     if len(index) < needed:
         message = f"There are {len(index)} rows; the factors need {needed}, {needed - len(index)} more."
         yield Finding("short", True, "", "", len(index), message)
+    weekends = np.flatnonzero(index.day_of_week >= 5)
+    if len(weekends) > WEEKEND_SHARE * len(index):
+        message = f"{len(weekends)} of {len(index)} rows are Saturdays or Sundays; remove such days."
+        yield Finding("weekend", True, "", f"{index[weekends[0]]:%Y-%m-%d}", len(weekends), message)
     apart = np.diff(index.to_numpy()) / np.timedelta64(1, "D")
     if len(apart) and (usual := float(np.median(apart))) > LONG_GAP:
         message = f"Rows are {usual:g} days apart, but the factors expect one row per trading day."
