@@ -15,7 +15,7 @@ from ..base.checks import copy_weight
 from ..base.scatter import distinct_rows
 from ..geometry.distances import PairDifferences
 
-_LISTED_PAIRS = 2_000_000  # of up to this number of pairs all distances are listed: 16 MB
+_LISTED_PAIRS = 500_000  # of up to this number of pairs all distances are listed; of more it takes too long
 _DISTINCT = 1e-6  # bounds that differ by less, relatively, count as equal
 _SMALLEST, _LARGEST = 1e-140, 1e140  # squares of bounds between these neither under- nor overflow
 _DRAWN = 200_000  # random pairs that stand for all: the error of a share of 5 % is 0.05 points
@@ -51,7 +51,7 @@ def choose_bounds(
 def sample_bounds(Z: Array, weight: Array | None, percentiles: Any) -> tuple[tuple[float, float], bool]:
     """Return percentiles of the squared distances of all pairs of samples as valid bounds (u, l).
 
-    They are exact for up to two million pairs (2,000 samples). Of more, 200,000 random pairs stand for all:
+    They are exact for up to half a million pairs (1,000 samples). Of more, 200,000 random pairs stand for all:
     the share of the distances below a 5th percentile is then 5 % with a standard error of 0.05 points.
 
     Parameters
