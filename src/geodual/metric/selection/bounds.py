@@ -51,8 +51,8 @@ def choose_bounds(
 def sample_bounds(Z: Array, weight: Array | None, percentiles: Any) -> tuple[tuple[float, float], bool]:
     """Return percentiles of the squared distances of all pairs of samples as valid bounds (u, l).
 
-    They are exact for up to half a million pairs (1,000 samples). Of more, 200,000 random pairs stand for all:
-    the share of the distances below a 5th percentile is then 5 % with a standard error of 0.05 points.
+    They are exact for up to half a million pairs (1,000 samples). Of more, 200,000 random pairs stand for
+    all: the share of the distances below a 5th percentile is then 5 % with a standard error of 0.05 points.
 
     Parameters
     ----------
