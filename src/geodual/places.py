@@ -38,7 +38,7 @@ def load_place(place: str, what: str) -> Any:
 
 
 def run_own(run: Callable[[], Any], problem: str, remedy: str) -> Any:
-    """Return what code of the user's own returns; whatever it raises, also to exit, becomes one error.
+    """Return what code of the user's own returns; any exception, even SystemExit, becomes one DataError.
 
     Parameters
     ----------

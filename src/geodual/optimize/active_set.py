@@ -35,7 +35,7 @@ _MANY = 100  # constraints from which a polish takes long
 _MANY_BELOW = 1e-6  # residual from which it may pay there
 _ROUNDING = 1e-13  # of projections, relative to what is projected
 _STORED = 4_000_000  # entries of J up to which it is stored: 32 MB
-_SHIFT = 1e-10  # of the Gram matrix, relative to its trace: it makes dependent gradients no obstacle
+_SHIFT = 1e-10  # of the Gram matrix, relative to its trace, so that dependent gradients break nothing
 _ACCURACY = 1e-14  # relative residual of conjugate gradients on a Gram system
 _STEPS = 30  # of them at most: every projection takes as many products
 
@@ -121,6 +121,7 @@ class KKTSystem:
         self._estimates = model.estimates[active]
         self._lower = np.where(constraints.is_equality[active], -np.inf, 0.0)
         frame = model.frame
+        # What the model has is in units of cost and constraints already; the gradient of the problem is not.
         self._gradient = np.ravel(frame.gradient(constraints.problem.gradient(frame.point))) / units.cost
 
     def solve(self, accuracy: float) -> tuple[Array, Array, int] | None:
@@ -145,14 +146,17 @@ class KKTSystem:
         return np.asarray(d - jacobian.adjoint(jacobian.solve_gram(jacobian.apply(d))))
 
     def _multipliers(self, force: Array) -> Array:
-        """Return a y that minimises ‖force + Jᵀ y‖, with y ≥ 0 for inequalities."""
+        """Return least-squares multipliers of the force g + H d, clipped at 0 for inequalities.
+
+        They need not be the best y ≥ 0; the KKT residual shows whether clipping did harm.
+        """
         # With dependent gradients there are several: take the smallest, or else the closest to the estimates,
         # which are at least 0.
         jacobian, estimates = self.jacobian, self._estimates
         y = -jacobian.solve_gram(jacobian.apply(force))
         if (y < self._lower).any():
             y = estimates - jacobian.solve_gram(jacobian.apply(force + jacobian.adjoint(estimates)))
-        return np.maximum(y, self._lower)  # the KKT residual will show whether a cut is poor
+        return np.maximum(y, self._lower)
 
     def _projected_cg(self, force: Array, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return d with P H P d = P force, H d, and the number of products; None at negative curvature."""

@@ -241,8 +241,8 @@ class Workshop:
         ]
         if needed:
             raise DataError(
-                f"`forecasters`: {target!r} needs a value for {needed[0]!r}; give an object that it made, or "
-                "defaults to its parameters."
+                f"`forecasters`: {target!r} needs a value for {needed[0]!r}; pass an instance, or give its "
+                "parameters default values."
             )
         seed = {"random_state": self._config.random_state} if "random_state" in parameters else {}
         return run_own(lambda: target(**seed), problem, remedy)

@@ -13,6 +13,7 @@ from geodual.arrays import Array, Indices
 
 UNKNOWN = -1  # the class of a sample without label, as in scikit-learn's semi-supervised learners
 _SMALLEST, _LARGEST = 1e-120, 1e120  # of weights whose products, summed over all pairs, are numbers
+_MAX_ITER = 500  # iterations of the LogDet program, by default
 
 
 def check_n_components(n_components: Any, n_features: int) -> None:
@@ -152,3 +153,8 @@ def real_array(values: Any, name: str) -> Array:
     except (TypeError, ValueError) as error:
         problem = str(error).rstrip(".")
         raise ValueError(f"`{name}` must be an array of numbers: {problem}; check its entries.") from None
+
+
+def iteration_budget(max_iter: int | None) -> int:
+    """Return the maximal number of iterations of a learner with this parameter."""
+    return _MAX_ITER if max_iter is None else max_iter

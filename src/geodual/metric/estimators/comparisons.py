@@ -16,6 +16,7 @@ from ..base.checks import (
     check_number,
     check_pair_weight,
     check_positive,
+    iteration_budget,
     real_array,
 )
 from ..base.metric_learner import MetricLearner, n_axes
@@ -24,7 +25,7 @@ from ..geometry.pair_list import chunk_operations
 from ..losses import SquaredHinge
 from ..program.certificate import keep_solution, warn_unless_converged
 from ..program.incremental import StepCertificate, continue_fit, step_certificates
-from ..program.logdet_program import LogDetProgram, iteration_budget
+from ..program.logdet_program import LogDetProgram
 from ..program.space import choose_space
 from ..terms.comparison_term import ComparisonTerm
 

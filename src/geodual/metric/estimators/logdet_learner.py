@@ -14,7 +14,7 @@ from geodual.arrays import Array, Indices
 from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, one_thread, product_operations
 
-from ..base.checks import UNKNOWN, check_iteration, check_sample_weight, warn_of_unknown
+from ..base.checks import UNKNOWN, check_iteration, check_sample_weight, iteration_budget, warn_of_unknown
 from ..base.maps import factor
 from ..base.metric_learner import MetricLearner
 from ..geometry.all_pairs import AllPairs
@@ -23,7 +23,7 @@ from ..geometry.pair_set import JointPairs, Pairs
 from ..losses import PairLoss
 from ..program.certificate import CertifiedMetric, iteration_printer, keep_solution, warn_unless_converged
 from ..program.cluster_fit import fit_on_cluster
-from ..program.logdet_program import LogDetProgram, iteration_budget
+from ..program.logdet_program import LogDetProgram
 from ..program.space import Space, choose_space
 from ..selection.bounds import check_bounds, sample_bounds
 from ..selection.chosen_pairs import given_pairs, sampled_pairs
@@ -31,7 +31,7 @@ from ..selection.local_pairs import LocalPairs
 from ..selection.samples import LabelledRows, Samples, check_links
 from ..terms.term import PairTerm
 
-_MANY = 20_000  # of more samples, this number is enough to find the metric that decides who is near
+_MANY = 20_000  # of more samples, this many are enough for the metric of the neighbour search
 
 
 class LogDetLearner(MetricLearner):
@@ -107,7 +107,8 @@ class LogDetLearner(MetricLearner):
         """
         if is_dask(X):
             others = {"pair_weight": pair_weight, "must_link": must_link, "cannot_link": cannot_link}
-            fit_on_cluster(self, X, y, sample_weight, others)
+            self._check_parameters()
+            fit_on_cluster(self, X, y, sample_weight, others, self._pair_loss)
             return self
         samples = self._check(X, y, sample_weight, pair_weight, must_link, cannot_link)
         warn_of_unknown(samples.labels)
@@ -159,6 +160,10 @@ class LogDetLearner(MetricLearner):
         return True
 
     def _learn(self, samples: Samples) -> Self:
+        """Choose coordinates, bounds and pairs, solve the program, and keep the metric with its certificate.
+
+        Local pairs are found under a metric that a light fit learns first.
+        """
         X = samples.X
         n_samples, n_features = X.shape
         with blas_threads_for(product_operations(n_samples, n_features, min(X.shape))):
@@ -173,12 +178,13 @@ class LogDetLearner(MetricLearner):
                 self.bounds_, self.bounds_are_exact_ = check_bounds(self.bounds), True
             self.neighbours_are_exact_ = self._local is None or self._local.is_exact
             used = samples.by_class() if self._local is None else samples.distinct_by_class()
-            Y, first, n_iter, near = used.with_links(space.X), space.prior, 0, space.Z
+            start, searched, n_iter = space.prior, space.Z, 0
             if self._local is not None:
-                first, n_iter = self._fit_lightly(space, _some(used, self._local.n_similar), samples, rng)
-                near = space.X @ factor(first)
-            pairs = self._choose_pairs(near[used.rows], used, samples, rng)
-            found = self._solve(Y, pairs, space.prior_inverse, first, self._budget - n_iter)
+                start, n_iter = self._fit_lightly(space, _some(used, self._local.n_similar), samples, rng)
+                searched = space.X @ factor(start)
+            pairs = self._choose_pairs(searched[used.rows], used, samples, rng)
+            rows = used.with_links(space.X)
+            found = self._solve(rows, pairs, space.prior_inverse, start, self._budget - n_iter)
             warn_unless_converged(self, found, n_iter)
             n_iter += found.n_iter
         keep_solution(self, space, found, X, samples.weight)
@@ -205,7 +211,7 @@ class LogDetLearner(MetricLearner):
     def _choose_pairs(
         self, Z: Array, used: LabelledRows, samples: Samples, rng: np.random.RandomState
     ) -> Pairs:
-        """Return the pairs of the samples `used`, which are Z in the metric that decides who is near."""
+        """Return the pairs of the samples `used`, which are Z in the metric of the neighbour search."""
         pairs = self._labelled_pairs(Z, used, samples, rng)
         if used.links is None:
             return pairs

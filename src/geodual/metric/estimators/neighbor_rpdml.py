@@ -10,12 +10,19 @@ from geodual.arrays import Array
 from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, product_operations
 
-from ..base.checks import check_iteration, check_positive, check_sample_weight, check_share, warn_of_unknown
+from ..base.checks import (
+    check_iteration,
+    check_positive,
+    check_sample_weight,
+    check_share,
+    iteration_budget,
+    warn_of_unknown,
+)
 from ..base.maps import factor
 from ..base.metric_learner import MetricLearner
 from ..base.scatter import distinct_rows
 from ..program.certificate import CertifiedMetric, iteration_printer, keep_solution, warn_unless_converged
-from ..program.logdet_program import LogDetProgram, iteration_budget
+from ..program.logdet_program import LogDetProgram
 from ..program.space import Space, choose_space, within_space
 from ..selection.local_pairs import LocalPairs
 from ..selection.samples import LabelledRows, Samples

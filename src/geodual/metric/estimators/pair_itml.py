@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from geodual.arrays import Array
 
-from ..base.checks import check_iteration, check_positive
+from ..base.checks import check_iteration, check_positive, iteration_budget
 from ..base.pair_classifier import PairClassifier
 from ..base.tuples import check_pair_array
 from ..losses import OneSidedBurg, PairLoss
 from ..program.incremental import StepCertificate, continue_fit, step_certificates
-from ..program.logdet_program import iteration_budget
 from ..program.pair_fit import fit_to_pairs
 
 

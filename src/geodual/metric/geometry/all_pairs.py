@@ -85,7 +85,7 @@ class AllPairs(Pairs):
         found = LossPass(value, conjugate, slope_sum, curvature_total, curvatures, noise)
         return without_surplus(found, loss, self._surplus)
 
-    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Any] | None) -> Array:
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: Any) -> Array:
         assert curvatures is not None
         size = float(np.linalg.norm(S)) or 1.0
         forms = form_block(Z, self._given_weight, S / size, self.n_pairs)

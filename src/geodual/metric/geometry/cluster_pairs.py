@@ -51,7 +51,7 @@ class ClusterPairs(Pairs):
         found = LossPass(value, conjugate, slope_sum, curvature_total, kept, _EPS * size)
         return without_surplus(found, loss, self._surplus)
 
-    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Any] | None) -> Array:
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: Any) -> Array:
         size = float(np.linalg.norm(S)) or 1.0
         where = on_worker(_both, Z, S / size)
         kept = [None] * len(self._couples) if curvatures is None else curvatures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,13 @@ _GRAPH_LOST_DIGITS = 1e3  # largest loss of relative accuracy there
 def chunk_operations(n_features: int) -> float:
     """Return the operation count of the largest matrix product in a pass over a list of pairs."""
     return product_operations(n_features, _ROWS, n_features)
+
+
+class Curvatures(NamedTuple):
+    """φ″ of all listed pairs, and whether sums are taken from products over samples or from differences."""
+
+    values: Array
+    by_samples: bool
 
 
 class PairList(Pairs):
@@ -76,10 +84,10 @@ class PairList(Pairs):
             size = self._graph.size(Y, terms.slope)
             if size <= _LOST_DIGITS * float(np.abs(terms.slope) @ d):
                 total = self._graph.laplacian_form(Y, terms.slope)
-                return _loss_pass(terms, total, [terms.curvature], _EPS * size)
+                return _loss_pass(terms, total, Curvatures(terms.curvature, by_samples=True), _EPS * size)
         terms = self._terms(self._differences.distances(Z), loss)
         total = self._differences.weighted_sum(Z, terms.slope)
-        return _loss_pass(terms, total, np.split(terms.curvature, [self._n_similar]), 0.0)
+        return _loss_pass(terms, total, Curvatures(terms.curvature, by_samples=False), 0.0)
 
     def _terms(self, d: Array, loss: PairLoss) -> LossTerms:
         """Return the loss at the squared distances of all pairs; the values are sums over the pairs."""
@@ -96,22 +104,19 @@ class PairList(Pairs):
             near.conjugate + far.conjugate,
         )
 
-    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
-        assert curvatures is not None  # `evaluate` always keeps them
-        if len(curvatures) == 1:  # of all pairs together: `evaluate` used products over samples
-            return self._graph.form_sum(Z, S, curvatures[0])
-        return self._differences.form_sum(Z, S, np.concatenate(curvatures))
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: Curvatures) -> Array:
+        sums = self._graph if curvatures.by_samples else self._differences
+        return sums.form_sum(Z, S, curvatures.values)
 
     def curvature_moment(self, Z: Array, loss: PairLoss, losses: LossPass) -> Array:
-        curvatures = losses.curvatures
-        assert curvatures is not None
-        if len(curvatures) == 1:
-            return self._graph.moment(Z, curvatures[0])
-        return self._differences.weighted_sum(Z, np.concatenate(curvatures))
+        curvatures: Curvatures = losses.curvatures
+        if curvatures.by_samples:
+            return self._graph.moment(Z, curvatures.values)
+        return self._differences.weighted_sum(Z, curvatures.values)
 
     def turned(self, Z: Array, basis: Array, losses: LossPass) -> Array:
-        graph = losses.curvatures is not None and len(losses.curvatures) == 1
-        return self._graph.turned(Z, basis) if graph else super().turned(Z, basis, losses)
+        by_samples = losses.curvatures.by_samples
+        return self._graph.turned(Z, basis) if by_samples else super().turned(Z, basis, losses)
 
     def index_list(self, limit: int) -> PairTable:
         self._check_limit(limit)
@@ -119,13 +124,16 @@ class PairList(Pairs):
         return PairTable(self._i, self._j, np.arange(self.n_pairs) < self._n_similar, weight)
 
 
-def _loss_pass(terms: LossTerms, total: Array, curvatures: list[Array], noise: float) -> LossPass:
+def _loss_pass(terms: LossTerms, total: Array, curvatures: Curvatures, noise: float) -> LossPass:
     curvature = float(terms.curvature.sum())
     return LossPass(terms.value, terms.conjugate, total, curvature, curvatures, noise)
 
 
 class PairGraph:
     """The graph with an edge per pair.
+
+    Curvature products at a point take three calls in this order: `moment` chooses their precision, `turned`
+    gives the samples in other coordinates, and `form_sum` takes these samples, as often as needed.
 
     It takes 4 N n² operations and some gathering of rows to add up what takes 4 m n² operations with the
     differences of m pairs, for N samples of n features. But sums lose digits if samples are far from the

@@ -20,7 +20,7 @@ from ..losses import PairLoss
 _SHARE = 0.3  # of the samples; a pass then takes an eleventh of the time
 _PER_FEATURE = 15  # with fewer samples per feature, the optimum of some samples is far from that of all
 _MOST = 0.35  # of the samples: with more, too little is saved
-_FEW = 2_000_000  # pairs below which a pass takes no time worth saving
+_FEW = 2_000_000  # pairs below which a pass is too fast to be worth thinning
 
 
 class LossPass(NamedTuple):
@@ -34,7 +34,7 @@ class LossPass(NamedTuple):
         Σ φ′ z zᵀ.
     curvature_total : float
         Σ φ″.
-    curvatures : list, or None
+    curvatures : object
         φ″ of all pairs, in a form that only their set of pairs reads.
     noise : float
         Upper estimate of the error of Σ φ from rounded distances.
@@ -44,7 +44,7 @@ class LossPass(NamedTuple):
     conjugate: float
     slope_sum: Array
     curvature_total: float
-    curvatures: list[Any] | None
+    curvatures: Any
     noise: float
 
 
@@ -76,7 +76,7 @@ class Pairs(ABC):
         """Return the sums of the loss, in one pass over the pairs."""
 
     @abstractmethod
-    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Any] | None) -> Array:
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: Any) -> Array:
         """Return Σ φ″(d) (zᵀ S z) z zᵀ over the differences z, in one pass over the pairs."""
 
     def thinned(self, n_features: int) -> Pairs | None:
@@ -201,7 +201,7 @@ class JointPairs(Pairs):
             one.noise + two.noise,
         )
 
-    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: list[Array] | None) -> Array:
+    def curvature_product(self, Z: Array, S: Array, loss: PairLoss, curvatures: Any) -> Array:
         others = Z[self._n_first :]
         known = self._second.evaluate(others, loss).curvatures
         return self._first.curvature_product(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,11 @@ import numpy as np
 from geodual.cluster import check_dask_array
 from geodual.threads import one_thread
 
-from ..base.checks import check_iteration, check_n_components, copy_weight
+from ..base.checks import check_iteration, check_n_components, copy_weight, iteration_budget
 from ..geometry.cluster_pairs import ClusterPairs
 from ..geometry.distances import PairDifferences
 from ..geometry.sample_blocks import SampleBlocks, load_samples
+from ..losses import PairLoss
 from ..selection.bounds import (
     are_listed,
     check_bounds,
@@ -23,7 +23,9 @@ from ..selection.bounds import (
     drawn_pairs,
     sample_bounds,
 )
-from .certificate import keep_solution, warn_unless_converged
+from ..terms.term import PairTerm
+from .certificate import iteration_printer, keep_solution, warn_unless_converged
+from .logdet_program import LogDetProgram
 from .space import FeatureSpace, prior_matrices
 
 
@@ -32,9 +34,10 @@ def fit_on_cluster(
     X: Any,
     y: Any,
     sample_weight: Any,
-    others: Mapping[str, Any] = MappingProxyType({}),
+    others: Mapping[str, Any],
+    make_loss: Callable[[float, float, float], PairLoss],
 ) -> None:
-    """Fit a learner to all pairs of samples on a cluster.
+    """Fit a learner to all pairs of samples on a cluster; it has checked the parameters of its loss.
 
     Parameters
     ----------
@@ -46,6 +49,8 @@ def fit_on_cluster(
         Class labels, and how often each sample counts (once, if None).
     others : mapping
         Further arguments of `fit`, which must be None here.
+    make_loss : callable
+        Returns the loss φ for the bounds u and l and the total weight of the pairs.
     """
     check_dask_array(X)
     _check_learner(learner, others)
@@ -55,11 +60,13 @@ def fit_on_cluster(
         # Prior and importances depend on the covariance only, so a few samples can stand for all.
         few = blocks.standing_for_all()
         space = FeatureSpace(few, *prior_matrices(learner.prior, few))
-        learner.bounds_, learner.bounds_are_exact_ = _bounds(learner, blocks, space)
+        (u, l), learner.bounds_are_exact_ = _bounds(learner, blocks, space)  # noqa: E741 - the paper's letter
         pairs, here = ClusterPairs(blocks.labelled()), np.eye(few.shape[1])
-        found = learner._solve(here, pairs, space.prior_inverse, space.prior, learner._budget)
+        term = PairTerm(pairs, make_loss(u, l, pairs.total_weight))
+        program, budget = LogDetProgram(here, term, space.prior_inverse), iteration_budget(learner.max_iter)
+        found = program.solve(space.prior, learner.tol, budget, iteration_printer(learner, learner.verbose))
         warn_unless_converged(learner, found)
-    learner.neighbours_are_exact_ = True
+    learner.bounds_, learner.neighbours_are_exact_ = (u, l), True
     keep_solution(learner, space, found, few, None)
     learner.n_pairs_ = pairs.n_pairs
 
@@ -74,8 +81,7 @@ def check_before_loading(X: Any, prior: Any, n_components: Any) -> None:
 
 
 def _check_learner(learner: Any, others: Mapping[str, Any]) -> None:
-    check_iteration(learner.tol, learner._budget)
-    learner._check_parameters()
+    check_iteration(learner.tol, iteration_budget(learner.max_iter))
     if not (isinstance(learner.pairs, str) and learner.pairs == "all"):
         raise ValueError(
             f'A dask array needs `pairs="all"`, got {learner.pairs!r}. Set it, or give `X.compute()`.'

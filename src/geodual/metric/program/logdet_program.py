@@ -24,8 +24,6 @@ from geodual.optimize.newton_cg import Minimum, newton_cg
 from ..terms.term import Term
 from .certificate import NOT_FINITE, Certificate, CertifiedIteration, CertifiedMetric
 
-_MAX_ITER = 500  # by default
-
 _EPS = float(np.finfo(float).eps)
 _GROWTH = 4.0  # factor of the weight of the loss from one stage to the next
 _LOOSE = 0.1  # absolute gap per feature at which a stage ends
@@ -35,11 +33,6 @@ _FAR = 0.3  # relative gap there from which the part is not used any further
 _LEAST_PROGRESS = 0.05  # of the gap in two steps, or else Hessian products are taken from all pairs
 _LIGHT = 0.1  # relative gap at which a light solve ends
 _SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, nearly up to the largest allowed
-
-
-def iteration_budget(max_iter: int | None) -> int:
-    """Return the maximal number of iterations of a learner with this parameter."""
-    return _MAX_ITER if max_iter is None else max_iter
 
 
 class LogDetProgram:
@@ -92,7 +85,7 @@ class LogDetProgram:
         tol : float
             Relative duality gap to reach.
         max_iter : int
-            Maximal number of iterations in all stages.
+            Maximal number of iterations in all stages; those of a rough start are not counted.
         report : callable, optional
             Is called with each iteration.
         """
@@ -117,9 +110,9 @@ class LogDetProgram:
     def solve_lightly(self, W: Array, max_iter: int) -> tuple[Array, int]:
         """Return a matrix near the optimum for a light loss, and the number of iterations.
 
-        The loss counts at most n at `W`, for n features, as the divergence is of this order. With more
-        features than samples, n is the dimension that samples can span. The matrix is good enough to find
-        neighbours: a stronger loss follows the first neighbours too closely.
+        The loss is scaled down to at most n at `W`, for n features, as the divergence is of this order. With
+        more features than samples, n is the dimension that samples can span. The matrix is good enough to
+        find neighbours: a stronger loss follows the first neighbours too closely.
 
         Parameters
         ----------
@@ -169,9 +162,9 @@ class LogDetProgram:
         return self(W)
 
     def _record(self, certificate: Certificate, model: LocalProgram) -> None:
-        """Record an iterate, and see whether the thinned pairs still serve."""
+        """Record an iterate, and check whether the thinned term is still accurate enough."""
         certificate.record(model, self.passes)
-        if not _serves([row.gap for row in certificate.rows]):
+        if not _is_accurate([row.gap for row in certificate.rows]):
             self._thin = None
 
     def _ends_stage(self, certificate: Certificate, model: LocalProgram) -> bool:
@@ -180,8 +173,8 @@ class LogDetProgram:
         return certificate.proved or (model.weight < 1.0 and near)
 
 
-def _serves(gaps: list[float]) -> bool:
-    """Tell whether the last two steps reduced the gap as fast as good Hessian products do."""
+def _is_accurate(gaps: list[float]) -> bool:
+    """Return whether the last two steps reduced the gap as fast as good Hessian products do."""
     return len(gaps) < 3 or gaps[-1] <= _LEAST_PROGRESS * gaps[-3]
 
 
@@ -208,16 +201,17 @@ class LocalProgram:
     def __init__(self, program: LogDetProgram, frame: StraightFrame, weight: float) -> None:
         self.program, self.frame = program, frame
         self._Z = dtrmm(1.0, frame.factor.T, program.X.T).T  # X L in half the time, as L is triangular
-        self._straight = (frame, self._Z)  # before they are turned
+        self._unturned = (frame, self._Z)  # before they are turned
         self._pass = losses = program.term.evaluate(self._Z)
-        self._bent = program.term, losses  # what Hessian products are taken from
+        self._hessian_source = program.term, losses  # what Hessian products are taken from
         program.passes += 1
         self._prior = symmetrised(frame.factor.T @ program.prior_inverse @ frame.factor)
         log_det = 2.0 * float(np.log(np.diagonal(frame.factor)).sum())
         self._log_ratio = log_det - program.log_det_prior
-        # ½ D in two terms, because rounding errors grow with each term and not with their sum.
-        self._terms = (0.5 * (float(np.trace(self._prior)) - len(self._prior)), -0.5 * self._log_ratio)
-        self.primal = sum(self._terms) + losses.value
+        # ½ D in two parts, because rounding errors grow with each part and not with their sum.
+        linear = 0.5 * (float(np.trace(self._prior)) - len(self._prior))
+        self._divergence_parts = (linear, -0.5 * self._log_ratio)
+        self.primal = sum(self._divergence_parts) + losses.value
         self._set_weight(weight)
         if losses.value < -self.noise:
             raise ValueError(
@@ -227,7 +221,7 @@ class LocalProgram:
     def weighted(self, weight: float) -> LocalProgram:
         """Return the same program with another weight, without a pass over the pairs."""
         other = copy(self)
-        other.frame, other._Z = self._straight
+        other.frame, other._Z = self._unturned
         for name in ("gradient", "dual"):
             vars(other).pop(name, None)
         other._set_weight(weight)
@@ -235,7 +229,7 @@ class LocalProgram:
 
     def _set_weight(self, weight: float) -> None:
         self.weight = weight
-        self.value = sum(self._terms) + weight * self._pass.value
+        self.value = sum(self._divergence_parts) + weight * self._pass.value
 
     def balancing_weight(self) -> float:
         """Return the weight t ≤ 1 of the loss for which W is nearest to optimal: the first stage.
@@ -268,7 +262,7 @@ class LocalProgram:
     @property
     def noise(self) -> float:
         """Upper estimate of the rounding error of the objective."""
-        size = sum(map(abs, self._terms)) + abs(self._pass.value) + len(self._prior)
+        size = sum(map(abs, self._divergence_parts)) + abs(self._pass.value) + len(self._prior)
         # n is included because tr(Lᵀ W₀⁻¹ L) − n cancels near the prior.
         return 64.0 * _EPS * size + self.distance_noise
 
@@ -286,16 +280,20 @@ class LocalProgram:
 
     def hessian_product(self, S: Array) -> Array:
         """Return ½ S + t Zᵀ Lap(φ″ q(S)) Z, where q(S) = zᵀ S z for the difference z of each pair."""
-        term, losses = self._bent
-        self.program.passes += term is self.program.term
+        term, losses = self._hessian_source
+        if term is self.program.term:
+            self.program.passes += 1  # a pass over all pairs, and not over those of a thinned term
         bend = term.curvature_product(self._Z, S, losses)
         return symmetrised(0.5 * S + self.weight * bend)
 
     def turn(self) -> None:
-        """Turn the coordinates, so that `precondition` needs no matrix products; values stay the same."""
+        """Turn the coordinates, so that `precondition` needs no matrix products; values stay the same.
+
+        This replaces the frame, the samples in it and the gradient; `weighted` goes back to the first ones.
+        """
         term = self.program.hessian_term
         losses = self._pass if term is self.program.term else term.evaluate(self._Z)
-        self._bent = term, losses
+        self._hessian_source = term, losses
         moment = term.curvature_moment(self._Z, losses)
         # Curvatures that overflow make no preconditioner.
         finite = bool(np.isfinite(moment).all())

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from ..base.checks import copy_weight
+from ..base.checks import copy_weight, iteration_budget
 from ..geometry.pair_list import PairList, chunk_operations
 from ..losses import PairLoss
 from ..selection.bounds import choose_bounds
 from ..terms.term import PairTerm
 from .certificate import keep_solution, warn_unless_converged
-from .logdet_program import LogDetProgram, iteration_budget
+from .logdet_program import LogDetProgram
 from .space import choose_space
 
 

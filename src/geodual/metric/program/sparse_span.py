@@ -82,9 +82,10 @@ class SparseSpan:
 def sparse_span(X: Any) -> SparseSpan:
     """Return the span of the distinct samples, which are centred.
 
-    Eigenvectors of the matrix of products of samples give coefficients of a basis. This loses digits, so the
-    basis is made orthonormal a second time, which is then exact to rounding errors. Directions in which the
-    samples vary less than 1e-7 of the most count as outside the span.
+    Eigenvectors of the matrix of products of samples give coefficients F of a basis Q = ZᵀF, with the centred
+    samples Z. This loses digits, so the basis is made orthonormal a second time, which is then exact to
+    rounding errors. Directions count as outside the span if the squared variation of the n samples is below
+    n times the machine precision of the largest.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def sparse_span(X: Any) -> SparseSpan:
     spectrum, vectors = np.linalg.eigh(_products(samples, mean, np.eye(len(first)))[1])
     kept = spectrum > len(first) * _EPS * max(float(spectrum[-1]), 0.0)
     F = vectors[:, kept] / np.sqrt(spectrum[kept])
-    Y, overlap = _products(samples, mean, F)
+    Y, overlap = _products(samples, mean, F)  # ZQ and QᵀQ
     # Cholesky orthogonalisation: with QᵀQ = R Rᵀ, the columns of Q R⁻ᵀ are orthonormal.
     R = np.linalg.cholesky(overlap)
     F, Y = (solve_triangular(R, matrix.T, lower=True).T for matrix in (F, Y))

@@ -39,8 +39,8 @@ class FundSource(Protocol):
         """Return all funds by code, with the columns `name` and `type` (texts).
 
         Two columns are optional: `size` in money, missing where unknown, and `repeats`, whether a fund only
-        repeats the NAVs of another code. What could not be fetched, such as sizes, is added to `failures`,
-        with its error.
+        repeats the NAVs of another code. `failures` is filled on purpose: what could not be fetched, such as
+        ``"size of …"``, is added to it with its error, and the fetch goes on.
         """
 
     def fetch_nav(self, code: str) -> pd.DataFrame:

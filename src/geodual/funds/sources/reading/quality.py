@@ -108,24 +108,27 @@ def _rows_needed() -> int:
 
 
 def _inspect_calendar(index: pd.DatetimeIndex) -> Iterator[Finding]:
+    """Find tables that are too short, rows at weekends, rows that are not daily, and long gaps."""
     needed = _rows_needed()
     if len(index) < needed:
         message = f"There are {len(index)} rows; the factors need {needed}, {needed - len(index)} more."
-        yield Finding("short", True, "", "", len(index), message)
+        yield Finding("short", matters=True, fund="", date="", count=len(index), message=message)
     weekends = np.flatnonzero(index.day_of_week >= 5)
     if len(weekends) > WEEKEND_SHARE * len(index):
         message = f"{len(weekends)} of {len(index)} rows are Saturdays or Sundays; remove such days."
-        yield Finding("weekend", True, "", f"{index[weekends[0]]:%Y-%m-%d}", len(weekends), message)
+        first = f"{index[weekends[0]]:%Y-%m-%d}"
+        yield Finding("weekend", matters=True, fund="", date=first, count=len(weekends), message=message)
     apart = np.diff(index.to_numpy()) / np.timedelta64(1, "D")
     if len(apart) and (usual := float(np.median(apart))) > LONG_GAP:
         message = f"Rows are {usual:g} days apart, but the factors expect one row per trading day."
-        yield Finding("calendar", True, "", "", len(index), message)
+        yield Finding("calendar", matters=True, fund="", date="", count=len(index), message=message)
         return
     wide = np.flatnonzero(apart > HOLIDAY_DAYS)
     if len(wide):
         longest = f"the longest gap is {apart.max():.0f} days"
-        message = f"There are more than {HOLIDAY_DAYS} days without a row, {len(wide)} times; {longest}."
-        yield Finding("calendar", True, "", f"{index[wide[0]]:%Y-%m-%d}", len(wide), message)
+        message = f"There are {len(wide)} gaps of more than {HOLIDAY_DAYS} days; {longest}."
+        first = f"{index[wide[0]]:%Y-%m-%d}"
+        yield Finding("calendar", matters=True, fund="", date=first, count=len(wide), message=message)
 
 
 def _inspect_rows(values: Array, days: Days) -> Iterator[Finding]:
