@@ -71,6 +71,7 @@ class GeometricMean:
             raise ValueError(TOO_EXTREME) from None
 
     def _components(self, X: Any, sums: Sums, weight: Array) -> Array | LowRankPlusDiagonal:
+        """Return the map L in the features or, if these are many, in the span of the samples."""
         is_identity = isinstance(self.prior, str) and self.prior == "identity"
         reduce = is_identity or self.reg == 0.0
         if not stays_sparse(X):

@@ -205,6 +205,7 @@ def _read_members(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _learner_to_plain(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return a learner as a tree of plain values, and put its arrays into `arrays`."""
     check_is_fitted(learner)
     parameters = learner.get_params(deep=False)
     fitted = {name: value for name, value in vars(learner).items() if name not in parameters}
@@ -231,6 +232,7 @@ def _learner_to_plain(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def _learner_from_plain(tree: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """Make the learner that a tree describes; raise if it could not work."""
     kind, given = _LEARNERS[tree["class"]], tree["parameters"]
     learner = kind(**{name: from_plain(value, arrays) for name, value in given.items()})
     fitted = {name: from_plain(value, arrays) for name, value in tree["attributes"].items()}

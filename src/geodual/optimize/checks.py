@@ -311,6 +311,7 @@ def _check_block_gradient(block: Constraint, point: EvaluatedPoint, name: str) -
 
 
 def _check_block_products(block: Constraint, point: EvaluatedPoint, name: str, u: Vector) -> None:
+    """Raise unless the derivative products of a block of constraints have the right shapes at the start."""
     size = len(block(point.x))
     if block.directional is not None:
         what, call = f"directional derivative of {name}", "directional(x, u)"

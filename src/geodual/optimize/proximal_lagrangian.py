@@ -342,6 +342,7 @@ class ProximalLagrangian:
         return replace(end, n_products=minimum.n_products + end.n_products)
 
     def _descend(self, start: LocalLagrangian, tol: float, small: bool) -> _Minimum:
+        """Minimise the augmented Lagrangian from a point, within the budget of an inner solve."""
         minimise = limited_memory if small else newton_cg
         first = self.start.cost / self.units.cost
         # A fall counts from the start of the solve, because iterates may lie far above it.

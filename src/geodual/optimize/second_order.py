@@ -112,6 +112,7 @@ def least_curvature(
 def _least_curvature_along(
     constraints: ConstraintVector, units: Units, model: LocalLagrangian
 ) -> Curvature | None:
+    """Return the least curvature in directions along the active constraints; None if it is unknown."""
     active = constraints.is_equality | (model.violations > -_ACTIVE)
     # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
     start = np.ravel(model.frame.random(np.random.default_rng(0)))

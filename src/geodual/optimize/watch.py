@@ -196,6 +196,7 @@ class Watch:
         return replace(update, multipliers=self.constraints.nonnegative(given), kkt=None, second_order=None)
 
     def _observe(self, iteration: int, update: Update) -> Iterate:
+        """Measure an update, add its row to the history, and return what callbacks get."""
         lam, point, split = update.multipliers, update.point, self.constraints.n_inequalities
         kkt = update.kkt or self._measure(point, lam)  # methods need not measure it themselves
         spent = (update.step_size, update.penalty, update.hessian_products)
@@ -249,6 +250,7 @@ class Watch:
         return measure_kkt(self.constraints, point, lam, self.units)
 
     def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
+        """Return the result at the end of a solve, with what can be said about curvature and convexity."""
         second_order: SecondOrder = "unknown"
         is_global, problem = False, self.constraints.problem
         if status == "converged":

@@ -261,6 +261,7 @@ class Books:
         )
 
     def _trade(self, row: int, orders: Array, weights: Array, decided: pd.Timestamp) -> None:
+        """Fill the orders of a day: sales first, then purchases with their fees."""
         sold, bought = np.flatnonzero(orders < 0.0), np.flatnonzero(orders > 0.0)
         if len(sold):
             # A fund that leaves the portfolio is sold to the last unit, whatever rounding says.

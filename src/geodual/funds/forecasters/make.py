@@ -193,6 +193,7 @@ class Workshop:
         return self.wrap(name, target)
 
     def _from_table(self, name: str, table: Mapping[str, Any]) -> Forecaster:
+        """Make a forecaster from its table of settings; the key of the table says of which kind it is."""
         kind = _kind_of(name, table)
         if kind == "factor":
             return FactorForecaster(table["factor"], table.get("sign", 1))
@@ -291,6 +292,7 @@ def _check_keys(name: str, table: Mapping[str, Any], allowed: tuple[str, ...]) -
 
 
 def _listed(name: str, table: Mapping[str, Any]) -> list[str]:
+    """Return the members of an ensemble; raise if they are not a list of names."""
     members = table["members"]
     is_list = isinstance(members, list | tuple) and len(members) > 0
     if not is_list or not all(isinstance(member, str) for member in members):

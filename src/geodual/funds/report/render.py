@@ -89,6 +89,7 @@ def render_report(study: StudyTables) -> str:
 
 
 def _make_groups(study: StudyTables, headline: Headline) -> list[Group]:
+    """Return the sections of the report in their groups and order; this is the place for a new one."""
     both = study, headline
     answers = summary.show_answers(*both), summary.show_table1(*both), summary.show_baselines(*both)
     forecast = (

@@ -96,6 +96,7 @@ def read_study(folder: str | Path) -> Study:
 
 
 def _read(folder: Path) -> Study:
+    """Read the settings and the tables of a run folder, and check that they belong together."""
     summary = _read_summary(folder / SUMMARY)
     config = StudyConfig(**read_config(folder / CONFIG))
     if _is_old(summary):

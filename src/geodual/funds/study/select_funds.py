@@ -283,6 +283,7 @@ def _assemble(
     config: StudyConfig,
     notes: tuple[str, ...],
 ) -> Selection:
+    """Put the picks, their reasons and the record of the forecaster together."""
     reasons, left_out = reasons_table([picked], now.factors.columns), now.sections[-1].left_out
     return Selection(
         as_of=decision.day,
@@ -306,6 +307,7 @@ def _assemble(
 def _table_of_picks(
     now: Observations, picked: Picks, looked: LookBack, config: StudyConfig, reasons: pd.DataFrame
 ) -> pd.DataFrame:
+    """Return one row per fund to hold: its forecast, facts, main factors and range of past outcomes."""
     facts = now.facts.of_funds(picked.funds)
     main = reasons[reasons["view"].isin(["near", "adds"])]
     main_factors = main.groupby("fund", sort=False)["factor"].agg(", ".join)

@@ -158,6 +158,7 @@ class ComparisonLearner(MetricLearner):
                 )
 
     def _fit(self, X: Array, sample_weight: Array, indices: Indices, weight: Array) -> None:
+        """Solve the program of the comparisons, and keep the metric with its certificate."""
         n_features = X.shape[1]
         with blas_threads_for(product_operations(len(X), n_features, min(X.shape))):
             space = choose_space(self.prior, X, sample_weight)

@@ -174,6 +174,7 @@ class LMNN(MetricLearner):
         return np.asarray(L / np.sqrt(nearness if nearness > _NO_DISTANCE * size else size))
 
     def _keep(self, search: _Search, whitening: Array, X: Array) -> None:
+        """Keep the best map found, its certificate, and warn if it may be far from optimal."""
         # Rotations of L do not change the metric; this one makes the rows unique.
         _, spread, axes = np.linalg.svd(search.best, full_matrices=False)
         components = oriented(spread[:, None] * axes @ whitening)

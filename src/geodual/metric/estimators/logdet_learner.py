@@ -221,6 +221,7 @@ class LogDetLearner(MetricLearner):
     def _labelled_pairs(
         self, Z: Array, used: LabelledRows, samples: Samples, rng: np.random.RandomState
     ) -> Pairs:
+        """Return the pairs that the parameter `pairs` asks for: all, given, random or local ones."""
         labels, weight = used.labels, used.weight
         if isinstance(self.pairs, str) and self.pairs == "all":
             return AllPairs(labels, weight, effective_n_jobs(self.n_jobs))

@@ -201,6 +201,7 @@ class RPDML(LogDetLearner):
     def _solve(
         self, X: Array, pairs: Pairs, prior_inverse: Array, start: Array, max_iter: int
     ) -> CertifiedMetric:
+        """Solve by the certified solver or, if asked for, by the updates of the paper."""
         if self.solver == "certified":
             return super()._solve(X, pairs, prior_inverse, start, max_iter)
         return solve_by_paper_updates(

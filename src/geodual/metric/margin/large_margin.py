@@ -102,6 +102,7 @@ class LargeMargin:
         return result, self._push * result.multipliers / (1.0 - min(float(smallest), 0.0))
 
     def _pass(self, Y: Array, width: float, V: Array) -> MarginPass:
+        """Sum pulls and pushes at the samples Y, with Laplacian products of V."""
         distances = self.target_distances(Y)
         margin = np.where(self._missing, _NO_MARGIN, 1.0 + distances)
         pushes = _Pushes(margin, width, V, self._impostor_graph)

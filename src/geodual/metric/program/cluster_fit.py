@@ -81,6 +81,7 @@ def check_before_loading(X: Any, prior: Any, n_components: Any) -> None:
 
 
 def _check_learner(learner: Any, others: Mapping[str, Any]) -> None:
+    """Raise unless the parameters suit samples on a cluster."""
     check_iteration(learner.tol, iteration_budget(learner.max_iter))
     if not (isinstance(learner.pairs, str) and learner.pairs == "all"):
         raise ValueError(

@@ -136,6 +136,7 @@ class LogDetProgram:
         stop: Callable[[LocalProgram], bool],
         watch: Callable[[LocalProgram], object] | None = None,
     ) -> Minimum[LocalProgram]:
+        """Minimise for one weight of the loss, from a model that is evaluated already."""
         return newton_cg(
             partial(self, weight=weight),
             model.weighted(weight),

@@ -147,6 +147,7 @@ def _inspect_rows(values: Array, days: Days) -> Iterator[Finding]:
 
 
 def _inspect_lives(nav: pd.DataFrame, values: Array, days: Days) -> Iterator[Finding]:
+    """Find funds that start late or end early, and whether closed funds are missing."""
     given = ~np.isnan(values)
     given = given[:, given.any(axis=0)]
     n_rows, n_funds = given.shape
@@ -192,6 +193,7 @@ def _describe_survivorship(measured: Survivorship, all_live: bool) -> str:
 
 
 def _inspect_twins(nav: pd.DataFrame) -> Iterator[Finding]:
+    """Find funds that move alike up to their trend, as share classes of one fund do."""
     if len(nav) < _rows_needed():  # too few rows to tell twins from funds with the same market
         return
     recent = nav.iloc[-TWIN_ROWS:].dropna(axis=1).sort_index(axis=1)

@@ -147,6 +147,7 @@ class RawTable:
         raise self.error(f"the value {self.shown(row, column)} {problem}", remedy, row, column)
 
     def _parsed(self, column: int) -> Array:
+        """Return a column as numbers; raise at the first text that is not a number."""
         text = self.known_texts(column)
         if self.decimal_comma and pc.any(pc.match_substring(text, ",")).as_py():
             # Next to decimal commas, a point groups thousands or is a mistake. The "?" makes such a number

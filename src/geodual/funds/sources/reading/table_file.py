@@ -97,6 +97,7 @@ def _read_parquet(data: bytes, source: str) -> RawTable:
 
 
 def _read_text(text: str, source: str) -> RawTable:
+    """Read a CSV: find its delimiter and its header, and split it into columns of texts."""
     text = _BLANK_LINES.sub("\n", f"\n{text}")[1:]
     first = [line for _, line in itertools.islice(_filled_lines(text), SAMPLE)]
     if not first:
