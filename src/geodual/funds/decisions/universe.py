@@ -139,13 +139,16 @@ class FundHistory:
 
 
 def _lively_rows(nav: pd.DataFrame, blocks: list[slice]) -> NDArray[np.bool_]:
-    """Return the rows on which at least half of the other funds moved, shape (n_days,)."""
+    """Return the rows on which a fund that stands still is remarkable: at least half of the others moved.
+
+    On other rows, such as holidays, standing still says nothing about a fund.
+    """
     moved, seen = np.zeros(len(nav), dtype=np.intp), np.zeros(len(nav), dtype=np.intp)
     for some in blocks:
         known, _, changed, before = _changes(nav.iloc[:, some])
         moved += (changed & before).sum(axis=1)
         seen += (known & before).sum(axis=1)
-    return np.asarray((moved > 0) & (2 * moved >= seen - 1))
+    return np.asarray((moved > 0) & (2 * moved >= seen - 1))  # − 1: the fund itself, which stood still
 
 
 def _changes(

@@ -179,6 +179,7 @@ class _Book:
     def __init__(self, market: Market, n: int, first: int) -> None:
         self.market, self.n, self._first, self._row = market, n, first, first
         self._every = np.arange(n)[:, None]
+        # Portfolio × place; an empty place has fund 0, no units, and is held since `_NEVER`.
         self._held = np.empty((n, 0), dtype=np.intp)
         self._since = np.empty((n, 0), dtype=np.intp)
         self._units = np.empty((n, 0))

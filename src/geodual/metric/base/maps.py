@@ -109,6 +109,8 @@ class LowRankPlusDiagonal(LinearOperator):
     def scatter_diagonal(self, X: Any, weight: Array) -> Array:
         """Return the diagonal of W Σ w (x − m)(x − m)ᵀ for this symmetric W, in blocks of features.
 
+        Its entries are what each feature adds to the variance of X Lᵀ, for W = LᵀL.
+
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)

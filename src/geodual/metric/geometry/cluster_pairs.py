@@ -78,7 +78,12 @@ Losses = tuple[tuple[float, float, Array, float, float, int], Kept]
 """Sums over pairs (φ, φ*, φ′zzᵀ, φ″, size of rounding errors, number of tiles without φ″), and φ″."""
 
 
+# Tasks of the workers. They take the pairs between two blocks, or those within `a` if `b` is None, and return
+# tuples, which `summed` adds up.
+
+
 def _losses(a: SampleBlock, b: SampleBlock | None, L: Array, loss: PairLoss, n_pairs: int) -> Losses:
+    """Return the sums of the loss over the pairs, and the curvatures that are kept on the worker."""
     Z, weight, tiles = _joined(a, b, L)
     found = loss_sums(Block.of(Z, weight), tiles, loss, n_pairs)
     n_dropped = sum(kept is None for kept in found.curvatures)
@@ -99,7 +104,7 @@ def _products(
     losses: Losses | None,
     n_pairs: int,
 ) -> tuple[Array]:
-    """Return Σ φ″ (zᵀSz) zzᵀ over the pairs of two blocks, for `where` = (L, S)."""
+    """Return Σ φ″ (zᵀSz) zzᵀ for `where` = (L, S); without `losses`, φ″ was not kept and is computed again."""
     Z, weight, tiles = _joined(a, b, where[0])
     distances = Block.of(Z, weight) if losses is None else None
     kept: Kept = [None] * len(tiles) if losses is None else losses[1]
@@ -108,6 +113,7 @@ def _products(
 
 
 def _moment(a: SampleBlock, b: SampleBlock | None, L: Array, losses: Losses) -> tuple[Array]:
+    """Return Σ φ″ zzᵀ, from curvatures that were kept."""
     Z, weight, tiles = _joined(a, b, L)
     return (moment_sums(Block.of(Z, weight), tiles, losses[1]).total(Z),)
 

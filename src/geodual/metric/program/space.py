@@ -1,4 +1,4 @@
-"""The coordinates in which a metric is learnt: the features or, if these are many, the span of the samples.
+"""The prior W₀, and the coordinates in which a metric is learnt: features, or the span of the samples.
 
 Outside the span of the samples no pair says anything, so the LogDet divergence keeps W equal to W₀ there.
 With W₀ = LLᵀ and an orthonormal basis Q of the span of the samples Lᵀx, the optimum is
