@@ -220,7 +220,7 @@ def scatter_sums(
 ) -> tuple[Array, Array]:
     """Return Σ n_c T_c and Σ (n − n_c) T_c of some samples, with the scatter T_c of class c around its mean.
 
-    The weights n_c and the means are those of all samples, by label, so that the sums of parts of the samples,
+    The weights n_c and the means are those of all samples, by label, so that sums over parts of the samples,
     such as those on the workers of a cluster, add up; see `pair_scatters`.
     """
     S, D = (np.zeros((X.shape[1], X.shape[1])) for _ in range(2))

@@ -104,7 +104,7 @@ def _products(
     losses: Losses | None,
     n_pairs: int,
 ) -> tuple[Array]:
-    """Return Σ φ″ (zᵀSz) zzᵀ for `where` = (L, S); without `losses`, φ″ was not kept and is computed again."""
+    """Return Σ φ″ (zᵀSz) zzᵀ for `where` = (L, S); without `losses`, φ″ was not kept and is found again."""
     Z, weight, tiles = _joined(a, b, where[0])
     distances = Block.of(Z, weight) if losses is None else None
     kept: Kept = [None] * len(tiles) if losses is None else losses[1]
