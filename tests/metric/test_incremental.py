@@ -1,5 +1,6 @@
 """partial_fit: the last metric is the prior of the next step, and every step has its certificate."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from geodual.metric import RPDML, PairRPDML, QuadrupletRPDML, TripletRPDML
+from geodual.metric import RPDML, PairITML, PairRPDML, QuadrupletRPDML, TripletRPDML
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +119,9 @@ def test_a_step_without_proof_says_so(wine) -> None:
     with pytest.warns(ConvergenceWarning):
         learner.partial_fit(X, y)
     assert all(step.duality_gap > 1e-12 for step in learner.certificates_)
+
+
+@pytest.mark.parametrize("learner", [RPDML, PairRPDML, PairITML, TripletRPDML, QuadrupletRPDML])
+def test_all_learners_continue_by_the_same_arguments(learner: type) -> None:
+    assert list(inspect.signature(learner().partial_fit).parameters) == ["X", "y", "sample_weight"]
+    assert "certificates_" in (learner.partial_fit.__doc__ or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -46,13 +47,17 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         tags.classifier_tags.multi_class = False
         return tags
 
+    @abstractmethod
     def _check_parameters(self) -> None:
         """Raise if a parameter is wrong."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _learn(self, X: Array, similar: NDArray[np.bool_], weight: Array) -> None:
         """Learn from pairs of positive weight; rows 2k and 2k + 1 of X are the samples of pair k."""
-        raise NotImplementedError
+
+    def _check_features(self, X: Any) -> None:
+        """Raise unless pairs have the features of the last step of an incremental fit."""
+        check_pair_array(self._samples(X), self.n_features_in_)
 
     def fit(
         self, pairs: Any, y: Any = None, sample_weight: Any = None, calibration_params: Any = None

@@ -24,7 +24,7 @@ from ..base.tuples import check_reach, look_up
 from ..geometry.pair_list import chunk_operations
 from ..losses import SquaredHinge
 from ..program.certificate import keep_solution, warn_unless_converged
-from ..program.incremental import StepCertificate, continue_fit, step_certificates
+from ..program.incremental import partial_fit, step_certificates
 from ..program.logdet_program import LogDetProgram
 from ..program.space import choose_space
 from ..terms.comparison_term import ComparisonTerm
@@ -101,41 +101,8 @@ class ComparisonLearner(MetricLearner):
         self._fit(samples.reshape(-1, n_features), np.repeat(weight, size), indices, weight)
         return self
 
-    @property
-    def certificates_(self) -> tuple[StepCertificate, ...]:
-        """The certificate of each step: one after `fit`, and one more per call of `partial_fit`."""
-        return step_certificates(self)
-
-    def partial_fit(self, tuples: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Continue a fit with new comparisons: learn from them alone, with the last metric as prior.
-
-        The first step is the same as `fit`. Each later step solves the program with W₀ = `W_` of the last
-        step, so the metric changes as little as the new comparisons allow. With a smaller `C` a step changes
-        it less and remembers more of the earlier ones. The margin is those of the first step. All other
-        fitted attributes are those of the new step; `certificates_` has the certificates of all steps. If a
-        step fails, nothing changes.
-
-        Parameters
-        ----------
-        tuples : array
-            New comparisons, as for `fit`.
-        y : array, optional
-            Their labels, as for `fit`.
-        sample_weight : array, optional
-            How often each counts; once by default.
-
-        Returns
-        -------
-        self
-        """
-        return continue_fit(  # type: ignore[no-any-return]
-            self,
-            tuples,
-            y,
-            sample_weight,
-            check=self._check_features,
-            kept={"prior": "W_", "margin": "margin_"},
-        )
+    certificates_ = property(step_certificates)
+    partial_fit = partial_fit
 
     def _check_features(self, X: Any) -> None:
         n_features = self._samples(X).shape[2]

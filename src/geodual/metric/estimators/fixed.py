@@ -20,12 +20,8 @@ class _UnsupervisedMetric(MetricLearner):
     """Base of the metrics that are computed from the samples alone."""
 
     n_components: int | None
+    _needs_target = False
     _min_samples = 1
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> _UnsupervisedMetric:
         """Compute the metric from the samples.

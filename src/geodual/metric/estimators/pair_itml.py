@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,8 @@ from geodual.arrays import Array
 
 from ..base.checks import check_iteration, check_positive, iteration_budget
 from ..base.pair_classifier import PairClassifier
-from ..base.tuples import check_pair_array
 from ..losses import OneSidedBurg, PairLoss
-from ..program.incremental import StepCertificate, continue_fit, step_certificates
+from ..program.incremental import partial_fit, step_certificates
 from ..program.pair_fit import fit_to_pairs
 
 
@@ -143,38 +142,5 @@ class PairITML(PairClassifier):
         # Half of γ, because the solver minimises half of the objective.
         return OneSidedBurg(u, l, 0.5 * self.gamma)
 
-    @property
-    def certificates_(self) -> tuple[StepCertificate, ...]:
-        """The certificate of each step: one after `fit`, and one more per call of `partial_fit`."""
-        return step_certificates(self)
-
-    def partial_fit(self, pairs: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Continue a fit with new pairs: learn from them alone, with the last metric as prior.
-
-        The first step is the same as `fit`. Each later step solves the program with W₀ = `W_` of the last
-        step, so the metric changes as little as the new pairs allow. With a smaller `gamma` a step changes
-        it less and remembers more of the earlier ones. The bounds are those of the first step. All other
-        fitted attributes are those of the new step; `certificates_` has the certificates of all steps. If a
-        step fails, nothing changes.
-
-        Parameters
-        ----------
-        pairs : array
-            New pairs, as for `fit`.
-        y : array, optional
-            Their labels, as for `fit`.
-        sample_weight : array, optional
-            How often each counts; once by default.
-
-        Returns
-        -------
-        self
-        """
-        return continue_fit(  # type: ignore[no-any-return]
-            self,
-            pairs,
-            y,
-            sample_weight,
-            check=lambda new: check_pair_array(self._samples(new), self.n_features_in_),
-            kept={"prior": "W_", "bounds": "bounds_"},
-        )
+    certificates_ = property(step_certificates)
+    partial_fit = partial_fit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from sklearn.utils.validation import validate_data
 
@@ -13,7 +13,7 @@ from ..base.checks import check_not_negative, check_positive
 from ..geometry.pair_set import Pairs
 from ..losses import SquaredHinge
 from ..program.certificate import CertifiedMetric, iteration_printer
-from ..program.incremental import StepCertificate, continue_fit, step_certificates
+from ..program.incremental import partial_fit, step_certificates
 from ..program.paper_updates import ERRATA, solve_by_paper_updates
 from .logdet_learner import LogDetLearner
 
@@ -219,38 +219,8 @@ class RPDML(LogDetLearner):
             report=iteration_printer(self, self.verbose),
         )
 
-    @property
-    def certificates_(self) -> tuple[StepCertificate, ...]:
-        """The certificate of each step: one after `fit`, and one more per call of `partial_fit`."""
-        return step_certificates(self)
+    certificates_ = property(step_certificates)
+    partial_fit = partial_fit
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Continue a fit with new samples: learn from them alone, with the last metric as prior.
-
-        The first step is the same as `fit`. Each later step solves the program with W₀ = `W_` of the last
-        step, so the metric changes as little as the new samples allow. With a smaller `C` a step changes
-        it less and remembers more of the earlier ones. The bounds are those of the first step. All other
-        fitted attributes are those of the new step; `certificates_` has the certificates of all steps. If a
-        step fails, nothing changes.
-
-        Parameters
-        ----------
-        X : array
-            New samples, as for `fit`.
-        y : array, optional
-            Their labels, as for `fit`.
-        sample_weight : array, optional
-            How often each counts; once by default.
-
-        Returns
-        -------
-        self
-        """
-        return continue_fit(  # type: ignore[no-any-return]
-            self,
-            X,
-            y,
-            sample_weight,
-            check=lambda new: validate_data(self, new, reset=False, skip_check_array=True),
-            kept={"prior": "W_", "bounds": "bounds_"},
-        )
+    def _check_features(self, X: Any) -> None:
+        validate_data(self, X, reset=False, skip_check_array=True)

@@ -1,8 +1,11 @@
-"""Incremental fits: each step takes the last metric as its prior, and has a certificate of its own."""
+"""Incremental fits: each step takes the last metric as its prior, and has a certificate of its own.
+
+A learner takes both functions into its class, as `partial_fit` and as the property `certificates_`; it checks
+that new samples have the features of the last step (`_check_features`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ..base.metric_learner import fitted_attributes
@@ -38,34 +41,35 @@ def step_certificates(learner: Any) -> tuple[StepCertificate, ...]:
     return (*earlier, step) if history is learner.history_ else (step,)
 
 
-def continue_fit(
-    learner: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    *,
-    check: Callable[[Any], object],
-    kept: Mapping[str, str],
-) -> Any:
-    """Take one step of an incremental fit, and return the learner; if the step fails, nothing changes.
+def partial_fit(learner: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """Continue a fit with new samples: learn from them alone, with the last metric as prior.
+
+    The first step is the same as `fit`. Each later step solves the program with W₀ = `W_` of the last step,
+    so the metric changes as little as the new samples allow. With a smaller `C` or `gamma` a step changes it
+    less and remembers more of the earlier ones. The bounds or the margin stay those of the first step. All
+    other fitted attributes are those of the new step; `certificates_` has the certificates of all steps. If
+    a step fails, nothing changes.
 
     Parameters
     ----------
-    learner : estimator
-        The learner; if it is not fitted yet, the step is a plain fit.
-    X, y, sample_weight : array
-        The data of the step, as for `fit`.
-    check : callable
-        Raises unless X has the features of the last step.
-    kept : mapping
-        Parameters that a step takes from the last one, with the names of its fitted attributes.
+    X : array
+        New samples, pairs or comparisons, as for `fit`.
+    y : array, optional
+        Their labels, as for `fit`.
+    sample_weight : array, optional
+        How often each counts; once by default.
+
+    Returns
+    -------
+    self
     """
     if not hasattr(learner, "history_"):
         return learner.fit(X, y, sample_weight)
-    check(X)
-    last = {name: getattr(learner, fitted) for name, fitted in kept.items()}
+    learner._check_features(X)
+    parameters = learner.get_params(deep=False)
+    last = {name: getattr(learner, f"{name}_") for name in ("bounds", "margin") if name in parameters}
     # Another learner makes the step, so that this one and its parameters are unchanged if it fails.
-    step = type(learner)(**{**learner.get_params(deep=False), **last})
+    step = type(learner)(**{**parameters, **last, "prior": learner.W_})
     step.fit(X, y, sample_weight)
     certificates = step_certificates(learner)
     vars(learner).update(fitted_attributes(step))

@@ -63,19 +63,16 @@ class SparseSpan:
         """The basis Q."""
         return np.asarray(self.columns @ self.coefficients)
 
-    def _lifted(self, A: Array) -> LowRankPlusDiagonal:
+    def lift(self, A: Array) -> LowRankPlusDiagonal:
+        """Return the metric of the features, given that of the coordinates."""
         F = self.coefficients
         core = F @ (A - self.prior) @ F.T
         return LowRankPlusDiagonal(np.ones(self.columns.shape[0]), self.columns, core, self.columns)
 
-    def lift(self, A: Array) -> LowRankPlusDiagonal:
-        """Return the metric of the features, given that of the coordinates."""
-        return self._lifted(A)
-
     def components(self, A: Array, n_components: int | None) -> Array | LowRankPlusDiagonal:
         """Return the map L of the metric A of the coordinates."""
         if n_components is None:
-            return self._lifted(symmetric_root(A))
+            return self.lift(symmetric_root(A))
         return leading_components_in_span(A, self.axes, n_components)
 
 
