@@ -100,7 +100,7 @@ class NeighborRPDML(MetricLearner):
         Row numbers of the samples i and their neighbours j of the last fit; of equal samples, the first.
     targets_, widths_ : array of shape (n_pairs,)
         :math:`q_{ij}` and :math:`\tau_i`. With these and `counts_`, the certificate can be checked from
-        outside, as the user guide shows.
+        outside, as the documentation shows.
     counts_ : array of shape (n_samples,)
         How often each sample counts: 1, or the weight of all its copies; 0 if it has no part in the fit.
     prior_ : array of shape (n_features, n_features)
