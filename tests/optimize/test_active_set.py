@@ -25,7 +25,8 @@ def test_a_polish_needs_constraints_and_coordinates_and_pays_late_if_there_are_m
 ) -> None:
     point = SimpleNamespace(frame=SimpleNamespace(orthonormal=orthonormal))
     expected = 0.0 if not (orthonormal and size) else 1e-6 if size > 100 else math.inf
-    assert polish_limit(SimpleNamespace(size=size), point) == expected
+    assert polish_limit(SimpleNamespace(size=size, is_separable=True), point) == expected
+    assert polish_limit(SimpleNamespace(size=size, is_separable=False), point) == 0.0
 
 
 @pytest.mark.parametrize("stored", [True, False])

@@ -40,11 +40,11 @@ def test_greed_compares_violations_in_the_same_units() -> None:
     def greedy(violation: float, hadamard: bool = True) -> bool:
         manifold = SimpleNamespace(hadamard=hadamard)
         constraints = SimpleNamespace(
-            problem=SimpleNamespace(manifold=manifold), is_equality=np.array([False])
+            problem=SimpleNamespace(manifold=manifold), prox=lambda z, t: np.minimum(z, 0.0)
         )
         function = SimpleNamespace(constraints=constraints, weights=np.array([weight]))
-        model = SimpleNamespace(function=function, violations=np.array([violation]))
-        return is_greedy(model, SimpleNamespace(constraints=start))
+        point = SimpleNamespace(constraints=np.array([violation / weight]))
+        return is_greedy(SimpleNamespace(function=function, point=point), SimpleNamespace(constraints=start))
 
     assert greedy(1.01 * 10.0 * 1000.0)
     assert not greedy(0.99 * 10.0 * 1000.0)

@@ -3,6 +3,23 @@
 from .checks import GradientCheck, check_gradient
 from .constraint import Constraint
 from .convexity import ConvexityCheck, check_convexity
+from .functions import (
+    L1,
+    Ball,
+    Box,
+    Function,
+    GroupL2,
+    Huber,
+    LInf,
+    Max,
+    NonPositive,
+    NuclearNorm,
+    PositiveSemidefinite,
+    Quantile,
+    SecondOrderCone,
+    SimplexSet,
+    Zero,
+)
 from .kkt import KKT
 from .lagrangian import Lagrangian
 from .many import ManyResults, minimize_many
@@ -10,27 +27,45 @@ from .newton_cg import newton_cg
 from .primal_dual import corollary1_bound, theorem1_bound
 from .problem import ConstraintVector, EvaluatedPoint, Problem
 from .quasi_newton import limited_memory
-from .result import History, InnerIterate, Iterate, Iteration, Result
+from .result import History, InnerIterate, Iterate, Iteration, Result, TermValue
 from .solve import minimize
+from .term import Term
 from .updates import Stop, Update
 
 __all__ = [
     "KKT",
+    "L1",
+    "Ball",
+    "Box",
     "Constraint",
     "ConstraintVector",
     "ConvexityCheck",
     "EvaluatedPoint",
+    "Function",
     "GradientCheck",
+    "GroupL2",
     "History",
+    "Huber",
     "InnerIterate",
     "Iterate",
     "Iteration",
+    "LInf",
     "Lagrangian",
     "ManyResults",
+    "Max",
+    "NonPositive",
+    "NuclearNorm",
+    "PositiveSemidefinite",
     "Problem",
+    "Quantile",
     "Result",
+    "SecondOrderCone",
+    "SimplexSet",
     "Stop",
+    "Term",
+    "TermValue",
     "Update",
+    "Zero",
     "check_convexity",
     "check_gradient",
     "corollary1_bound",

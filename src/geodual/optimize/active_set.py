@@ -52,7 +52,7 @@ class Polished:
 
 def polish_limit(constraints: ConstraintVector, point: EvaluatedPoint) -> float:
     """Return the KKT residual below which a polish may pay; 0 where there can be none."""
-    if not (point.frame.orthonormal and constraints.size):
+    if not (point.frame.orthonormal and constraints.size and constraints.is_separable):
         return 0.0
     return _MANY_BELOW if constraints.size > _MANY else math.inf
 
@@ -79,15 +79,19 @@ def polish(
 
 def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: float) -> Polished | None:
     """Take a Newton step on the constraints that look active; return None if that fails."""
+    augmented = units.lagrangian(constraints, best.y, penalty=penalty).at(best.point)
+    # An inequality is active if the method of multipliers would give it a positive multiplier. An entry of a
+    # term is active if its prox does not move; the multipliers of other entries do not move instead.
+    active = augmented.fixed_entries
+    if active is None:
+        return None
     model = units.lagrangian(constraints, best.y).at(best.point)
-    # An inequality is active if the method of multipliers would give it a positive multiplier.
-    active = constraints.is_equality | (best.y + penalty * model.violations > 0.0)
-    system = kkt_system(constraints, units, model, active)
+    system = kkt_system(constraints, units, model, active, augmented)
     solution = system.solve(float(np.clip(best.kkt.worst, *_CG_ACCURACY))) if system else None
     if solution is None:
         return None
     direction, multipliers, n_products = solution
-    y = np.zeros(constraints.size)
+    y = np.where(active, 0.0, augmented.estimates)
     y[active] = multipliers
     try:
         point = constraints.evaluate(model.frame.move(direction))
@@ -98,11 +102,18 @@ def _step(constraints: ConstraintVector, units: Units, best: Polished, penalty: 
 
 
 def kkt_system(
-    constraints: ConstraintVector, units: Units, model: LocalLagrangian, active: NDArray[np.bool_]
+    constraints: ConstraintVector,
+    units: Units,
+    model: LocalLagrangian,
+    active: NDArray[np.bool_],
+    augmented: LocalLagrangian | None = None,
 ) -> KKTSystem | None:
-    """Return the KKT system of the active constraints; None if `active_jacobian` has no matrix J for it."""
+    """Return the KKT system of the active constraints; None if `active_jacobian` has no matrix J for it.
+
+    With terms, the augmented Lagrangian knows where their entries belong.
+    """
     jacobian = active_jacobian(constraints, model.frame, 1.0 / units.constraints, active)
-    return KKTSystem(constraints, units, model, active, jacobian) if jacobian else None
+    return KKTSystem(constraints, units, model, active, jacobian, augmented) if jacobian else None
 
 
 class KKTSystem:
@@ -115,14 +126,20 @@ class KKTSystem:
         model: LocalLagrangian,
         active: NDArray[np.bool_],
         jacobian: StoredJacobian | JacobianProducts,
+        augmented: LocalLagrangian | None,
     ) -> None:
         self._model, self.jacobian = model, jacobian
+        self._active, self._augmented = active, augmented or model
         self._residual = model.violations[active]
-        self._estimates = model.estimates[active]
-        self._lower = np.where(constraints.is_equality[active], -np.inf, 0.0)
-        frame = model.frame
+        frame, x = model.frame, model.frame.point
         # What the model has is in units of cost and constraints already; the gradient of the problem is not.
-        self._gradient = np.ravel(frame.gradient(constraints.problem.gradient(frame.point))) / units.cost
+        if augmented is None or augmented.prox_point is None:
+            egrad = constraints.problem.gradient(x)
+        else:
+            self._residual = (model.violations - augmented.prox_point / units.constraints)[active]
+            known = units.unscaled(np.where(active, 0.0, augmented.estimates))
+            egrad = constraints.lagrangian_gradient(x, 1.0, known)
+        self._gradient = np.ravel(frame.gradient(egrad)) / units.cost
 
     def solve(self, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return direction, multipliers and the number of Hessian products; None at negative curvature."""
@@ -146,17 +163,26 @@ class KKTSystem:
         return np.asarray(d - jacobian.adjoint(jacobian.solve_gram(jacobian.apply(d))))
 
     def _multipliers(self, force: Array) -> Array:
-        """Return least-squares multipliers of the force g + H d, clipped at 0 for inequalities.
+        """Return least-squares multipliers of the force g + H d, clipped to subgradients of the terms.
 
-        They need not be the best y ≥ 0; the KKT residual shows whether clipping did harm.
+        For inequalities these are y ≥ 0. They need not be the best; the KKT residual shows whether clipping
+        did harm.
         """
         # With dependent gradients there are several: take the smallest, or else the closest to the estimates,
         # which are at least 0.
-        jacobian, estimates = self.jacobian, self._estimates
+        jacobian, estimates = self.jacobian, self._model.estimates[self._active]
         y = -jacobian.solve_gram(jacobian.apply(force))
-        if (y < self._lower).any():
+        clipped = self._subgradient(y)
+        if not np.array_equal(clipped, y):
             y = estimates - jacobian.solve_gram(jacobian.apply(force + jacobian.adjoint(estimates)))
-        return np.maximum(y, self._lower)
+            clipped = self._subgradient(y)
+        return clipped
+
+    def _subgradient(self, y: Array) -> Array:
+        """Return the multipliers of active entries that are subgradients: at least 0 for inequalities."""
+        full = np.array(self._model.estimates)
+        full[self._active] = y
+        return self._augmented.subgradient(full)[self._active]
 
     def _projected_cg(self, force: Array, accuracy: float) -> tuple[Array, Array, int] | None:
         """Return d with P H P d = P force, H d, and the number of products; None at negative curvature."""

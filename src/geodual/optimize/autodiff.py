@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .automatic import Engine, Function, JoinedConstraint, called
+from .automatic import Engine, Function, JoinedConstraint, called, part_name
 from .trees import as_doubles
 
 # Code of many small functions takes long to optimise, and then runs no faster.
@@ -69,7 +69,7 @@ class CompiledFunctions:
             directional=partial(self.run, "directional", data),
             hessian_product=partial(self.run, "hessian_product", data),
             gradients=partial(self._gradients, data),
-            sizes=partial(self._sizes, data),
+            shapes=partial(self._shapes, data),
             n_parts=len(self.functions),
         )
 
@@ -77,11 +77,11 @@ class CompiledFunctions:
         stack = self.run("jacobian", data, x)  # on a product: a tuple of Jacobians
         return [jax.tree.map(lambda part, k=k: part[k], stack) for k in indices]
 
-    def _sizes(self, data: PlacedData, x: Any) -> list[int]:
+    def _shapes(self, data: PlacedData, x: Any) -> list[tuple[int, ...]]:
         with jax.enable_x64(True):
             x = as_doubles(x)
             parts = jax.eval_shape(self._code_for(x, data)["parts"], x, data.placed)
-        return [part.size for part in parts]
+        return [part.shape for part in parts]
 
 
 class PlacedData:
@@ -170,14 +170,17 @@ def _cost_derivatives(references: Sequence[Function], name: str) -> dict[str, Fu
 def _constraint_derivatives(references: Sequence[Function], name: str) -> dict[str, Function]:
     """Return the derivatives of all functions, joined into one vector."""
 
+    def array(k: int, x: Any, data: Any) -> Any:
+        return jnp.asarray(called(references[k](), part_name(name, k), x, data), dtype=float)
+
     def part(k: int, x: Any, data: Any) -> Any:
-        return jnp.ravel(jnp.asarray(called(references[k](), f"{name}[{k}]", x, data), dtype=float))
+        return jnp.ravel(array(k, x, data))
 
     def parts(x: Any, data: Any) -> list[Any]:
-        return [part(k, x, data) for k in range(len(references))]
+        return [array(k, x, data) for k in range(len(references))]
 
     def value(x: Any, data: Any) -> Any:
-        return jnp.concatenate(parts(x, data))
+        return jnp.concatenate([part(k, x, data) for k in range(len(references))])
 
     def jacobian_product(x: Any, data: Any, w: Any) -> Any:
         pulled, start = [], 0

@@ -5,6 +5,7 @@ A library is an `Engine`. It gives all inequalities, and all equalities, as one 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from geodual.arrays import Array
 from geodual.manifolds.frame import Point, Vector
 
 from .constraint import Constraint, check_function, listed
+from .term import Term
 
 Function = Callable[..., Any]
 
@@ -52,9 +54,13 @@ class PreparedFunctions:
         The cost.
     inequalities, equalities : callable or sequence of callables, optional
         The constraints.
+    terms : tuple of Term
+        The terms, with plain functions as maps.
     """
 
-    def __init__(self, engine: Engine, cost: Any, inequalities: Any, equalities: Any) -> None:
+    def __init__(
+        self, engine: Engine, cost: Any, inequalities: Any, equalities: Any, terms: tuple[Term, ...] = ()
+    ) -> None:
         self._place = engine.place
         check_function(cost, "cost")
         self._cost = engine.prepare([cost], "cost")
@@ -64,13 +70,29 @@ class PreparedFunctions:
                 check_function(function, f"{name}[{k}]")
             if functions:
                 self._blocks[name] = engine.prepare(functions, name)
+        self._terms = [
+            (term, None if term.map is None else engine.prepare([term.map], f"terms[{k}].map"))
+            for k, term in enumerate(terms)
+        ]
 
     def bound(self, data: Any) -> dict[str, Any]:
         """Return the arguments of `Problem` for some data."""
         placed = self._place(data)
         cost, gradient, hessian_product = self._cost.bind_cost(placed)
         blocks = {name: block.bind_constraints(placed) for name, block in self._blocks.items()}
-        return {"cost": cost, "gradient": gradient, "hessian_product": hessian_product, **blocks}
+        terms = [Term(t.function, m and m.bind_constraints(placed)) for t, m in self._terms]
+        return {
+            "cost": cost,
+            "gradient": gradient,
+            "hessian_product": hessian_product,
+            "terms": terms,
+            **blocks,
+        }
+
+
+def part_name(name: str, k: int) -> str:
+    """Return what messages call the k-th of some functions; the map of a term is one by itself."""
+    return name if name.endswith(".map") else f"{name}[{k}]"
 
 
 def called(function: Function, name: str, x: Point, data: Any) -> Any:
@@ -94,14 +116,28 @@ class JoinedConstraint(Constraint):
     ----------
     value, jacobian_product, directional, hessian_product, gradients : callable
         The whole vector and its derivatives, as in `Constraint`.
-    sizes : callable
-        ``sizes(x)`` returns the number of entries of each function; it must not depend on x.
+    shapes : callable
+        ``shapes(x)`` returns the shape of what each function returns; it must not depend on x.
     n_parts : int
         Number n of functions.
     """
 
-    sizes: Callable[[Point], Sequence[int]]
+    shapes: Callable[[Point], Sequence[tuple[int, ...]]]
     n_parts: int
+
+    def shape(self, x: Point) -> tuple[int, ...]:
+        """Return the shape of what a single function returns."""
+        (shape,) = self.shapes(x)
+        return shape
+
+    @property
+    def flat(self) -> Constraint:
+        """The block itself, whose values are flat already."""
+        return self
+
+    def sizes(self, x: Point) -> list[int]:
+        """Return the number of entries of each function."""
+        return [math.prod(shape) for shape in self.shapes(x)]
 
     @cached_property
     def parts(self) -> tuple[Constraint, ...]:

@@ -12,7 +12,7 @@ from geodual.arrays import Array, Indices
 from geodual.manifolds import Manifold
 from geodual.manifolds.frame import Point, Vector
 
-from .constraint import Constraint
+from .constraint import Constraint, FlatConstraint
 from .trees import leaves, mapped
 
 _SYMMETRIC = 1e-12  # relative difference of a drawn point and its transpose that is rounding error
@@ -140,6 +140,35 @@ def _as_slice(indices: Indices) -> Indices | slice:
     if len(indices) and indices[-1] - indices[0] == len(indices) - 1:
         return slice(int(indices[0]), int(indices[-1]) + 1)
     return indices
+
+
+def all_entries(manifold: Manifold, name: str) -> FlatConstraint:
+    """Return x itself as a block: the map of a term without a map.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The manifold; one point of it is drawn to learn its structure.
+    name : str
+        Name of the term, for messages.
+    """
+    example = manifold.random_point(np.random.default_rng(0))
+    _check_leaves(example, manifold, name)
+    layout = Layout(example)
+    every = np.arange(layout.size)
+    entries = EntryConstraint(layout, every[:0], every, np.zeros(layout.size))
+    shape = np.shape(example) if isinstance(example, np.ndarray) else (layout.size,)
+    derivatives = (entries.jacobian_product, entries.directional, entries.hessian_product, entries.gradients)
+    return FlatConstraint(entries.value, *derivatives, original_shape=lambda x: shape)
+
+
+def _check_leaves(example: Point, manifold: Any, name: str) -> None:
+    """Refuse terms on x itself where its entries are complex, or do not belong to the point alone."""
+    if not isinstance(example, (tuple, list)):
+        _check_entries(example, manifold, name)
+        return
+    for part, factor in zip(example, manifold.factors, strict=True):
+        _check_leaves(part, factor, name)
 
 
 class Bounds:

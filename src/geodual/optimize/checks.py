@@ -153,6 +153,10 @@ def check_gradient(problem: Problem, x: Point, rng: np.random.Generator | None =
         for kind, blocks in (("inequalities", problem.inequalities), ("equalities", problem.equalities)):
             for position, block in enumerate(blocks):
                 checks += _check_block(f"{kind}[{position}]", block, frame, c, rng)
+        for position, term in enumerate(problem.terms):
+            if term.map is not None:
+                block = problem.blocks[problem.term_blocks[position]]
+                checks += _check_block(f"terms[{position}]", block, frame, c, rng)
     return GradientCheck(tuple(checks))
 
 
@@ -376,11 +380,15 @@ def _finite(gradient: Vector, point: EvaluatedPoint) -> bool:
 
 def named_constraints(problem: Problem) -> Iterator[tuple[str, Constraint]]:
     """Pair the constraints with the names that messages use, in the order of their multipliers."""
-    bounds = problem.bounds
+    bounds, h = problem.bounds, problem.n_inequality_blocks
+    terms = [(k, f"terms[{i}]") for i, k in enumerate(problem.term_blocks)]
     yield from ((f"inequalities[{k}]", block) for k, block in enumerate(problem.inequalities))
+    yield from ((name, problem.blocks[k]) for k, name in terms if k < h)
     yield from (("the bounds", block) for block in (bounds.inequalities if bounds else ()))
     yield from ((f"equalities[{k}]", block) for k, block in enumerate(problem.equalities))
+    yield from ((name, problem.blocks[k]) for k, name in terms if h <= k < h + problem.n_equality_blocks)
     yield from (("entries with equal bounds", block) for block in (bounds.equalities if bounds else ()))
+    yield from ((name, problem.blocks[k]) for k, name in terms if k >= h + problem.n_equality_blocks)
 
 
 def _structure(x: Any) -> Any:

@@ -90,10 +90,58 @@ class Constraint:
         # function may write each result to the same memory.
         return [scaled(1.0, self.jacobian_product(x, _unit(size, k))) for k in indices]
 
+    def shape(self, x: Point) -> tuple[int, ...]:
+        """Return the shape of the values: a vector, or any array if the block is the map of a `Term`."""
+        return np.shape(self.value(x))
+
+    @property
+    def flat(self) -> Constraint:
+        """The block with its values as a vector, for the map of a `Term`, which may give any array."""
+        return flattened(self)
+
     @property
     def parts(self) -> tuple[Constraint, ...]:
         """The functions that the block was joined from: itself, unless automatic derivatives joined some."""
         return (self,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlatConstraint(Constraint):
+    """A block that gives arrays of some shape, flattened.
+
+    Parameters
+    ----------
+    value, jacobian_product, directional, hessian_product, gradients : callable
+        The vector and its derivatives, as in `Constraint`.
+    original_shape : callable
+        ``original_shape(x)`` returns the shape before.
+    """
+
+    original_shape: Callable[[Point], tuple[int, ...]]
+
+    def shape(self, x: Point) -> tuple[int, ...]:
+        """Return the shape of the values before they were flattened."""
+        return self.original_shape(x)
+
+
+def flattened(block: Constraint) -> FlatConstraint:
+    """Return a block whose values and weights may be arrays of any shape as one of vectors."""
+    seen: list[tuple[int, ...]] = []  # learnt at the first point
+
+    def shape(x: Point) -> tuple[int, ...]:
+        if not seen:
+            seen.append(np.shape(block.value(x)))
+        return seen[0]
+
+    along, second = block.directional, block.hessian_product
+    return FlatConstraint(
+        value=lambda x: np.ravel(block.value(x)),
+        jacobian_product=lambda x, w: block.jacobian_product(x, w.reshape(shape(x))),
+        directional=None if along is None else lambda x, u: np.ravel(along(x, u)),
+        hessian_product=None if second is None else lambda x, w, u: second(x, w.reshape(shape(x)), u),
+        gradients=block.gradients,
+        original_shape=shape,
+    )
 
 
 def _unit(size: int, k: int) -> Array:

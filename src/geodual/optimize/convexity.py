@@ -214,8 +214,11 @@ class _Search:
         self._constraints = ConstraintVector(problem, x0)
         default = min(1.0, 0.5 * problem.manifold.step_limit) * self._centre.unit
         self._radius = default if radius is None else radius
-        size = 1 + self._constraints.size
-        self._affine = np.concatenate([[False], self._constraints.is_equality])
+        n, terms = self._constraints.tail.start, self._constraints.functions
+        size = 1 + n + len(terms)
+        self._affine = np.concatenate(
+            [[False], self._constraints.is_equality[:n], np.full(len(terms), False)]
+        )
         self._worst, self._largest, self._error = np.full(size, -np.inf), np.zeros(size), np.zeros(size)
         self._used, self._found = np.zeros(size, dtype=int), np.zeros(size, dtype=np.intp)
 
@@ -249,7 +252,9 @@ class _Search:
             point = self._constraints.evaluate(x)
         except UNDEFINED:
             return np.full(len(self._worst), np.nan)
-        return np.concatenate([[point.cost], point.constraints])
+        constraints = self._constraints
+        terms = [function.value(point.constraints) for function in constraints.functions]
+        return np.concatenate([[point.cost], point.constraints[: constraints.tail.start], terms])
 
     def _counts(self, values: Array) -> bool:
         """Return whether the ends are where the declaration applies."""
@@ -270,7 +275,8 @@ class _Search:
         """Return the names of the functions and where their entries are."""
         names, end = [("cost", np.arange(1))], 1
         for name, block in named_constraints(self._problem):
-            size = len(block(self._centre.point))
+            # A term counts as a whole: its map need not be convex by itself.
+            size = len(block(self._centre.point)) if end <= self._constraints.tail.start else 1
             names.append((name, np.arange(end, end + size)))
             end += size
         return names

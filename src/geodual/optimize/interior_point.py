@@ -72,6 +72,11 @@ def interior_point(
         The first μ, for the scaled problem. The default is 0.1, or less if there are many inequalities.
     """
     check_positive("barrier", barrier)
+    if constraints.functions:
+        raise ValueError(
+            "The interior-point method takes inequalities, equalities and bounds, but no other terms; use "
+            "the default method."
+        )
     method = InteriorPoint(constraints, start, units, tol, barrier)
     return method.iterate(units.scaled(multipliers))
 

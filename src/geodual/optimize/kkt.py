@@ -26,16 +26,18 @@ class KKT:
     """The certificate of a solve: how far (x, λ) is from satisfying the KKT conditions.
 
     All parts are 0 at a solution. They are absolute for problems of ordinary size and relative otherwise;
-    `docs/notation.md` says how.
+    `docs/notation.md` says how. For a term g(c(x)) the multiplier y must be a subgradient of g at c(x), which
+    it is exactly if c = prox(c + y).
 
     Parameters
     ----------
     stationarity : float
-        Riemannian norm of grad f + Σ λₖ grad hₖ + Σ μⱼ grad gⱼ.
+        Riemannian norm of grad f + Σ λₖ grad hₖ + Σ μⱼ grad gⱼ, and the same for the maps of terms.
     feasibility : float
-        Largest violation of a constraint: of hₖ(x) ≤ 0 or gⱼ(x) = 0.
+        Largest violation of a constraint: of hₖ(x) ≤ 0 or gⱼ(x) = 0; for a term, distance of c(x) from where
+        g is finite.
     complementarity : float
-        Largest absolute value of λₖ hₖ.
+        Largest absolute value of λₖ hₖ; for a term, largest entry of c − prox(c + y).
 
     Attributes
     ----------
@@ -96,6 +98,11 @@ class Units:
         """Return the multipliers of the scaled problem."""
         return np.asarray(multipliers * (self.constraints / self.cost))
 
+    def prox_point(self, constraints: ConstraintVector, point: EvaluatedPoint, multipliers: Array) -> Array:
+        """Return prox(c + y), in units of the problem: c(x) itself if y is a subgradient there."""
+        steps = self.constraints**2 / self.cost
+        return constraints.prox(point.constraints + steps * multipliers, steps)
+
     def lagrangian(self, constraints: ConstraintVector, y: Array, **terms: Any) -> Lagrangian:
         """Return the Lagrangian of the scaled problem, with further terms if given."""
         return Lagrangian(constraints, y, 1.0 / self.cost, 1.0 / self.constraints, **terms)
@@ -132,7 +139,18 @@ def measure_units(constraints: ConstraintVector, point: EvaluatedPoint) -> Units
     direction = cost.gradient / slope if slope > 0.0 else tangents[0]
     # The curvature counts too: at a stationary start the slope is 0, but the cost has a size.
     size = max(slope, frame.norm(cost.hessian_product(direction)) * frame.unit)
+    if constraints.functions:
+        size = max(size, _term_size(constraints, point, tangents))
     return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, point, tangents))
+
+
+def _term_size(constraints: ConstraintVector, point: EvaluatedPoint, tangents: list[Coordinates]) -> float:
+    """Estimate the slope of the terms from their changes along random unit directions; 0 where infinite."""
+    frame, z = point.frame, point.constraints
+    steps = [constraints.derivative(frame.point, frame.tangent(c)) for c in tangents]
+    changes = np.array([constraints.term_cost(z + step) for step in steps]) - constraints.term_cost(z)
+    changes = np.where(np.isfinite(changes), changes, 0.0)
+    return float(_root_mean_square(changes, constraints))
 
 
 def refreshed_units(units: Units, constraints: ConstraintVector, point: EvaluatedPoint) -> Units:
@@ -158,7 +176,10 @@ def _constraint_sizes(
         sizes = np.maximum(sizes, _root_mean_square(changes, constraints))
     sizes = np.maximum(sizes, value)
     sizes = np.where(sizes > 0.0, sizes, sizes.max() if sizes.any() else 1.0)
-    return np.concatenate([_evened(part) for part in constraints.split(sizes)])
+    sizes = np.concatenate([_evened(part) for part in constraints.split(sizes)])
+    for function in constraints.functions:  # only a common factor of all entries commutes with a prox
+        sizes[function.part] = np.median(sizes[function.part]) if sizes[function.part].size else 1.0
+    return sizes
 
 
 def _evened(sizes: Array) -> Array:
@@ -198,12 +219,18 @@ def measure_kkt(
 ) -> KKT:
     """Return the KKT residual at a point with multipliers λ."""
     model = Lagrangian(constraints, multipliers).at(point)
-    # Complementarity is a condition on inequalities only.
-    products = np.where(constraints.is_equality, 0.0, np.abs(multipliers * point.constraints))
+    # Complementarity is a condition on inequalities and terms only.
+    n = constraints.n_inequalities
+    products = np.abs(multipliers[:n] * point.constraints[:n])
+    complementarity = float(products.max(initial=0.0)) / units.cost_unit
+    if constraints.functions:
+        gap = np.abs(point.constraints - units.prox_point(constraints, point, multipliers))
+        errors = (gap / units.constraint_units)[constraints.tail]
+        complementarity = max(complementarity, float(errors.max(initial=0.0)))
     return KKT(
         stationarity=point.frame.norm(model.gradient) / units.cost_unit,
         feasibility=measure_feasibility(constraints, point, units),
-        complementarity=float(products.max(initial=0.0)) / units.cost_unit,
+        complementarity=complementarity,
     )
 
 
@@ -211,4 +238,6 @@ def measure_feasibility(constraints: ConstraintVector, point: EvaluatedPoint, un
     """Return the largest violation of a constraint at a point."""
     values = point.constraints
     excess = np.where(constraints.is_equality, np.abs(values), np.maximum(values, 0.0))
+    if constraints.functions:
+        excess[constraints.tail] = np.abs(values - constraints.prox(values, 0.0))[constraints.tail]
     return float((excess / units.constraint_units).max(initial=0.0))

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geodual.arrays import Array
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates, Point, Vector
 
+from .functions import LinearMap
 from .problem import ConstraintVector, EvaluatedPoint
 from .trees import scaled, total
 
@@ -22,13 +24,16 @@ _DIFFERENCE_STEP = float(np.sqrt(_EPS))  # balances truncation and rounding of a
 class Lagrangian:
     """The Lagrangian a f(x) + ⟨λ, c(x)⟩ as a function of x, an objective for `newton_cg`.
 
-    With a penalty ρ > 0 it is the augmented Lagrangian a f(x) + Σ (yₖ² − λₖ²)/(2ρ), where y = λ + ρ c(x),
-    with negative yₖ of inequalities replaced by 0. With a proximal weight w > 0, (w/2) d²(center, x) is
-    added. With neither it is eq. (2) without the term in λ alone.
+    With a penalty ρ > 0 it is the augmented Lagrangian: each function g of the problem is replaced by its
+    Moreau envelope e(z) = min over p of a g(p) + (ρ/2) ‖p − z‖² at z = c(x) + λ/ρ. The minimum is at the prox
+    point p. So the value is a f(x) + a g(p) + (‖y‖² − ‖λ‖²)/(2ρ) with y = ρ (z − p), and the gradient is that
+    of a f(x) + ⟨y, c(x)⟩. For inequalities, g is 0 where z ≤ 0 and infinite elsewhere, so that y is
+    max(λ + ρ c(x), 0). With a proximal weight w > 0, (w/2) d²(center, x) is added. With neither it is eq. (2)
+    without the term in λ alone.
 
     Calling it at a point x gives an object with `value`, Riemannian `gradient`, `hessian_product(c)`, the
     `frame` and `point` (an `EvaluatedPoint`), and `estimates`: the multipliers y, which are the next λ of the
-    method of multipliers.
+    method of multipliers. With terms, `prox_point` is p, in units of the problem.
 
     Parameters
     ----------
@@ -97,8 +102,10 @@ class LocalLagrangian:
         self.point = point
         self.frame: Frame = point.frame
         self.violations: Array = function.weights * point.constraints
+        self.prox_point: Array | None = None
+        """The prox point p of all entries, in units of the problem; None without penalty or terms."""
         self.estimates: Array = self._estimate()
-        """The multipliers y = λ + ρ c(x), at least 0 for inequalities; λ itself without a penalty."""
+        """The multipliers y = ρ (z − p); λ itself without a penalty."""
         self._distance = (
             self.frame.half_squared_distance(function.center) if function.proximal_weight else None
         )
@@ -109,11 +116,27 @@ class LocalLagrangian:
         function = self.function
         if not function.penalty:
             return function.multipliers
-        shifted = function.multipliers + function.penalty * self.violations
-        return function.constraints.nonnegative(shifted)
+        constraints, shifted = function.constraints, function.multipliers + function.penalty * self.violations
+        estimates = constraints.nonnegative(shifted)
+        if constraints.functions:
+            self._z = shifted / self._stiffness
+            self.prox_point = constraints.prox(self._z, self._steps)
+            tail = constraints.tail
+            estimates[tail] = (self._stiffness * (self._z - self.prox_point))[tail]
+        return estimates
 
-    def _measure_terms(self) -> tuple[float, float, float, float]:
-        """Return the cost, the two terms of the constraints, and the proximal term."""
+    @property
+    def _stiffness(self) -> Array | float:
+        """The factor ρ w of every entry: z is (λ + ρ w c)/(ρ w) in units of the problem."""
+        return self.function.penalty * self.function.weights
+
+    @property
+    def _steps(self) -> Array | float:
+        """The t of the prox of every entry, in units of the problem."""
+        return self.function.cost_weight / (self._stiffness * self.function.weights)
+
+    def _measure_terms(self) -> tuple[float, ...]:
+        """Return the cost, the two terms of the constraints, the proximal term, and g(p)."""
         # Kept apart, because their absolute values bound the rounding error of their sum.
         function, y, lam = self.function, self.estimates, self.function.multipliers
         if function.penalty:
@@ -122,7 +145,10 @@ class LocalLagrangian:
         else:
             coupling = float(lam @ self.violations), 0.0
         proximity = function.proximal_weight * self._distance.value if self._distance else 0.0
-        return (function.cost_weight * self.point.cost, *coupling, proximity)
+        terms = (function.cost_weight * self.point.cost, *coupling, proximity)
+        if self.prox_point is None or not function.cost_weight:
+            return terms
+        return (*terms, function.cost_weight * function.constraints.term_cost(self.prox_point))
 
     @property
     def noise(self) -> float:
@@ -131,12 +157,38 @@ class LocalLagrangian:
 
     @property
     def violation(self) -> float:
-        """Largest violation of feasibility and complementarity together; it needs a penalty."""
+        """Largest |c − p|, which is 0 exactly if λ is a subgradient of g at c(x); it needs a penalty."""
         # For an inequality max(c, −λ/ρ) is 0 exactly if c ≤ 0, λ ≥ 0 and c λ = 0.
         function = self.function
         slack = np.maximum(self.violations, -function.multipliers / function.penalty)
         error = np.where(function.constraints.is_equality, self.violations, slack)
+        if self.prox_point is not None:
+            tail = function.constraints.tail
+            error[tail] = (function.weights * (self.point.constraints - self.prox_point))[tail]
         return float(np.abs(error).max(initial=0.0))
+
+    @property
+    def fixed_entries(self) -> NDArray[np.bool_] | None:
+        """The entries whose prox does not move, such as active inequalities; None if some move halfway.
+
+        All functions must act on each entry by itself.
+        """
+        constraints = self.function.constraints
+        active = constraints.is_equality | (self.estimates > 0.0)
+        if constraints.functions:
+            slopes = constraints.prox_derivative(self._z, self._steps)(np.ones(constraints.size))
+            if not np.isin(slopes, (0.0, 1.0)).all():
+                return None
+            active[constraints.tail] = slopes[constraints.tail] == 0.0
+        return active
+
+    def subgradient(self, y: Array) -> Array:
+        """Return multipliers near y that are subgradients where the prox point is: y ≥ 0 for inequalities."""
+        constraints = self.function.constraints
+        if self.prox_point is None:
+            return constraints.nonnegative(y)
+        z = self.prox_point + y / self._stiffness
+        return np.asarray(self._stiffness * (z - constraints.prox(z, self._steps)))
 
     @cached_property
     def _egrad(self) -> Vector:
@@ -155,7 +207,23 @@ class LocalLagrangian:
 
     @cached_property
     def _hessian(self) -> _Hessian:
-        return _Hessian(self.function, self.frame, self.estimates, self._egrad)
+        return _Hessian(self.function, self.frame, self.estimates, self._egrad, self._penalty_map())
+
+    def _penalty_map(self) -> LinearMap | None:
+        """Return the Hessian of the envelopes, a map of slopes Dc[u]: ρ w² (I − P); None if it is 0.
+
+        P is the derivative of the prox.
+        """
+        function, constraints = self.function, self.function.constraints
+        if not function.penalty:
+            return None
+        active = constraints.is_equality | (self.estimates > 0.0)
+        stiffness = function.penalty * function.weights**2
+        if not constraints.functions:
+            factors = stiffness * active
+            return (lambda slopes: factors * slopes) if active.any() else None
+        derivative = constraints.prox_derivative(self._z, self._steps)
+        return lambda slopes: stiffness * (slopes - derivative(slopes))
 
     def hessian_product(self, c: Coordinates) -> Coordinates:
         """Return the Riemannian Hessian applied to `c`."""
@@ -172,21 +240,28 @@ class LocalLagrangian:
 class _Hessian:
     """The Riemannian Hessian of a `Lagrangian` at a point, without the proximal term."""
 
-    def __init__(self, function: Lagrangian, frame: Frame, estimates: Array, egrad: Vector) -> None:
+    def __init__(
+        self,
+        function: Lagrangian,
+        frame: Frame,
+        estimates: Array,
+        egrad: Vector,
+        penalty_map: LinearMap | None,
+    ) -> None:
         self._constraints, self._cost_weight = function.constraints, function.cost_weight
         self._frame, self._x = frame, frame.point
         self._weighted = function.constraints.weighted(np.asarray(function.weights * estimates))
-        self._stiffness = _stiffness(function, estimates)
+        self._penalty_map = penalty_map
         self._to_riemannian = frame.hessian_map(egrad)
         self._undifferentiated = self._gradient_without_hessian(frame.point)
 
     def product(self, c: Coordinates) -> Coordinates:
         u = self._frame.tangent(c)
         terms = self._multiplier_terms(c, u)
-        if self._stiffness is not None:
-            # The penalty adds ρ Jᵀ J of the active constraints, formed by two products.
+        if self._penalty_map is not None:
+            # The penalty adds ρ Jᵀ (I − P) J, formed by two products; I − P picks the active inequalities.
             slopes = self._constraints.derivative(self._x, u)
-            terms += self._constraints.adjoint(self._x, self._stiffness * slopes)
+            terms += self._constraints.adjoint(self._x, self._penalty_map(slopes))
         return self._to_riemannian(total(terms), c)
 
     def _multiplier_terms(self, c: Coordinates, u: Vector) -> list[Vector]:
@@ -204,11 +279,3 @@ class _Hessian:
 
     def _gradient_without_hessian(self, x: Point) -> Vector | None:
         return self._constraints.gradient_without_hessian(x, self._cost_weight, self._weighted)
-
-
-def _stiffness(function: Lagrangian, estimates: Array) -> Array | None:
-    """Return ρ times the squared weight of each active constraint, 0 otherwise; None if none is active."""
-    if not function.penalty:
-        return None
-    active = function.constraints.is_equality | (estimates > 0.0)
-    return function.penalty * function.weights**2 * active if active.any() else None

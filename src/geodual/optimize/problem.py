@@ -1,4 +1,4 @@
-"""A problem to solve: min f(x) over a manifold, subject to h(x) ≤ 0, g(x) = 0 and bounds.
+"""A problem to solve: min f(x) + Σ gᵢ(cᵢ(x)) over a manifold; constraints and bounds are such terms, too.
 
 `Problem` is what users write. `ConstraintVector` is how methods see it: all constraints as one vector, and
 points with the values there.
@@ -21,11 +21,16 @@ from geodual.manifolds.frame import Point, Vector
 from .automatic import PreparedFunctions
 from .bounds import Bounds
 from .constraint import INSTALL_JAX, Constraint, as_cost, blocks_of, check_function, parts_of
+from .functions import LinearMap, NonPositive, Zero
+from .term import PlacedFunction, Term, check_terms, is_constraint, term_block
 from .trees import as_data, pairing, same_structure, scaled, total
 
 
 class Problem:
-    """The problem to minimise f(x) over a manifold subject to h(x) ≤ 0, g(x) = 0 and lower ≤ x ≤ upper.
+    """The problem to minimise f(x) + Σ gᵢ(cᵢ(x)) over a manifold, with constraints and bounds.
+
+    Each gᵢ is a function with a proximal operator, such as a norm or a cone, and each cᵢ is smooth. The most
+    usual terms have short forms: h(x) ≤ 0, g(x) = 0 and lower ≤ x ≤ upper.
 
     All derivatives are Euclidean and have the structure of a point; the manifold converts them. Check those
     you wrote by hand with `check_gradient`, or let `Problem.from_jax` or `Problem.from_torch` derive them.
@@ -54,6 +59,8 @@ class Problem:
         product a tuple has one part per factor, and None stands for a part without bounds. Use -inf and inf
         for an entry without bound. Entries whose bounds are equal become equalities. The start need not lie
         within the bounds, and they need no derivatives. The result has their multipliers.
+    terms : sequence of Term, optional
+        Terms gᵢ(cᵢ(x)) of the cost: ``terms=[Term(L1(0.1))]`` makes entries of x zero.
     geodesically_convex : bool
         Declare that cost and inequalities are convex along geodesics, and equalities affine. Then the result
         says that a KKT point is a global minimum, as far as the declaration is true: `minimize` checks it on
@@ -67,13 +74,18 @@ class Problem:
         The manifold.
     inequalities, equalities : tuple of Constraint
         One block per function or block that was given.
+    terms : tuple of Term
+        The terms.
     bounds : object or None
         The bounds `lower` and `upper` with the structure of a point; None if there are none.
     blocks : tuple of Constraint
-        The blocks that solvers evaluate: inequalities, bounds, equalities, and entries with equal bounds.
-        Functions with automatic derivatives are joined into one block of inequalities and one of equalities.
-    n_inequality_blocks : int
-        How many of `blocks` are inequalities.
+        The blocks that solvers evaluate: inequalities, bounds, equalities, entries with equal bounds, and the
+        maps of terms. Functions with automatic derivatives are joined into one block of inequalities and one
+        of equalities. Terms that are inequalities or equalities are with these.
+    n_inequality_blocks, n_equality_blocks : int
+        How many of `blocks` are inequalities and equalities.
+    term_blocks : tuple of int
+        The position of each term in `blocks`.
     data : any
         The data of the functions, if automatic derivatives were asked for with data; None otherwise.
     automatic : bool
@@ -85,6 +97,7 @@ class Problem:
     check_gradient : Checks its derivatives.
     check_convexity : Looks for geodesics that refute convexity.
     Constraint : A block of constraints with more derivatives.
+    Term : A function with a proximal operator, of a smooth map.
 
     Examples
     --------
@@ -128,6 +141,7 @@ class Problem:
         equality_jacobian_product: Any = None,
         lower: Any = None,
         upper: Any = None,
+        terms: Sequence[Term] | None = None,
         geodesically_convex: bool = False,
     ) -> None:
         if gradient is None:
@@ -144,10 +158,16 @@ class Problem:
         h = blocks_of(inequalities, jacobian_product, "inequalities", "jacobian_product")
         g = blocks_of(equalities, equality_jacobian_product, "equalities", "equality_jacobian_product")
         self.inequalities, self.equalities = parts_of(h), parts_of(g)
+        self.terms = check_terms(terms)
+        own = [term_block(term, self.manifold, k) for k, term in enumerate(self.terms)]
+        h += tuple(b for b, term in zip(own, self.terms, strict=True) if type(term.function) is NonPositive)
+        g += tuple(b for b, term in zip(own, self.terms, strict=True) if type(term.function) is Zero)
+        rest = tuple(b for b, term in zip(own, self.terms, strict=True) if not is_constraint(term))
         self.bounds = None if lower is None and upper is None else Bounds(self.manifold, lower, upper)
         if self.bounds is not None:
             h, g = h + self.bounds.inequalities, g + self.bounds.equalities
-        self.blocks, self.n_inequality_blocks = h + g, len(h)
+        self.blocks, self.n_inequality_blocks, self.n_equality_blocks = h + g + rest, len(h), len(g)
+        self.term_blocks = tuple(_position(block, self.blocks) for block in own)
         self.automatic = False
         self.data: Any = None
         self._bind: Callable[[Any], Self]
@@ -162,6 +182,7 @@ class Problem:
         equalities: Any = None,
         lower: Any = None,
         upper: Any = None,
+        terms: Sequence[Term] | None = None,
         geodesically_convex: bool = False,
         data: Any = None,
     ) -> Self:
@@ -188,6 +209,8 @@ class Problem:
             ``cost(x)``, or ``cost(x, data)`` if there are data, returns a scalar.
         inequalities, equalities : callable or sequence of callables, optional
             Each takes the same arguments as `cost` and returns a vector (or a scalar).
+        terms : sequence of Term, optional
+            Terms gᵢ(cᵢ(x)); each map takes the same arguments as `cost` and returns an array.
         lower, upper, geodesically_convex : any, optional
             Bounds and a declaration; `Problem` describes them.
         data : any, optional
@@ -219,7 +242,7 @@ class Problem:
             from .autodiff import JAX
         except ImportError as error:
             raise ImportError("Problem.from_jax needs jax: pip install 'geodual[jax]'.") from error
-        functions = PreparedFunctions(JAX, cost, inequalities, equalities)
+        functions = PreparedFunctions(JAX, cost, inequalities, equalities, check_terms(terms))
         return cls._automatic(
             functions, manifold, data, lower=lower, upper=upper, geodesically_convex=geodesically_convex
         )
@@ -234,6 +257,7 @@ class Problem:
         equalities: Any = None,
         lower: Any = None,
         upper: Any = None,
+        terms: Sequence[Term] | None = None,
         geodesically_convex: bool = False,
         data: Any = None,
     ) -> Self:
@@ -251,6 +275,8 @@ class Problem:
             ``cost(x)``, or ``cost(x, data)`` if there are data, returns a scalar.
         inequalities, equalities : callable or sequence of callables, optional
             Each takes the same arguments as `cost` and returns a vector (or a scalar).
+        terms : sequence of Term, optional
+            Terms gᵢ(cᵢ(x)); each map takes the same arguments as `cost` and returns an array.
         lower, upper, geodesically_convex : any, optional
             Bounds and a declaration; `Problem` describes them.
         data : any, optional
@@ -264,7 +290,7 @@ class Problem:
         """
         from .torch_autodiff import torch_engine  # takes long to import
 
-        functions = PreparedFunctions(torch_engine(), cost, inequalities, equalities)
+        functions = PreparedFunctions(torch_engine(), cost, inequalities, equalities, check_terms(terms))
         return cls._automatic(
             functions, manifold, data, lower=lower, upper=upper, geodesically_convex=geodesically_convex
         )
@@ -303,6 +329,10 @@ class Problem:
         return problem
 
 
+def _position(block: Constraint, blocks: tuple[Constraint, ...]) -> int:
+    return next(k for k, other in enumerate(blocks) if other is block)
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluatedPoint:
     """A point with the values of cost and constraints there, so that nothing is computed twice.
@@ -315,9 +345,9 @@ class EvaluatedPoint:
     frame : Frame
         The frame at the point.
     cost : float
-        f(x).
+        f(x), without terms.
     constraints : array of shape (m,)
-        c(x) = (h(x), g(x)), inequalities first.
+        c(x): inequalities h(x), equalities g(x), and the maps of terms.
     x : Point
         The point.
 
@@ -349,7 +379,10 @@ class EvaluatedPoint:
 
 
 class ConstraintVector:
-    """All constraints of a problem as one vector c(x) = (h(x), g(x)), as methods see them.
+    """All constraints and the maps of all terms as one vector c(x), as methods see them.
+
+    Each part of the vector has a function with a proximal operator: that of {z ≤ 0} for inequalities, which
+    come first, that of {0} for equalities, and those of the terms.
 
     Parameters
     ----------
@@ -363,11 +396,17 @@ class ConstraintVector:
     problem : Problem
         The problem.
     size : int
-        Number m of constraints.
-    n_inequalities : int
-        Number of inequalities, which come first.
+        Number m of entries.
+    n_inequalities, n_equalities : int
+        Number of inequalities, which come first, and of equalities, which come next.
     is_equality : array of shape (m,)
-        Whether each constraint is an equality.
+        Whether each entry is an equality.
+    terms : tuple
+        The functions of all terms, with the parts that they act on.
+    functions : tuple
+        Those that are neither inequalities nor equalities.
+    tail : slice
+        Where the maps of these terms are.
 
     See Also
     --------
@@ -398,18 +437,35 @@ class ConstraintVector:
         ends = np.cumsum(sizes, dtype=int)
         self._slices = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
         self.size = int(sum(sizes))
+        n_first = problem.n_inequality_blocks + problem.n_equality_blocks
         self.n_inequalities = int(sum(sizes[: problem.n_inequality_blocks]))
-        self.is_equality = np.arange(self.size) >= self.n_inequalities
+        self.n_equalities = int(sum(sizes[problem.n_inequality_blocks : n_first]))
+        self.tail = slice(self.n_inequalities + self.n_equalities, self.size)
+        entries = np.arange(self.size)
+        self.is_equality = (entries >= self.n_inequalities) & (entries < self.tail.start)
         self._only_inequalities = self.n_inequalities == self.size
+        self._zeros = slice(self.n_inequalities, self.tail.start)
+        self.terms = tuple(
+            PlacedFunction(term.function, self._slices[k], problem.blocks[k].shape(x))
+            for term, k in zip(problem.terms, problem.term_blocks, strict=True)
+        )
+        self.functions = tuple(term for term in self.terms if term.part.start >= self.tail.start)
         # Gradients of blocks without `directional`, at the last point they were asked for.
         self._rows_at: Point = None
         self._rows: dict[int, Sequence[Vector]] = {}
 
     @property
+    def is_separable(self) -> bool:
+        """Whether all functions act on each entry by itself."""
+        return all(function.is_separable for function in self.functions)
+
+    @property
     def bounded_entries(self) -> Indices:
         """The position in x of the entry that each constraint bounds; −1 for those that are no bounds."""
-        bounds, n = self.problem.bounds, self.n_inequalities
-        return bounds.positions(n, self.size - n) if bounds else np.full(self.size, -1)
+        bounds, entries = self.problem.bounds, np.full(self.size, -1)
+        if bounds:
+            entries[: self.tail.start] = bounds.positions(self.n_inequalities, self.n_equalities)
+        return entries
 
     def evaluate(self, x: Point) -> EvaluatedPoint:
         """Return `x` with its frame, cost and constraints."""
@@ -427,8 +483,40 @@ class ConstraintVector:
 
     def nonnegative(self, y: Array) -> Array:
         """Return the multipliers with negative ones of inequalities replaced by 0."""
-        cut = np.maximum(y, 0.0)
-        return cut if self._only_inequalities else np.where(self.is_equality, y, cut)
+        if self._only_inequalities:
+            return np.maximum(y, 0.0)
+        cut = np.array(y)
+        np.maximum(y[: self.n_inequalities], 0.0, out=cut[: self.n_inequalities])
+        return cut
+
+    def prox(self, z: Array, t: Array | float) -> Array:
+        """Return the point p that minimises t g(p) + ½ ‖p − z‖² for the functions g of all parts.
+
+        For t = 0 it is the nearest point at which all functions are finite.
+        """
+        p = np.minimum(z, 0.0)
+        p[self._zeros] = 0.0
+        for function in self.functions:
+            p[function.part] = function.prox(z, t)
+        return p
+
+    def prox_derivative(self, z: Array, t: Array | float) -> LinearMap:
+        """Return the derivative of the prox at z, as a function of a direction."""
+        free = np.asarray(z <= 0.0, dtype=float)
+        free[self._zeros] = 0.0
+        derivatives = [(function.part, function.prox_derivative(z, t)) for function in self.functions]
+
+        def derivative(u: Array) -> Array:
+            image = free * u
+            for part, along in derivatives:
+                image[part] = along(u)
+            return image
+
+        return derivative
+
+    def term_cost(self, p: Array) -> float:
+        """Return the sum of g(p) over all terms; 0 where all are constraints that hold at p."""
+        return sum(function.value(p) for function in self.functions)
 
     def derivative(self, x: Point, u: Vector) -> Array:
         """Return Dc(x)[u]; gradients formed for lack of `directional` are kept while `x` is the same."""

@@ -94,11 +94,14 @@ def choose_schedule(constraints: ConstraintVector) -> Schedule:
 
     Only constants are convex on a whole compact manifold, and equalities leave a thin set of feasible points
     there. A small penalty that grows slowly then leads to lower minima, for about twice the work. With
-    inequalities alone the minima are mostly the same.
+    inequalities alone the minima are mostly the same. With other terms, such as norms, a small first penalty
+    is enough.
     """
     manifold = constraints.problem.manifold
-    if constraints.n_inequalities == constraints.size or manifold.hadamard:
+    if manifold.hadamard:
         return FAST
+    if not constraints.n_equalities:
+        return replace(FAST, penalty=CAREFUL.penalty) if constraints.functions else FAST
     # Without a longest step the manifold is not compact, and there is no telling how far to look.
     return replace(CAREFUL, looks=math.isfinite(manifold.step_limit))
 
@@ -461,12 +464,12 @@ def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
 
     That happens where the cost falls faster than the penalty grows, so not on a compact manifold.
     """
-    constraints = model.function.constraints
+    constraints, weights = model.function.constraints, model.function.weights
     if not constraints.problem.manifold.hadamard:
         return False
     there, here = (
-        np.where(constraints.is_equality, np.abs(violations), violations).max(initial=0.0)
-        for violations in (model.violations, model.function.weights * start.constraints)
+        np.abs(weights * (point.constraints - constraints.prox(point.constraints, 0.0))).max(initial=0.0)
+        for point in (model.point, start)
     )
     return bool(there > _GREED * max(1.0, here))
 
@@ -500,7 +503,7 @@ def with_second_try(
     If it does not reach the tolerance either, the best update and the stop of the first try come last. On
     Hadamard manifolds the second try comes in between if the first takes long.
     """
-    has_inequalities = constraints.n_inequalities > 0
+    has_inequalities = constraints.n_inequalities > 0 and not constraints.functions
     # On Hadamard manifolds both mostly find the same minimum, so try early. Elsewhere only as a last resort.
     patience = _SECOND_PATIENCE if has_inequalities and constraints.problem.manifold.hadamard else -1
     progress = Progress()

@@ -199,6 +199,59 @@ class Feasible:
     cost: float
 
 
+@dataclass(frozen=True, eq=False)
+class TermValue:
+    """A term g(c(x)) at a point, in `Result.terms`: exact zeros are exact here.
+
+    Attributes
+    ----------
+    name : str
+        Name of the function g.
+    value : array
+        The prox point p, which is c(x) up to the tolerance. Constraints hold at p, and entries or groups that
+        g makes zero are exactly zero.
+    cost : float
+        g(p).
+    multiplier : array
+        The multiplier y, a subgradient of g.
+    support : array of bool
+        Which entries of `value` are not zero.
+    rank : int or None
+        The rank of `value` if it is a matrix.
+
+    See Also
+    --------
+    Term : What it is the value of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import L1, Problem, Term, minimize
+    >>> a = np.array([3.0, 0.5])
+    >>> problem = Problem(Euclidean(2), lambda x: 0.5 * np.sum((x - a) ** 2), gradient=lambda x: x - a,
+    ...                   terms=[Term(L1(1.0))])
+    >>> term = minimize(problem, np.zeros(2)).terms[0]
+    >>> term.value.round(6).tolist(), term.multiplier.round(6).tolist(), term.support.tolist()
+    ([2.0, 0.0], [1.0, 0.5], [True, False])
+    """
+
+    name: str
+    value: Array
+    cost: float
+    multiplier: Array
+
+    @property
+    def support(self) -> Array:
+        """Which entries of `value` are not zero."""
+        return np.asarray(self.value != 0.0)
+
+    @property
+    def rank(self) -> int | None:
+        """The rank of `value` if it is a matrix."""
+        return int(np.linalg.matrix_rank(self.value)) if self.value.ndim == 2 else None
+
+
 @dataclass(frozen=True)
 class Iterate:
     """The state of a solve after an iteration, as callbacks receive it.
@@ -210,7 +263,7 @@ class Iterate:
     x : Point
         The point.
     cost : float
-        f(x).
+        f(x), and the terms.
     multipliers : array of shape (n_inequalities,)
         λ ≥ 0 of the inequalities, all blocks in order.
     equality_multipliers : array of shape (n_equalities,)
@@ -223,6 +276,8 @@ class Iterate:
         ρ of an augmented Lagrangian; NaN for methods without one.
     hessian_products : int
         Number of Hessian products in this iteration.
+    terms : tuple of TermValue
+        The terms.
 
     See Also
     --------
@@ -254,6 +309,7 @@ class Iterate:
     step_size: float
     penalty: float
     hessian_products: int
+    terms: tuple[TermValue, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -324,7 +380,7 @@ class Result:
     x : Point
         The last iterate.
     cost : float
-        f(x).
+        f(x), and the terms at their prox points.
     multipliers : array of shape (n_inequalities,)
         λ ≥ 0 of the inequalities, all blocks in order; those of the bounds come last.
     equality_multipliers : array of shape (n_equalities,)
@@ -333,6 +389,9 @@ class Result:
         Multipliers ≥ 0 of the bounds, with the structure of x, and 0 for entries without bound; None if the
         problem has no bounds. The Euclidean gradient of the Lagrangian has them as upper minus lower. On
         symmetric matrices an entry and its mirror image have half the multiplier each.
+    terms : tuple of TermValue
+        The terms of the problem, in order: each with its `value` (the prox point, with exact zeros), `cost`,
+        `multiplier`, `support` and `rank`.
     kkt : KKT
         The optimality residual: its parts are `stationarity`, `feasibility` and `complementarity`.
     status : str
@@ -410,6 +469,7 @@ class Result:
     global_minimum: bool = False
     lower_multipliers: Vector | None = field(default=None, repr=False)
     upper_multipliers: Vector | None = field(default=None, repr=False)
+    terms: tuple[TermValue, ...] = field(default=(), repr=False)
     best_feasible: Feasible | None = field(default=None, repr=False)
     dual_average: Array | None = field(default=None, repr=False)
 
@@ -424,13 +484,17 @@ class Result:
         Returns
         -------
         dict
-            The arguments `x0`, `multipliers` and `equality_multipliers` of `minimize`.
+            The arguments `x0`, `multipliers` and `equality_multipliers` of `minimize`, and `term_multipliers`
+            if there are terms.
         """
-        return {
+        known = {
             "x0": self.x,
             "multipliers": self.multipliers,
             "equality_multipliers": self.equality_multipliers,
         }
+        if self.terms:
+            known["term_multipliers"] = [term.multiplier for term in self.terms]
+        return known
 
     def _repr_html_(self) -> str:
         """Return the status, the message and the last iterations as HTML, for notebooks."""

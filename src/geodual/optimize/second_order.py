@@ -113,6 +113,8 @@ def _least_curvature_along(
     constraints: ConstraintVector, units: Units, model: LocalLagrangian
 ) -> Curvature | None:
     """Return the least curvature in directions along the active constraints; None if it is unknown."""
+    if constraints.functions:
+        return _least_curvature_with_terms(model)
     active = constraints.is_equality | (model.violations > -_ACTIVE)
     # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
     start = np.ravel(model.frame.random(np.random.default_rng(0)))
@@ -135,6 +137,21 @@ def _least_curvature_along(
 
     value, vector = least_eigenpair(product, system.project(start))
     return Curvature(value, vector.reshape(model.frame.shape))
+
+
+def _least_curvature_with_terms(model: LocalLagrangian) -> Curvature:
+    """Return the least curvature of the augmented Lagrangian, whose minima are minima of the problem.
+
+    It has the curvature of the terms themselves, which matters for cones and norms. A larger penalty makes it
+    larger, so try several.
+    """
+    start = np.ravel(model.frame.random(np.random.default_rng(0)))
+    for penalty in (_PENALTY, _STIFF, _STIFF**2):
+        stiff = replace(model.function, penalty=penalty).at(model.point)
+        found = _least_curvature_anywhere(stiff, start)
+        if not found.is_negative:
+            break
+    return found
 
 
 def _least_curvature_anywhere(model: LocalLagrangian, start: Array) -> Curvature:

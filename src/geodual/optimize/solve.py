@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import numbers
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -102,6 +102,7 @@ def minimize(
     *,
     multipliers: ArrayLike | None = None,
     equality_multipliers: ArrayLike | None = None,
+    term_multipliers: Sequence[ArrayLike] | None = None,
     max_iter: int | None = None,
     max_time: float = float("inf"),
     callback: Callable[[Iterate], object] | None = None,
@@ -110,7 +111,7 @@ def minimize(
     verbose: int = 0,
     **options: Any,
 ) -> Result:
-    """Minimise f(x) over a manifold subject to h(x) ≤ 0 and g(x) = 0.
+    """Minimise f(x) + Σ gᵢ(cᵢ(x)) over a manifold subject to h(x) ≤ 0 and g(x) = 0.
 
     Every solve ends in a certificate (all parts of the KKT residual at most `tol`) or in another status with
     a message that says what to do.
@@ -133,6 +134,8 @@ def minimize(
     multipliers, equality_multipliers : array, optional
         Multipliers to start from, as a `Result` has them; 0 by default. ``minimize(problem,
         **result.warm_start())`` goes on where a solve ended.
+    term_multipliers : sequence of array, optional
+        The same for terms, one array per term.
     max_iter : int, optional
         Largest number of iterations. The default is 400 for "proximal-lagrangian", 2,000 for
         "interior-point", 1,000 for "primal-dual", 10,000 for "primal-dual-linearized", and 1,000 for your own
@@ -217,6 +220,7 @@ def minimize(
         constraints, start = check_start(problem, x0)
         units = measure_units(constraints, start)
         first = _check_multipliers(constraints, multipliers, equality_multipliers)
+        first = _with_terms(constraints, first, term_multipliers)
         inner = InnerWatch(constraints, units, deadline, inner_callback, show if verbose > 1 else None)
         known = {"units": units, "tol": tol, "multipliers": first, "deadline": deadline}
         known |= {"watch": inner, "stop": inner.is_over}
@@ -252,7 +256,7 @@ def _check_multipliers(constraints: ConstraintVector, multipliers: Any, equality
     parts = []
     for name, given, size in (
         ("multipliers", multipliers, n),
-        ("equality_multipliers", equality_multipliers, constraints.size - n),
+        ("equality_multipliers", equality_multipliers, constraints.n_equalities),
     ):
         try:
             part = np.zeros(size) if given is None else np.asarray(given, dtype=float)
@@ -268,7 +272,21 @@ def _check_multipliers(constraints: ConstraintVector, multipliers: Any, equality
         raise ValueError(
             f"`multipliers` of inequalities must not be negative, got {parts[0].min():g}; use 0 or more."
         )
-    return np.concatenate(parts)
+    return np.concatenate([*parts, np.zeros(constraints.size - constraints.tail.start)])
+
+
+def _with_terms(constraints: ConstraintVector, first: Array, given: Any) -> Array:
+    """Return the multipliers to start from with those of the terms."""
+    for k, (term, y) in enumerate(zip(constraints.terms, given or (), strict=bool(given))):
+        part = np.asarray(y, dtype=float)
+        if part.shape != term.shape or not np.isfinite(part).all():
+            raise ValueError(
+                f"`term_multipliers[{k}]` must be finite numbers of shape {term.shape}, got {part.shape}; "
+                "leave it out to start from 0."
+            )
+        if term in constraints.functions:
+            first[term.part] = part.ravel()
+    return first
 
 
 def _check_record(record: Any) -> Mapping[str, Callable[[Point], Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .automatic import Engine, Function, JoinedConstraint, called
+from .automatic import Engine, Function, JoinedConstraint, called, part_name
 from .trees import as_doubles, leaves, mapped
 
 _missing: ImportError | None = None
@@ -34,7 +34,7 @@ class TorchFunctions:
 
     def __init__(self, functions: Sequence[Function], name: str) -> None:
         # What error messages call them.
-        names = ["cost"] if name == "cost" else [f"{name}[{k}]" for k in range(len(functions))]
+        names = ["cost"] if name == "cost" else [part_name(name, k) for k in range(len(functions))]
         self._named = list(zip(functions, names, strict=True))
 
     def bind_cost(self, data: Any) -> list[Function]:
@@ -57,12 +57,15 @@ class TorchFunctions:
             partial(self._directional, data),
             partial(self._hessian_product, data),
             gradients=partial(self._gradients, data),
-            sizes=lambda x: [len(part) for part in self._parts(mapped(_tensor, as_doubles(x)), data)],
+            shapes=lambda x: [tuple(a.shape) for a in self._values(mapped(_tensor, as_doubles(x)), data)],
             n_parts=len(self._named),
         )
 
+    def _values(self, x: Any, data: Any) -> list[torch.Tensor]:
+        return [_evaluated(function, name, x, data) for function, name in self._named]
+
     def _parts(self, x: Any, data: Any) -> list[torch.Tensor]:
-        return [_evaluated(function, name, x, data).reshape(-1) for function, name in self._named]
+        return [value.reshape(-1) for value in self._values(x, data)]
 
     def _value(self, data: Any, x: Any) -> Any:
         with torch.no_grad():

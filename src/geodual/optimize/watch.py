@@ -20,7 +20,17 @@ from .convexity import Declaration
 from .kkt import KKT, Units, measure_feasibility, measure_kkt, refreshed_units
 from .newton_cg import LocalModel
 from .problem import ConstraintVector, EvaluatedPoint
-from .result import Feasible, History, InnerIterate, Iterate, Iteration, Result, SecondOrder, Status
+from .result import (
+    Feasible,
+    History,
+    InnerIterate,
+    Iterate,
+    Iteration,
+    Result,
+    SecondOrder,
+    Status,
+    TermValue,
+)
 from .second_order import judge
 from .updates import Stop, Update
 
@@ -198,26 +208,39 @@ class Watch:
     def _observe(self, iteration: int, update: Update) -> Iterate:
         """Measure an update, add its row to the history, and return what callbacks get."""
         lam, point, split = update.multipliers, update.point, self.constraints.n_inequalities
+        mu = lam[split : self.constraints.tail.start]
         kkt = update.kkt or self._measure(point, lam)  # methods need not measure it themselves
+        terms = self._term_values(point, lam)
+        cost = point.cost + sum(term.cost for term in terms)
         spent = (update.step_size, update.penalty, update.hessian_products)
-        iterate = Iterate(iteration, point.x, point.cost, lam[:split], lam[split:], kkt, *spent)
+        iterate = Iterate(iteration, point.x, cost, lam[:split], mu, kkt, *spent, terms)
         parts = (kkt.stationarity, kkt.feasibility, kkt.complementarity)
         seconds = time.perf_counter() - self.started
-        row = Iteration(iteration, point.cost, *parts, *spent, seconds, self._recorded(point.x))
+        row = Iteration(iteration, cost, *parts, *spent, seconds, self._recorded(point.x))
         self.rows.append(row)
         if self.verbose:
             show(str(row))
         # Theorem 1 speaks of x₁, …, x_T, so the start does not count.
-        if iteration > 0 and -np.inf < point.cost < self.best[0]:
-            self.best = (point.cost, point.x)
+        if iteration > 0 and -np.inf < cost < self.best[0]:
+            self.best = (cost, point.x)
         least = np.inf if self.feasible is None else self.feasible.cost
-        if kkt.feasibility <= self.tol and -np.inf < point.cost < least:
-            self.feasible = Feasible(point.x, point.cost)
+        if kkt.feasibility <= self.tol and -np.inf < cost < least:
+            self.feasible = Feasible(point.x, cost)
         if update.dual_used is not None:
             self.step_sum += update.step_size
             weighted = update.step_size * update.dual_used
             self.dual_sum = weighted if self.dual_sum is None else self.dual_sum + weighted
         return iterate
+
+    def _term_values(self, point: EvaluatedPoint, lam: Array) -> tuple[TermValue, ...]:
+        if not self.constraints.terms:
+            return ()
+        p = self.units.prox_point(self.constraints, point, lam)
+        names = [term.name for term in self.constraints.problem.terms]
+        return tuple(
+            TermValue(name, placed.of(p), placed.value(p), placed.of(lam))
+            for name, placed in zip(names, self.constraints.terms, strict=True)
+        )
 
     def _recorded(self, x: Point) -> dict[str, Any]:
         quantities = {}
@@ -271,6 +294,7 @@ class Watch:
             equality_multipliers=mu,
             lower_multipliers=lower,
             upper_multipliers=upper,
+            terms=iterate.terms,
             kkt=iterate.kkt,
             status=status,
             message=message,
