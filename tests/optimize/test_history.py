@@ -4,7 +4,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from geodual.manifolds import Euclidean
+from geodual.manifolds import Euclidean, Sphere
 from geodual.optimize import History, Iteration, Problem, Result, minimize
 
 matplotlib.use("Agg")
@@ -47,7 +47,7 @@ def test_to_frame(result: Result) -> None:
     frame = result.history.to_frame()
     assert frame.index.name == "iteration"
     parts = ["stationarity", "feasibility", "complementarity"]
-    assert list(frame) == ["cost", *parts, "step_size", "penalty", "hessian_products", "seconds"]
+    assert list(frame) == ["cost", *parts, "step_size", "penalty", "hessian_products", "seconds", "by"]
     assert frame["penalty"].isna().all(), "Algorithm 1 has a step size and no penalty"
     assert (frame["step_size"][1:] > 0.0).all()
     np.testing.assert_array_equal(frame["cost"], [row.cost for row in result.history])
@@ -80,3 +80,15 @@ def test_a_picture_of_a_history_names_its_lines() -> None:
     result = minimize(Problem(Euclidean(1), lambda x: float(x @ x), lambda x: 2.0 * x), np.ones(1))
     texts = [text.get_text() for text in result.history.plot(tol=1e-8).get_legend().get_texts()]
     assert texts == ["stationarity", "feasibility", "complementarity", "tolerance"]
+
+
+def test_the_history_and_the_result_say_which_safeguard_took_part() -> None:
+    problem = Problem(Sphere(3), lambda x: float(x @ np.arange(3.0)), lambda x: np.arange(3.0), lower=-0.3)
+    result = minimize(problem, np.full(3, 3**-0.5))
+    assert result.method == "proximal-lagrangian with polish"
+    assert result.history[-1].by == "polish"
+    saddle = Problem(Sphere(3), lambda x: -float(x[2] ** 2), lambda x: np.array([0.0, 0.0, -2.0 * x[2]]))
+    left = minimize(saddle, np.array([1.0, 0.0, 0.0]))
+    assert left.method == "proximal-lagrangian with saddle"
+    assert [row.by for row in left.history][-1] == "saddle"
+    assert str(left.history).splitlines()[-1].endswith("saddle")

@@ -7,14 +7,16 @@ import pytest
 
 from geodual.manifolds import Euclidean
 from geodual.optimize import KKT, Constraint, Problem, minimize
-from geodual.optimize.proximal_lagrangian import FAST, PROXIMAL_WEIGHT, ProximalLagrangian, State, is_greedy
+from geodual.optimize.proximal_lagrangian.method import is_feasible, next_proximal_weight
+from geodual.optimize.proximal_lagrangian.safeguards import is_greedy
+from geodual.optimize.proximal_lagrangian.state import FAST, PROXIMAL_WEIGHT, State
 
 
 @pytest.mark.parametrize("hadamard", [False, True])
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_proximal_term_needs_a_smooth_distance_that_is_known(hadamard: bool, closed: bool) -> None:
     method = SimpleNamespace(manifold=SimpleNamespace(hadamard=hadamard, closed_form_log=closed))
-    weight = ProximalLagrangian.next_proximal_weight(method, SimpleNamespace(proximal_weight=0.5))
+    weight = next_proximal_weight(method, SimpleNamespace(proximal_weight=0.5))
     assert weight == pytest.approx(0.05 if hadamard and closed else 0.0)
 
 
@@ -30,7 +32,7 @@ def test_a_constraint_that_does_not_matter_costs_no_further_iteration() -> None:
 @pytest.mark.parametrize("parts", [(9.0, 0.5, 0.5), (0.0, 2.0, 0.5), (0.0, 0.5, 2.0), (0.0, 1.0, 1.0)])
 def test_feasible_means_without_violation_and_with_complementarity(parts: tuple[float, float, float]) -> None:
     update = SimpleNamespace(kkt=KKT(*parts))
-    found = ProximalLagrangian.is_feasible(SimpleNamespace(tol=1.0), update)
+    found = is_feasible(update, 1.0)
     assert found is (max(parts[1:]) <= 1.0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from geodual.manifolds import SPD, Euclidean, Frame, Grassmann, Manifold, Oblique, Product, Sphere, Stiefel
 from geodual.optimize import Constraint, ConstraintVector, Lagrangian, Problem, minimize
-from geodual.optimize.proximal_lagrangian import prefers_quasi_newton
+from geodual.optimize.proximal_lagrangian.method import prefers_quasi_newton
 from geodual.optimize.quasi_newton import limited_memory
 
 

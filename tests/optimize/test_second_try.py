@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 
 from geodual.optimize import KKT, Stop, Update
-from geodual.optimize import proximal_lagrangian as second
+from geodual.optimize.proximal_lagrangian import second_method as second
 from geodual.optimize.updates import Progress
 
 
-def update_of(residual: float) -> Update:
-    return Update(SimpleNamespace(), np.zeros(0), kkt=KKT(residual, 0.0, 0.0))
+POINT = SimpleNamespace()
+
+
+def update_of(residual: float, by: str = "") -> Update:
+    return Update(POINT, np.zeros(0), kkt=KKT(residual, 0.0, 0.0), by=by)
+
+
+def second_of(residual: float) -> Update:
+    return update_of(residual, "interior-point")
 
 
 def run_second_try(
@@ -26,7 +33,8 @@ def run_second_try(
 ) -> list[Update | Stop]:
     monkeypatch.setattr(second, "interior_point", lambda *_, **__: others)
     manifold = SimpleNamespace(hadamard=hadamard)
-    constraints = SimpleNamespace(n_inequalities=n_inequalities, problem=SimpleNamespace(manifold=manifold))
+    problem = SimpleNamespace(manifold=manifold)
+    constraints = SimpleNamespace(n_inequalities=n_inequalities, functions=(), problem=problem)
     return list(second.with_second_try(iter(first), constraints, None, units=None, tol=0.0, multipliers=None))
 
 
@@ -36,7 +44,7 @@ BREAKDOWN, INFEASIBLE = Stop("breakdown", "first"), Stop("infeasible", "first")
 def test_after_a_breakdown_the_second_try_comes_and_the_best_of_both_is_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    first, others = [update_of(3.0), update_of(2.0)], [update_of(1.0), update_of(4.0)]
+    first, others = [second_of(3.0), second_of(2.0)], [second_of(1.0), second_of(4.0)]
     both = run_second_try(monkeypatch, [*first, BREAKDOWN], iter(others))
     assert both == [*first, *others, others[0], BREAKDOWN]
     both = run_second_try(monkeypatch, [*first, BREAKDOWN], iter([others[1]]))
@@ -46,7 +54,7 @@ def test_after_a_breakdown_the_second_try_comes_and_the_best_of_both_is_last(
 def test_the_point_of_least_violation_is_last_where_nothing_is_feasible(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    first, others = [update_of(3.0), update_of(2.0)], [update_of(1.0)]
+    first, others = [second_of(3.0), second_of(2.0)], [second_of(1.0)]
     both = run_second_try(monkeypatch, [*first, INFEASIBLE], iter(others))
     assert both == [*first, *others, first[1], INFEASIBLE]
 
@@ -64,7 +72,7 @@ def test_without_inequalities_or_updates_there_is_no_second_try(monkeypatch: pyt
 
 
 def test_on_hadamard_manifolds_the_second_try_comes_once_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, others = [update_of(1.0 + k) for k in range(30 + 5)], [update_of(0.5)]
+    first, others = [second_of(1.0 + k) for k in range(30 + 5)], [second_of(0.5)]
     both = run_second_try(monkeypatch, [*first, BREAKDOWN], iter(others), hadamard=True)
     k = 30
     assert both == [*first[:k], *others, *first[k:], others[0], BREAKDOWN]
@@ -78,7 +86,7 @@ def test_on_hadamard_manifolds_the_second_try_comes_once_in_between(monkeypatch:
     "end", [Stop("breakdown", "second"), update_of(math.inf), Update(SimpleNamespace(), np.zeros(0))]
 )
 def test_the_second_try_ends_without_a_word(monkeypatch: pytest.MonkeyPatch, end: Update | Stop) -> None:
-    others = [update_of(1.0), end, update_of(0.1)]
+    others = [second_of(1.0), end, second_of(0.1)]
     both = run_second_try(monkeypatch, [update_of(3.0), BREAKDOWN], iter(others))
     assert both == [both[0], others[0], others[0], BREAKDOWN]
 

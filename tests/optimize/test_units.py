@@ -8,7 +8,7 @@ import pytest
 from geodual.manifolds import Euclidean
 from geodual.optimize import Constraint, ConstraintVector, Lagrangian, Problem
 from geodual.optimize.kkt import Units, measure_units
-from geodual.optimize.proximal_lagrangian import ProximalLagrangian
+from geodual.optimize.proximal_lagrangian.state import Solve
 
 
 def test_multipliers_are_scaled_by_the_units_of_constraint_and_cost_and_back() -> None:
@@ -52,5 +52,5 @@ def test_without_constraints_there_is_no_violation() -> None:
 def test_the_scaled_tolerance_is_that_of_the_kkt_residual(cost: float) -> None:
     """A gradient g of the problem is g/cost of the scaled one, and its residual is g/cost_unit."""
     units = Units(cost, np.zeros(0))
-    scaled_tol = ProximalLagrangian.scaled_tol.fget(SimpleNamespace(tol=1e-8, units=units))
+    scaled_tol = Solve.scaled_tol.fget(SimpleNamespace(tol=1e-8, units=units))
     assert scaled_tol * cost / units.cost_unit == pytest.approx(1e-8)

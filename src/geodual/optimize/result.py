@@ -44,6 +44,9 @@ class Iteration:
         Number of Hessian products in this iteration.
     seconds : float
         Time since the start of the solve.
+    by : str
+        Who made the step, if not the method itself: a safeguard of the default method, such as "polish", or
+        "interior-point".
     recorded : dict
         The quantities that `minimize` was asked to `record`, by name.
 
@@ -71,6 +74,7 @@ class Iteration:
     penalty: float
     hessian_products: int
     seconds: float
+    by: str = ""
     recorded: Mapping[str, Any] = field(default_factory=dict)
 
     header = "  iter            cost   stationary    feasible  complement.  step/penalty  products   seconds"
@@ -84,7 +88,7 @@ class Iteration:
         # Arrays may be recorded too, but a line has no room for them.
         recorded = self.recorded.items()
         numbers = [f"{name}={value:.6g}" for name, value in recorded if isinstance(value, (int, float))]
-        return "  ".join([row, *numbers])
+        return "  ".join([row, *([self.by] if self.by else []), *numbers])
 
     @property
     def _control(self) -> float:
@@ -401,6 +405,8 @@ class Result:
         Whether the status is "converged".
     message : str
         The status in words, with a remedy if the solve failed.
+    method : str
+        The method, and the safeguards that took part: "proximal-lagrangian with saddle, polish".
     n_iter : int
         Number of iterations.
     history : History
@@ -465,6 +471,7 @@ class Result:
     tol: float = field(repr=False)
     best_x: Point = field(repr=False)
     best_cost: float = field(repr=False)
+    method: str = ""
     second_order: SecondOrder = "unknown"
     global_minimum: bool = False
     lower_multipliers: Vector | None = field(default=None, repr=False)

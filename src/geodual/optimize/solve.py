@@ -226,7 +226,8 @@ def minimize(
         known |= {"watch": inner, "stop": inner.is_over}
         updates = chosen.start(constraints, start, known, options)
         declaration = Declaration.examined(problem, x0)
-        watch = Watch(constraints, units, tol, deadline, declaration, inner, callback, recorded, verbose)
+        seen = (inner, callback, recorded, verbose, chosen.name)
+        watch = Watch(constraints, units, tol, deadline, declaration, *seen)
         budget = chosen.max_iter if max_iter is None else max_iter
         return watch.run(Update(start, first), updates, budget)
 

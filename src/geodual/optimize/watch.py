@@ -125,6 +125,8 @@ class Watch:
         Quantities to record: functions of x by name.
     verbose : int
         Whether to print.
+    method : str
+        Name of the method.
     """
 
     constraints: ConstraintVector
@@ -136,6 +138,7 @@ class Watch:
     callback: Callable[[Iterate], object] | None
     record: Mapping[str, Callable[[Point], Any]]
     verbose: int
+    method: str = ""
 
     def __post_init__(self) -> None:
         self.started = time.perf_counter()
@@ -216,7 +219,7 @@ class Watch:
         iterate = Iterate(iteration, point.x, cost, lam[:split], mu, kkt, *spent, terms)
         parts = (kkt.stationarity, kkt.feasibility, kkt.complementarity)
         seconds = time.perf_counter() - self.started
-        row = Iteration(iteration, cost, *parts, *spent, seconds, self._recorded(point.x))
+        row = Iteration(iteration, cost, *parts, *spent, seconds, update.by, self._recorded(point.x))
         self.rows.append(row)
         if self.verbose:
             show(str(row))
@@ -268,6 +271,11 @@ class Watch:
         is_beaten = self.feasible is not None and self.feasible.cost < iterate.cost - margin
         return "a feasible iterate costs less (see `best_feasible`)" if is_beaten else ""
 
+    def _who(self) -> str:
+        """Return the name of the method, and who else took part."""
+        helpers = list(dict.fromkeys(row.by for row in self.rows if row.by))
+        return f"{self.method} with {', '.join(helpers)}" if helpers else self.method
+
     def _measure(self, point: EvaluatedPoint, lam: Array) -> KKT:
         self.units = refreshed_units(self.units, self.constraints, point)
         return measure_kkt(self.constraints, point, lam, self.units)
@@ -298,6 +306,7 @@ class Watch:
             kkt=iterate.kkt,
             status=status,
             message=message,
+            method=self._who(),
             n_iter=iterate.iteration,
             history=History(self.rows),
             tol=self.tol,

@@ -1,0 +1,155 @@
+"""Safeguards: stages of an iteration that help where the plain method of multipliers would fail.
+
+Each takes what an iteration has come to and returns it, changed if it acted. In their order:
+
+- escape: a weak penalty may let the iterates run to infinity (Birgin and Martínez 2014).
+- polish: near a solution the plain method converges linearly, Newton's method on the KKT system quadratically
+  (Bertsekas 1982).
+- saddle: it may converge to a saddle point or a maximum, which directions of negative curvature leave (Curtis
+  and Robinson 2019).
+- restoration: the violation may not fall, because no feasible point is near (Wächter and Biegler 2006,
+  Section 3.3).
+- patience: rounding errors may allow no further progress.
+- second method: where multipliers do not exist, a barrier may still lead to the solution (`second_method`).
+
+References
+----------
+D. P. Bertsekas, *Constrained Optimization and Lagrange Multiplier Methods*, Academic Press, 1982.
+
+E. G. Birgin, J. M. Martínez, *Practical Augmented Lagrangian Methods for Constrained Optimization*, SIAM,
+2014.
+
+F. E. Curtis, D. P. Robinson, "Exploiting negative curvature in deterministic and stochastic optimization",
+Mathematical Programming 176, 2019.
+
+A. Wächter, L. T. Biegler, "On the implementation of an interior-point filter line-search algorithm for
+large-scale nonlinear programming", Mathematical Programming 106, 2006.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from .. import active_set, feasibility, second_order
+from ..lagrangian import LocalLagrangian
+from ..newton_cg import Minimum
+from ..problem import EvaluatedPoint
+from ..updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, infeasible, no_progress
+from .state import FAST, Solve, State, Turn
+
+_ESCAPES = 5  # inner solves that may run away: the penalty has grown by 10¹⁰ then
+_GREED = (
+    10.0  # growth of the scaled violation in an inner solve at which it is rejected: an order of magnitude
+)
+_POLISH_AGAIN = 0.1  # after a failed polish, try again once the residual has fallen to this share
+_SADDLES = 10  # saddle points that a solve may leave; each costs less than the last, so there is no cycle
+_MISSES = 3  # iterations in a row without a fall of the violation, at a penalty grown a thousandfold
+_RETURNS = 4  # times to go back to a feasible point: the penalty has grown by 10⁸ then
+_PENALTY_LIMIT = 1e16  # beyond it rounding errors of the violation, 10⁻¹⁶, exceed the cost
+_PATIENCE = 15  # iterations without progress: the penalty may have grown by 10¹⁵ in them
+
+
+def escape(solve: Solve, turn: Turn) -> Turn:
+    """Reject an inner solve that ran away or gave up feasibility for cost; raise the penalty."""
+    minimum, state = turn.minimum, turn.state
+    if not (minimum.status == "runaway" or is_greedy(minimum.model, state.point)):
+        return turn
+    outcome = _after_escape(solve, state, minimum)
+    if isinstance(outcome, State):
+        return turn.left(outcome)
+    last = solve.update(minimum.model.point, state.y, state.penalty, minimum.n_products, "escape")
+    return turn.ended(outcome, solve.in_refreshed_units(last))
+
+
+def _after_escape(solve: Solve, state: State, minimum: Minimum[LocalLagrangian]) -> State | Stop:
+    """Stop if the problem is unbounded; otherwise raise the penalty, which was too weak."""
+    escaped, back = minimum.model.point, minimum
+    if solve.constraints.size:
+        back = feasibility.least_violation(solve.constraints, solve.units, escaped, solve.tol)
+    feasible = back.model
+    # Unbounded: a feasible point near the escaped one keeps at least half of the fall, and is a new low.
+    satisfied = feasibility.remaining_violation(back) <= math.sqrt(solve.tol)
+    fall, kept = (state.point.cost - point.cost for point in (escaped, feasible.point))
+    if satisfied and kept > 0.5 * fall > 0.0 and feasible.point.cost < solve.start.cost:
+        return UNBOUNDED
+    if state.escapes >= _ESCAPES:
+        return RAN_AWAY
+    return state.after_escape(may_weigh=solve.manifold.closed_form_log)
+
+
+def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
+    """Return whether an inner solve gave up feasibility for cost: it went so far out that no way leads back.
+
+    That happens where the cost falls faster than the penalty grows, so not on a compact manifold.
+    """
+    constraints, weights = model.function.constraints, model.function.weights
+    if not constraints.problem.manifold.hadamard:
+        return False
+    there, here = (
+        np.abs(weights * (point.constraints - constraints.prox(point.constraints, 0.0))).max(initial=0.0)
+        for point in (model.point, start)
+    )
+    return bool(there > _GREED * max(1.0, here))
+
+
+def polish(solve: Solve, turn: Turn) -> Turn:
+    """Take Newton steps on the active constraints, which converge quadratically near a solution."""
+    state, update = turn.state, turn.known
+    limit = active_set.polish_limit(solve.constraints, state.point)
+    if not solve.tol < update.worst < min(state.polish_below, limit):
+        return turn
+    assert update.kkt is not None
+    start = active_set.Polished(state.point, state.y, update.kkt, update.hessian_products)
+    found = active_set.polish(solve.constraints, solve.units, start, state.penalty, solve.tol)
+    if found is not start:
+        update = replace(
+            update,
+            point=found.point,
+            multipliers=solve.units.unscaled(found.y),
+            hessian_products=found.n_products,
+            kkt=found.kkt,
+            by="polish",
+        )
+    state = replace(state, point=found.point, polish_below=_POLISH_AGAIN * found.kkt.worst)
+    return replace(turn, update=update, state=state)
+
+
+def saddle(solve: Solve, turn: Turn) -> Turn:
+    """Check the second-order condition at a KKT point; where it fails, go on beside it."""
+    update, state = turn.known, turn.state
+    if update.worst > solve.tol:
+        return turn
+    verdict, lower = second_order.judge(solve.constraints, solve.units, update.point, update.multipliers)
+    if lower is not None and state.saddles < _SADDLES:
+        solve.progress = Progress()
+        return turn.left(state.beside_saddle(lower, solve.units.scaled(update.multipliers)))
+    return replace(turn, update=replace(update, second_order=verdict), is_over=True)
+
+
+def restoration(solve: Solve, turn: Turn) -> Turn:
+    """Where the violation does not fall, seek a feasible point; stop as infeasible if none is near."""
+    state = turn.state
+    solve.progress.note(turn.known, unfinished=False)
+    grown = state.penalty >= 10.0**_MISSES * FAST.penalty
+    if not (state.misses >= _MISSES and grown and state.restorations < _RETURNS):
+        return turn
+    minimum = feasibility.seek_feasible(solve.constraints, solve.units, state.point, solve.tol)
+    point = minimum.model.point
+    if not feasibility.is_stationary_violation(minimum, solve.tol):
+        return replace(turn, state=state.restored(point))
+    if solve.feasible is not None:
+        return replace(turn, state=state.returned(solve.feasible))
+    zeros = np.zeros_like(state.y)
+    update = solve.update(point, zeros, state.penalty, minimum.n_products, "restoration")
+    return turn.ended(infeasible(feasibility.remaining_violation(minimum)), update)
+
+
+def patience(solve: Solve, turn: Turn) -> Turn:
+    """Give up after many iterations without progress, at the best update."""
+    if solve.progress.since_best < _PATIENCE and turn.state.penalty <= _PENALTY_LIMIT:
+        return turn
+    best: Update = solve.progress.best or turn.known
+    return turn.ended(no_progress(best.worst, blocked=turn.minimum.status == "blocked"), best)
