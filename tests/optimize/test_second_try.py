@@ -11,7 +11,6 @@ from geodual.optimize import KKT, Stop, Update
 from geodual.optimize.proximal_lagrangian import second_method as second
 from geodual.optimize.updates import Progress
 
-
 POINT = SimpleNamespace()
 
 

@@ -11,13 +11,15 @@ import numpy as np
 from geodual.arrays import Array
 
 from .lagrangian import Lagrangian, LocalLagrangian
-from .newton_cg import newton_cg
+from .newton_cg import Minimum, newton_cg
 from .problem import ConstraintVector, EvaluatedPoint
 from .updates import Stop, Update
 
 StepRule = str | float | Callable[[int], float]
-PrimalStep = Callable[[EvaluatedPoint, Array, float], tuple[EvaluatedPoint, int] | Stop]
+PrimalOutcome = tuple[EvaluatedPoint, Array, int] | Stop
+PrimalStep = Callable[[EvaluatedPoint, Array, float], PrimalOutcome]
 _PROXIMAL_TOLERANCE = 1e-13  # close to rounding error, because Theorem 1 assumes exact proximal steps
+_MULTIPLIER_STEPS = 60  # for the terms of a proximal step; each takes at least a factor 4 off the error
 
 
 def primal_dual(
@@ -31,6 +33,8 @@ def primal_dual(
     step: StepRule = "sqrt",
 ) -> Iterator[Update | Stop]:
     """Run Algorithm 1, eqs. (2)–(4), with each proximal problem solved to rounding error.
+
+    Terms of the problem belong to f: they are part of each proximal problem, and have no dual step.
 
     Parameters
     ----------
@@ -54,19 +58,50 @@ def primal_dual(
             'or "primal-dual-linearized".'
         )
 
-    def proximal_step(point: EvaluatedPoint, lam: Array, eta: float) -> tuple[EvaluatedPoint, int] | Stop:
-        # Eq. (3), without the term in λ alone, which is constant here.
-        objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=point.x)
-        start = objective.at(point)
+    def minimised(start: LocalLagrangian) -> Minimum[LocalLagrangian]:
         tol = _PROXIMAL_TOLERANCE * max(1.0, start.frame.norm(start.gradient))
-        minimum = newton_cg(
-            objective, start, tol=tol, step_limit=manifold.step_limit, max_iter=500, watch=watch, stop=stop
+        limit = manifold.step_limit
+        return newton_cg(
+            start.function, start, tol=tol, step_limit=limit, max_iter=500, watch=watch, stop=stop
         )
+
+    def proximal_step(point: EvaluatedPoint, lam: Array, eta: float) -> PrimalOutcome:
+        # Eq. (3), without the term in λ alone, which is constant here.
+        if constraints.functions:
+            return _proximal_step_with_terms(constraints, point, lam, eta, minimised)
+        objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=point.x)
+        minimum = minimised(objective.at(point))
         if minimum.status in ("runaway", "max_iterations"):
             return Stop("breakdown", _NO_MINIMISER.format(eta))
-        return minimum.model.point, minimum.n_products
+        return minimum.model.point, lam, minimum.n_products
 
     return iterate_primal_dual(constraints, start, alpha, step, proximal_step, multipliers)
+
+
+def _proximal_step_with_terms(
+    constraints: ConstraintVector,
+    point: EvaluatedPoint,
+    lam: Array,
+    eta: float,
+    minimised: Callable[[LocalLagrangian], Minimum[LocalLagrangian]],
+) -> PrimalOutcome:
+    """Solve eq. (3) where f has terms g(c(x)): by the method of multipliers, for these terms only."""
+    tail, spent = constraints.tail, 0
+    smooth = constraints.with_fixed_multipliers(lam, point.x)
+    y, penalty, violation = lam[tail], 1.0 / eta, np.inf  # the proximal term has the curvature 1/η
+    inner = smooth.evaluate(point.x)
+    for _ in range(_MULTIPLIER_STEPS):
+        terms = {"penalty": penalty, "proximal_weight": 1.0 / eta, "center": point.x}
+        minimum = minimised(Lagrangian(smooth, y, **terms).at(inner))
+        spent += minimum.n_products
+        if minimum.status in ("runaway", "max_iterations"):
+            break
+        model, last, y = minimum.model, violation, minimum.model.estimates
+        inner, violation = model.point, model.violation
+        if violation <= _PROXIMAL_TOLERANCE * max(1.0, float(np.abs(inner.constraints).max(initial=0.0))):
+            return constraints.evaluate(inner.x), np.concatenate([lam[: tail.start], y]), spent
+        penalty *= 10.0 if violation > 0.25 * last else 1.0
+    return Stop("breakdown", _NO_MINIMISER.format(eta))
 
 
 def primal_dual_linearized(
@@ -96,12 +131,17 @@ def primal_dual_linearized(
         Step along geodesics (Khuzani and Li 2017) instead of by the manifold's retraction. Appendix C
         retracts by projection, under the embedded metric; see docs/errata.md.
     """
+    if constraints.functions:
+        raise ValueError(
+            "A gradient step takes inequalities, equalities and bounds, but no other terms; use "
+            '"primal-dual", whose proximal step has them, or the default method.'
+        )
 
-    def gradient_step(point: EvaluatedPoint, lam: Array, eta: float) -> tuple[EvaluatedPoint, int] | Stop:
+    def gradient_step(point: EvaluatedPoint, lam: Array, eta: float) -> PrimalOutcome:
         model = Lagrangian(constraints, lam).at(point)
         # One gradient step needs no proximal term: its gradient is 0 at the current point.
         move = model.frame.exp if exponential else model.frame.retract
-        return constraints.evaluate(move(-eta * model.gradient)), 0
+        return constraints.evaluate(move(-eta * model.gradient)), lam, 0
 
     return iterate_primal_dual(constraints, start, alpha, step, gradient_step, multipliers)
 
@@ -127,8 +167,8 @@ def iterate_primal_dual(
     step : "sqrt", float or callable
         ηₜ: 1/√(t+1), a constant, or a function of t.
     primal_step : callable
-        ``primal_step(point, lam, eta)`` returns the next point and the number of Hessian products, or a
-        `Stop`.
+        ``primal_step(point, lam, eta)`` returns the next point, λ with new multipliers of the terms, and the
+        number of Hessian products, or a `Stop`.
     multipliers : array of shape (m,), optional
         λ₀; 0 by default.
     """
@@ -143,10 +183,12 @@ def iterate_primal_dual(
         if isinstance(outcome, Stop):
             yield outcome
             return
-        point, products = outcome
-        ascended = lam + eta * (point.constraints - alpha * lam)  # Eq. (4)
+        point, known, products = outcome
+        head = slice(0, constraints.tail.start)
+        ascended = np.array(known)
+        ascended[head] = lam[head] + eta * (point.constraints[head] - alpha * lam[head])  # Eq. (4)
         lam_next = constraints.nonnegative(ascended)
-        update = Update(point, lam_next, step_size=eta, hessian_products=products, dual_used=lam)
+        update = Update(point, lam_next, step_size=eta, hessian_products=products, dual_used=lam[head])
         yield replace(update, advice=_STALLS) if alpha else update
         lam, t = lam_next, t + 1
 

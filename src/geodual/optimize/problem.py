@@ -7,6 +7,7 @@ points with the values there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -513,6 +514,25 @@ class ConstraintVector:
             return image
 
         return derivative
+
+    def with_fixed_multipliers(self, w: Array, x: Point) -> ConstraintVector:
+        """Return the terms as all there is, with f + ⟨w, c⟩ over inequalities and equalities as the cost."""
+        problem, n = copy(self.problem), self.problem.n_inequality_blocks + self.problem.n_equality_blocks
+        head = np.where(np.arange(self.size) < self.tail.start, w, 0.0)
+        weighted = self.weighted(head)
+        problem.cost = lambda x: (
+            as_cost(self.problem.cost(x)) + sum(float(part @ b(x)) for b, part in weighted)
+        )
+        problem.gradient = lambda x: self.lagrangian_gradient(x, 1.0, head)
+        if self.problem.hessian_product is None or any(b.hessian_product is None for b, _ in weighted):
+            problem.hessian_product = None
+        else:
+            problem.hessian_product = lambda x, u: total(self.lagrangian_hessian(x, 1.0, weighted, u))
+        problem.terms = tuple(term for term in problem.terms if not is_constraint(term))
+        problem.blocks, problem.bounds = problem.blocks[n:], None
+        problem.n_inequality_blocks = problem.n_equality_blocks = 0
+        problem.term_blocks = tuple(range(len(problem.blocks)))
+        return ConstraintVector(problem, x)
 
     def term_cost(self, p: Array) -> float:
         """Return the sum of g(p) over all terms; 0 where all are constraints that hold at p."""

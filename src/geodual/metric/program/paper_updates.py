@@ -11,7 +11,7 @@ from geodual.manifolds import SPD, Euclidean, NotOnManifoldError, Product
 from geodual.manifolds.product import ProductFrame
 from geodual.manifolds.spd import symmetrised
 from geodual.optimize import Constraint, Problem
-from geodual.optimize.primal_dual import PrimalStep, StepRule, iterate_primal_dual
+from geodual.optimize.primal_dual import PrimalOutcome, PrimalStep, StepRule, iterate_primal_dual
 from geodual.optimize.problem import ConstraintVector, EvaluatedPoint
 from geodual.optimize.updates import Stop
 
@@ -156,11 +156,11 @@ class SlackProgram:
     def primal_step(self, constraints: ConstraintVector, errata: str) -> PrimalStep:
         """Return updates (1) and (2) as the primal step of Algorithm 1."""
 
-        def take(point: EvaluatedPoint, multipliers: Array, eta: float) -> tuple[EvaluatedPoint, int]:
+        def take(point: EvaluatedPoint, multipliers: Array, eta: float) -> PrimalOutcome:
             lam, gamma = multipliers[: self.size], multipliers[self.size :]
             W = self.update_W(point, lam, eta, errata)
             xi = self.update_xi(point.x[1], lam, gamma, eta, errata)
-            return constraints.evaluate((W, xi)), 0
+            return constraints.evaluate((W, xi)), multipliers, 0
 
         return take
 
