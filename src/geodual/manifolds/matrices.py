@@ -1,0 +1,68 @@
+"""Linear algebra on one matrix or a stack of matrices, real or complex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geodual.arrays import Array
+
+from .base import NotOnManifoldError, defect_tolerance, is_single
+
+
+def adjoint(a: Array) -> Array:
+    """Return aᴴ, which is the transpose of a real matrix; `a` is not copied if it is real."""
+    return a.conj().mT
+
+
+def hermitian(a: Array) -> Array:
+    """Return the Hermitian (or symmetric) part of `a`."""
+    return np.asarray(0.5 * (a + adjoint(a)))
+
+
+def skew(a: Array) -> Array:
+    """Return the skew-Hermitian (or skew-symmetric) part of `a`."""
+    return np.asarray(0.5 * (a - adjoint(a)))
+
+
+def polar(a: Array) -> Array:
+    """Return the matrix with orthonormal columns that is closest to `a`."""
+    u, _, vt = np.linalg.svd(a, full_matrices=False)
+    return np.asarray(u @ vt)
+
+
+def reorthonormalised(a: Array) -> Array:
+    """Return the polar factor of a matrix whose columns are orthonormal up to rounding.
+
+    One step of Newton and Schulz, which squares the defect.
+    """
+    return np.asarray(1.5 * a - 0.5 * (a @ (adjoint(a) @ a)))
+
+
+def expm_skew(a: Array) -> Array:
+    """Return the exponential of a skew-Hermitian (or skew-symmetric) matrix, exact to rounding."""
+    angles, basis = np.linalg.eigh(-1j * a)
+    turned = (basis * np.exp(1j * angles)[..., None, :]) @ adjoint(basis)
+    return turned if np.iscomplexobj(a) else np.ascontiguousarray(turned.real)
+
+
+def check_hermitian(x: Array, given: Any, owner: object) -> Array:
+    """Return `x` if it is symmetric (or Hermitian), or raise an error that names the defect.
+
+    It is the array `given` in double precision.
+    """
+    asymmetry = np.abs(x - adjoint(x)).max(axis=(-2, -1))
+    if not asymmetry.any():
+        return x
+    if (asymmetry > defect_tolerance(given) * np.abs(x).max(axis=(-2, -1))).any():
+        kind = (
+            "Hermitian, but it differs from its adjoint"
+            if np.iscomplexobj(x)
+            else ("symmetric, but it differs from its transpose")
+        )
+        raise NotOnManifoldError(
+            f"A point of {owner} must be {kind} by up to {asymmetry.max():.3g}; symmetrise it with "
+            f"(x + x{'.conj()' if np.iscomplexobj(x) else ''}.T) / 2."
+        )
+    return hermitian(x) if is_single(given) else x
