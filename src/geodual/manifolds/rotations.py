@@ -11,7 +11,7 @@ from geodual.arrays import Array
 
 from .base import Manifold, NoLogarithmError, NotOnManifoldError, as_finite_array, check_size
 from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, x_cot_x
-from .matrices import adjoint, expm_skew, hermitian, reorthonormalised, skew
+from .matrices import adjoint, expm_skew, hermitian, product, reorthonormalised, skew
 from .stiefel import check_orthonormal
 
 _HALF_TURN = 1e-8  # an angle this close to π counts as π
@@ -112,24 +112,24 @@ class RotationFrame(Frame):
         self._transposed = point.mT
 
     def tangent(self, c: Array) -> Array:
-        return np.asarray(self.point @ c)
+        return product(self.point, c)
 
     def coordinates(self, u: Vector) -> Array:
-        return skew(self._transposed @ u)
+        return skew(product(self._transposed, u))
 
     def random(self, rng: np.random.Generator) -> Array:
         return skew(rng.standard_normal(self.shape))
 
     def gradient(self, egrad: Vector) -> Array:
-        return skew(self._transposed @ egrad)
+        return skew(product(self._transposed, egrad))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # Second derivative of f(X(I + Ω + Ω²/2)) at Ω = 0.
-        symmetric = hermitian(self._transposed @ egrad)
-        return lambda ehess, c: skew(self._transposed @ ehess - c @ symmetric)
+        symmetric = hermitian(product(self._transposed, egrad))
+        return lambda ehess, c: skew(product(self._transposed, ehess) - product(c, symmetric))
 
     def exp(self, c: Array) -> Array:
-        return reorthonormalised(self.point @ _exponential(c))
+        return reorthonormalised(product(self.point, _exponential(c)))
 
     def log(self, y: Array) -> Array:
         return _logarithm(self._transposed @ y)
@@ -140,7 +140,7 @@ class RotationFrame(Frame):
 
     def retract(self, c: Array) -> Array:
         """Return X (I − Ω/2)⁻¹ (I + Ω/2), the Cayley transform, a rotation for every Ω."""
-        return reorthonormalised(self.point @ _cayley(c))
+        return reorthonormalised(product(self.point, _cayley(c)))
 
     def move(self, c: Array) -> Array:
         return self.retract(c)
@@ -188,7 +188,7 @@ def _squared_angle(c: Array) -> Array:
 
 
 def _polynomial(c: Array, first: Array, second: Array) -> Array:
-    return np.asarray(np.eye(c.shape[-1]) + first * c + second * (c @ c))
+    return np.asarray(np.eye(c.shape[-1]) + first * c + second * product(c, c))
 
 
 def _logarithm(rotation: Array) -> Array:
