@@ -199,10 +199,21 @@ class AmbientFrame(Frame):
 
 
 def dots(a: Array, b: Array, axis: int = -1) -> Array:
-    """Return the inner products of vectors that run along `axis`, which keeps length 1."""
+    """Return the inner products of vectors that run along `axis`, which keeps length 1.
+
+    Of two vectors, it is a scalar.
+    """
+    if a.ndim == 1:
+        return np.asarray(np.dot(a, b))
     if axis == -1:  # the faster way for vectors whose entries are neighbours in memory
         return np.asarray(np.vecdot(a, b, keepdims=True))  # type: ignore[call-overload]
     return np.add.reduce(a * b, axis=axis, keepdims=True)
+
+
+def polar_coordinates(v: Array, axis: int = -1) -> tuple[Array, Array]:
+    """Return the lengths and the directions of vectors that run along `axis`; the direction of 0 is 0."""
+    length = np.sqrt(dots(v, v, axis))
+    return length, v / (length + (length == 0.0))
 
 
 def radial_hessian(v: Array, tangential: Array, axis: int = -1) -> Callable[[Array], Array]:
@@ -211,8 +222,7 @@ def radial_hessian(v: Array, tangential: Array, axis: int = -1) -> Callable[[Arr
     It is the Hessian of ½ d² on a space of constant curvature, where v is the logarithm. `axis` runs along
     each vector, and `tangential` has length 1 there.
     """
-    length = np.linalg.norm(v, axis=axis, keepdims=True)
-    direction = v / np.where(length > 0.0, length, 1.0)
+    _, direction = polar_coordinates(v, axis)
     radial = (1.0 - tangential) * direction
     return lambda c: tangential * c + dots(direction, c, axis) * radial
 

@@ -9,14 +9,24 @@ import numpy as np
 from geodual.arrays import Array
 
 from .base import Manifold, NotOnManifoldError, as_finite_array, check_size, defect_tolerance, is_single
-from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, dots, radial_hessian, x_coth_x
+from .frame import (
+    Frame,
+    HalfSquaredDistance,
+    HessianMap,
+    Vector,
+    dots,
+    polar_coordinates,
+    radial_hessian,
+    x_coth_x,
+)
 
 _FAR = 50.0  # distance d beyond which coordinates, of size eᵈ, are too rough to tell points apart
 
 
 def minkowski(u: Array, v: Array) -> Array:
-    """Return the Minkowski product −u₀v₀ + Σ uᵢvᵢ along the last axis, which keeps length 1."""
-    return np.asarray(dots(u[..., 1:], v[..., 1:]) - u[..., :1] * v[..., :1])
+    """Return the Minkowski product −u₀v₀ + Σ uᵢvᵢ along the last axis."""
+    (u_time, u_space), (v_time, v_space) = _parts(u), _parts(v)
+    return np.asarray(dots(u_space, v_space) - u_time * v_time)
 
 
 class Hyperbolic(Manifold):
@@ -105,8 +115,8 @@ class HyperbolicFrame(Frame):
 
     def __init__(self, point: Array) -> None:
         self.point = point
-        self._time, self._space = point[..., :1], point[..., 1:]
-        self._radius, self._outwards = _polar(self._space)
+        self._time, self._space = _parts(point)
+        self._radius, self._outwards = polar_coordinates(self._space)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -114,16 +124,17 @@ class HyperbolicFrame(Frame):
 
     def tangent(self, c: Array) -> Array:
         along = dots(self._space, c)
-        return np.concatenate([along, c + self._space * (along / (1.0 + self._time))], axis=-1)
+        return _joined(along, c + self._space * (along / (1.0 + self._time)))
 
     def coordinates(self, u: Vector) -> Array:
-        return np.asarray(u[..., 1:] - self._space * (u[..., :1] / (1.0 + self._time)))
+        time, space = _parts(u)
+        return np.asarray(space - self._space * (time / (1.0 + self._time)))
 
     def gradient(self, egrad: Vector) -> Array:
         # The transpose of `tangent`.
-        space = egrad[..., 1:]
+        time, space = _parts(egrad)
         along = dots(self._space, space)
-        return np.asarray(space + self._space * (egrad[..., :1] + along / (1.0 + self._time)))
+        return np.asarray(space + self._space * (time + along / (1.0 + self._time)))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # The geodesic bends towards +x, so the normal part of the gradient adds to the second derivative.
@@ -131,11 +142,11 @@ class HyperbolicFrame(Frame):
         return lambda ehess, c: self.gradient(ehess) + normal * c
 
     def exp(self, c: Array) -> Array:
-        length, direction = _polar(c)
+        length, direction = polar_coordinates(c)
         return self._reach(direction, np.sinh(length))
 
     def retract(self, c: Array) -> Array:
-        length, direction = _polar(c)
+        length, direction = polar_coordinates(c)
         return self._reach(direction, length)
 
     def _reach(self, direction: Array, sinh: Array) -> Array:
@@ -152,15 +163,17 @@ class HyperbolicFrame(Frame):
     def log(self, y: Array) -> Array:
         excess = self._cosh_minus_one(y)
         # The space part of y boosted back, written in y − x so that near points lose no digits.
-        back = (y[..., :1] - self._time + excess) / (1.0 + self._time)
-        space = y[..., 1:] - self._space - self._space * back
-        return np.asarray(_polar(space)[1] * (2.0 * np.arcsinh(np.sqrt(0.5 * excess))))
+        time, space = _parts(y)
+        back = (time - self._time + excess) / (1.0 + self._time)
+        here = space - self._space - self._space * back
+        return np.asarray(polar_coordinates(here)[1] * (2.0 * np.arcsinh(np.sqrt(0.5 * excess))))
 
     def _cosh_minus_one(self, y: Array) -> Array:
         """Return cosh d(x, y) − 1 as a sum of a radial and an angular part, both at least 0."""
-        radius, outwards = _polar(y[..., 1:])
+        time, space = _parts(y)
+        radius, outwards = polar_coordinates(space)
         area, turned = self._radius * radius, outwards - self._outwards
-        radial = (radius - self._radius) ** 2 / (1.0 + self._time * y[..., :1] + area)
+        radial = (radius - self._radius) ** 2 / (1.0 + self._time * time + area)
         return np.asarray(radial + 0.5 * area * dots(turned, turned))
 
     def remoteness(self, y: Array) -> float:
@@ -168,23 +181,28 @@ class HyperbolicFrame(Frame):
 
     def transport(self, y: Array, c: Array) -> Array:
         # Parallel transport adds a multiple of x + y, in proportion to the component along the geodesic.
-        length, direction = _polar(self.log(y))
+        length, direction = polar_coordinates(self.log(y))
         along = np.tanh(0.5 * length) * dots(direction, c)
         return np.asarray(self.tangent(c) + along * (self.point + y))
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         v = self.log(y)
         # The Hessian is 1 along the geodesic and d coth d across it.
-        hessian = radial_hessian(v, x_coth_x(_polar(v)[0]))
+        hessian = radial_hessian(v, x_coth_x(polar_coordinates(v)[0]))
         return HalfSquaredDistance(0.5 * float(np.vdot(v, v)), -v, hessian)
 
 
-def _polar(v: Array) -> tuple[Array, Array]:
-    """Return the length and the direction of `v`; the direction of zero is zero."""
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    return length, v / np.where(length > 0.0, length, 1.0)
+def _parts(x: Array) -> tuple[Array, Array]:
+    """Return the time and the space coordinates."""
+    return (x[0], x[1:]) if x.ndim == 1 else (x[..., :1], x[..., 1:])
+
+
+def _joined(time: Array, space: Array) -> Array:
+    joined = np.empty((*space.shape[:-1], space.shape[-1] + 1))
+    joined[..., :1], joined[..., 1:] = time, space
+    return joined
 
 
 def _lifted(space: Array) -> Array:
     """Return (√(1 + ‖space‖²), space)."""
-    return np.concatenate([np.hypot(1.0, np.linalg.norm(space, axis=-1, keepdims=True)), space], axis=-1)
+    return _joined(np.sqrt(1.0 + dots(space, space)), space)

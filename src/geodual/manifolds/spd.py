@@ -188,12 +188,13 @@ class CongruenceFrame(Frame):
         The result is positive definite, agrees with `exp` to second order and grows like it, but needs
         matrix products only. In a stack, j suits the longest step.
         """
-        length = float(np.linalg.norm(c, axis=(-2, -1)).max())
+        length = math.sqrt(np.vdot(c, c).real if c.ndim == 2 else (c * c.conj()).real.sum((-2, -1)).max())
         if not length < OVERFLOW:
             return np.full_like(c, np.inf)
         halvings = max(math.ceil(math.log2(length / SHORT)), 1) if length > SHORT else 1
         short = c * 0.5**halvings
-        root = np.eye(c.shape[-1]) + short + 0.5 * (short @ short)
+        root = short + 0.5 * (short @ short)
+        np.einsum("...ii->...i", root)[...] += 1.0  # add the identity
         # Square up to the half power only: the last product squares once more and keeps symmetry.
         for _ in range(halvings - 1):
             root = root @ root
