@@ -269,7 +269,7 @@ HADAMARD_CASES = [
     power_case(euclidean_case(2), 3),
     power_case(spd_case(3), 2),
     power_case(log_ratio_case(Simplex(3), 3), 2),
-    power_case(hyperbolic_case(2), 2),  # by a loop
+    power_case(hyperbolic_case(2), 2),
     product_case(spd_case(2), euclidean_case(3)),
     product_case(hyperbolic_case(2), product_case(spd_case(3), euclidean_case(1))),
 ]
@@ -292,7 +292,13 @@ COMPACT_CASES = [
     symmetric_space_case(Rotations(6), np.sqrt(2.0) * np.pi),
     power_case(compact_case(Sphere(3)), 3),
     power_case(symmetric_space_case(Oblique(2, 2), np.pi), 2),
-    power_case(symmetric_space_case(Rotations(3), np.sqrt(2.0) * np.pi), 2),  # by a loop
+    power_case(symmetric_space_case(Rotations(2), np.sqrt(2.0) * np.pi), 2),
+    power_case(symmetric_space_case(Rotations(3), np.sqrt(2.0) * np.pi), 2),
+    power_case(symmetric_space_case(Rotations(4), np.sqrt(2.0) * np.pi), 2),
+    power_case(symmetric_space_case(Grassmann(5, 2), np.pi / 2), 2),
+    power_case(compact_case(Stiefel(4, 2)), 2),
+    power_case(compact_case(Stiefel(3, 3)), 2),
+    power_case(power_case(compact_case(Sphere(3)), 2), 2),
 ]
 
 CASES = [

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from geodual.manifolds import SPD, Hyperbolic
-from geodual.manifolds.spd import symmetrised, x_coth_x
+from geodual.manifolds.frame import x_coth_x
+from geodual.manifolds.spd import symmetrised
 from geodual.optimize import Constraint
 
 from .case import Array, BenchmarkProblem, Cost, LastPoint

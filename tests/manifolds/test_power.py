@@ -4,25 +4,55 @@ import numpy as np
 import pymanopt.manifolds as peers
 import pytest
 
+from geodual import manifolds
 from geodual.manifolds import (
     SPD,
     Euclidean,
     Grassmann,
     Hyperbolic,
+    Manifold,
     NotOnManifoldError,
     Oblique,
     PositiveOrthant,
     Power,
     Product,
     PymanoptManifold,
+    Rotations,
     Simplex,
     Sphere,
     Stiefel,
 )
 from geodual.manifolds.power import LoopFrame
 
-VECTORISED = [Euclidean(2), Oblique(3, 2), PositiveOrthant(3), SPD(3), Simplex(3), Sphere(3)]
-LOOPED = [Hyperbolic(2), Grassmann(4, 2), Stiefel(3, 2), Power(Sphere(3), 2)]
+VECTORISED = [
+    Euclidean(2),
+    Grassmann(4, 2),
+    Grassmann(5, 3),
+    Hyperbolic(2),
+    Oblique(3, 2),
+    PositiveOrthant(3),
+    Power(Sphere(3), 2),
+    Rotations(2),
+    Rotations(3),
+    Rotations(5),
+    SPD(3),
+    Simplex(3),
+    Sphere(3),
+    Stiefel(3, 2),
+    Stiefel(3, 3),
+    Stiefel(7, 2),
+]
+
+
+class UsersSphere(Sphere):
+    """A manifold of a user, whose frames may take single points only."""
+
+    def frame(self, x):
+        assert x.ndim == 1
+        return super().frame(x)
+
+
+LOOPED = [UsersSphere(3)]
 COPIES = 4
 
 
@@ -54,7 +84,7 @@ def test_projections_of_vectorised_powers_do_not_loop(base, monkeypatch):
     power, rng, calls, project = Power(base, COPIES), np.random.default_rng(0), [], type(base).project
     monkeypatch.setattr(type(base), "project", lambda *given: calls.append(1) or project(*given))
     power.project(power.random_point(rng), rng.standard_normal(power.shape))
-    assert len(calls) <= 1
+    assert len(calls) < COPIES
 
 
 @pytest.mark.parametrize("base", VECTORISED + LOOPED, ids=repr)
@@ -73,12 +103,26 @@ def test_distance_terms_and_moves_are_those_of_the_product(base):
     assert frame.unit == frames.unit
 
 
-def test_what_is_vectorised_is_what_the_docstring_says():
-    for base in VECTORISED:
-        power = Power(base, 2)
-        frame = power.frame(power.random_point(np.random.default_rng(0)))
-        assert not isinstance(frame, LoopFrame)
-        assert f"`{type(base).__name__}`" in Power.__doc__
+@pytest.mark.parametrize("base", VECTORISED + LOOPED, ids=repr)
+def test_only_powers_of_users_manifolds_loop(base, monkeypatch):
+    power, rng, frames = Power(base, COPIES), np.random.default_rng(0), []
+    x = power.random_point(rng)
+    make, check = type(base).frame, type(base).check_point
+    monkeypatch.setattr(type(base), "frame", lambda *given: frames.append(1) or make(*given))
+    monkeypatch.setattr(type(base), "check_point", lambda *given: frames.append(1) or check(*given))
+    power.check_point(x)
+    frame = power.frame(x)
+    looped = base in LOOPED
+    assert isinstance(frame, LoopFrame) == looped
+    assert len(frames) >= 2 * COPIES if looped else len(frames) < COPIES
+
+
+def test_every_manifold_of_ours_is_vectorised_as_the_docstring_says():
+    arrays = {cls for cls in vars(manifolds).values() if isinstance(cls, type) and issubclass(cls, Manifold)}
+    looped = {cls.__name__ for cls in arrays if not cls.vectorised}
+    # The last three have no powers, or inherit it from their manifold.
+    assert looped == {"FixedRank", "Manifold", "Power", "Product", "PymanoptManifold"}
+    assert "all manifolds of geodual except `FixedRank`" in " ".join(Power.__doc__.split())
 
 
 @pytest.mark.parametrize("base", VECTORISED + LOOPED, ids=repr)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag, expm, logm
 
-from geodual.manifolds import NoLogarithmError, NotOnManifoldError, Rotations, Stiefel
+from geodual.manifolds import NoLogarithmError, NotOnManifoldError, Power, Rotations, Stiefel
 
 
 def plane(angle):
@@ -86,3 +86,16 @@ def test_random_rotations_have_determinant_one():
 def test_reflections_are_refused():
     with pytest.raises(NotOnManifoldError, match="determinant 1, got -1, a reflection; change the sign"):
         Rotations(3).check_point(np.diag([1.0, 1.0, -1.0]))
+
+
+def test_long_stacks_give_the_products_of_single_rotations():
+    """Products of many small matrices are not those of BLAS."""
+    many, one, rng = Power(Rotations(3), 150), Rotations(3), np.random.default_rng(4)
+    x = many.random_point(rng)
+    u, egrad, ehess = rng.standard_normal((3, *x.shape))
+    u = many.project(x, u)
+    retracted, hessian = many.retract(x, u), many.hessian(x, egrad, ehess, u)
+    for k in (0, 77, 149):
+        np.testing.assert_allclose(retracted[k], one.retract(x[k], u[k]), atol=1e-14)
+        expected = one.hessian(x[k], egrad[k], ehess[k], u[k])
+        np.testing.assert_allclose(hessian[k], expected, atol=1e-13)

@@ -74,6 +74,9 @@ class Manifold(ABC):
     quotient : bool
         Whether several arrays stand for one point, as the bases of a subspace do. Then the entries of an
         array mean nothing by themselves, and `Problem` refuses bounds on them.
+    vectorised : bool
+        Whether `frame` and `project` also take a stack of points, with leading axes, so that a `Power` need
+        not loop over its points.
     step_limit : float
         Length of the longest first step that a solver should try.
 
@@ -106,7 +109,15 @@ class Manifold(ABC):
     has_log: bool = True
     closed_form_log: bool = True
     quotient: bool = False
+    vectorised: bool = False
     step_limit: float = float("inf")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # A subclass with frames of its own must say by itself that they take stacks.
+        own = vars(cls).keys()
+        if own & {"frame", "project", "check_point"} and "vectorised" not in own:
+            cls.vectorised = False
 
     @abstractmethod
     def frame(self, x: Point) -> Frame:
@@ -118,6 +129,13 @@ class Manifold(ABC):
 
         Arrays in single precision may miss the manifold by their rounding errors, which are removed.
         """
+
+    def _checked(self, x: Array, given: Any) -> Array | None:
+        """Check a point, or all points of a stack, of the right shape and in double precision.
+
+        `given` is the same array as it was given. None says that a stack must be checked one by one.
+        """
+        return None
 
     @abstractmethod
     def project(self, x: Point, v: Vector) -> Vector:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from geodual.arrays import Array
@@ -42,6 +44,7 @@ class Euclidean(Manifold):
     12
     """
 
+    vectorised = True
     hadamard = True
 
     def __init__(self, *shape: int) -> None:
@@ -57,7 +60,10 @@ class Euclidean(Manifold):
         return EuclideanFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        return as_finite_array(x, self.shape, self)
+        return self._checked(as_finite_array(x, self.shape, self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
+        return x
 
     def project(self, x: Array, v: Vector) -> Array:
         return np.asarray(v, dtype=float)

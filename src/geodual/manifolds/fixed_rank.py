@@ -167,7 +167,9 @@ class FixedRankFrame(Frame):
         a, m, b = self._parts(c)
         # Rounding errors along U and V would otherwise come back as tangent vectors, and grow.
         a, b = _across(self._u, a), _across(self._v, b)
-        return np.asarray((self._u @ m + a) @ self._v.T + self._u @ b.T)
+        # One product of rank 2r writes the dense matrix once.
+        left, right = np.concatenate((self._u @ m + a, self._u), axis=1), np.concatenate((self._v, b), axis=1)
+        return np.asarray(left @ right.T)
 
     def _projected(self, z: Vector) -> tuple[Array, Array, Array]:
         """Return the coordinates of the orthogonal projection of an ambient matrix."""

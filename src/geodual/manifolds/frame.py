@@ -190,24 +190,41 @@ class AmbientFrame(Frame):
         return c
 
     def coordinates(self, u: Vector) -> Array:
-        return np.asarray(u, dtype=float)
+        return np.asarray(u)
 
     def random(self, rng: np.random.Generator) -> Array:
         # Under the embedded metric `gradient` projects orthogonally onto the tangent space. Projecting twice
         # removes the rounding error of a draw that was almost normal to it.
-        return np.asarray(self.gradient(self.gradient(rng.standard_normal(self.shape))))
+        return np.asarray(self.gradient(self.gradient(normal_like(self.point, rng))))
 
 
-def radial_hessian(v: Array, tangential: float) -> Callable[[Array], Array]:
-    """Return the operator that is 1 along `v` and `tangential` across it.
+def dots(a: Array, b: Array, axis: int = -1) -> Array:
+    """Return the inner products of vectors that run along `axis`, which keeps length 1.
 
-    It is the Hessian of ½ d² on a space of constant curvature, where v is the logarithm.
+    Of two vectors, it is a scalar.
     """
-    length = math.sqrt(np.vdot(v, v))
-    if length == 0.0:
-        return lambda c: c
-    direction = v / length
-    return lambda c: tangential * c + ((1.0 - tangential) * np.vdot(direction, c)) * direction
+    if a.ndim == 1:
+        return np.asarray(np.dot(a, b))
+    if axis == -1:  # the faster way for vectors whose entries are neighbours in memory
+        return np.asarray(np.vecdot(a, b, keepdims=True))  # type: ignore[call-overload]
+    return np.add.reduce(a * b, axis=axis, keepdims=True)
+
+
+def polar_coordinates(v: Array, axis: int = -1) -> tuple[Array, Array]:
+    """Return the lengths and the directions of vectors that run along `axis`; the direction of 0 is 0."""
+    length = np.sqrt(dots(v, v, axis))
+    return length, v / (length + (length == 0.0))
+
+
+def radial_hessian(v: Array, tangential: Array, axis: int = -1) -> Callable[[Array], Array]:
+    """Return the operator that is 1 along `v` and `tangential` across it, for each vector of a stack.
+
+    It is the Hessian of ½ d² on a space of constant curvature, where v is the logarithm. `axis` runs along
+    each vector, and `tangential` has length 1 there.
+    """
+    _, direction = polar_coordinates(v, axis)
+    radial = (1.0 - tangential) * direction
+    return lambda c: tangential * c + dots(direction, c, axis) * radial
 
 
 def x_cot_x(x: Array) -> Array:
@@ -218,3 +235,19 @@ def x_cot_x(x: Array) -> Array:
     near = np.abs(x) < 1e-4  # the next term of the series, x⁴/45, is below rounding error here
     safe = np.where(near, 1.0, x)
     return np.where(near, 1.0 - x**2 / 3.0, safe / np.tan(safe))
+
+
+def x_coth_x(x: Array) -> Array:
+    """Return x coth x, which is 1 at 0.
+
+    It is the Hessian of ½ d² across a geodesic of length x where the curvature is −1.
+    """
+    near = np.abs(x) < 1e-4  # the next term of the series, x⁴/45, is below rounding error here
+    safe = np.where(near, 1.0, x)
+    return np.where(near, 1.0 + x**2 / 3.0, safe / np.tanh(safe))
+
+
+def normal_like(point: Array, rng: np.random.Generator) -> Array:
+    """Draw an array of the shape of `point` from the standard normal distribution; complex if it is."""
+    real = rng.standard_normal(np.shape(point))
+    return real + 1j * rng.standard_normal(np.shape(point)) if np.iscomplexobj(point) else real

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from geodual.arrays import Array
 
-from .base import Manifold, NoLogarithmError, check_size
+from .base import Manifold, NoLogarithmError, as_finite_array, check_size
 from .frame import AmbientFrame, HalfSquaredDistance, HessianMap, Vector, x_cot_x
-from .stiefel import check_orthonormal, polar
+from .matrices import hermitian, polar, skew
+from .stiefel import check_orthonormal
 
 _RIGHT_ANGLE = 1e-8  # cosine of a principal angle up to which it counts as a right angle
 
@@ -70,6 +72,7 @@ class Grassmann(Manifold):
     [60.0, 60.0]
     """
 
+    vectorised = True
     quotient = True
 
     def __init__(self, n: int, p: int) -> None:
@@ -89,10 +92,13 @@ class Grassmann(Manifold):
         return GrassmannFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        return check_orthonormal(x, (self.n, self.p), self)
+        return self._checked(as_finite_array(x, (self.n, self.p), self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
+        return check_orthonormal(x, given, self)
 
     def project(self, x: Array, v: Vector) -> Array:
-        return GrassmannFrame(x).gradient(np.asarray(v, dtype=float))
+        return GrassmannFrame(x).gradient(np.asarray(v))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         return np.asarray(np.linalg.qr(rng.standard_normal((self.n, self.p)))[0])
@@ -109,26 +115,26 @@ class _Geodesic:
 
     @property
     def velocity(self) -> Array:
-        return np.asarray((self.left * self.angles) @ self.right.T)
+        return np.asarray((self.left * self.angles[..., None, :]) @ self.right.mT)
 
 
 class GrassmannFrame(AmbientFrame):
-    """The horizontal matrices at X: those with XᵀU = 0."""
+    """The horizontal matrices at X, or at each matrix of a stack: those with XᵀU = 0."""
 
     def gradient(self, egrad: Vector) -> Array:
-        return np.asarray(egrad - self.point @ (self.point.T @ egrad))
+        return np.asarray(egrad - self.point @ (self.point.mT @ egrad))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # The geodesic X(t) has X″(0) = −X UᵀU. Its product with the gradient G is −tr(UᵀU XᵀG). For a
         # function of the subspace XᵀG is symmetric.
-        normal = self.point.T @ egrad
-        symmetric = 0.5 * (normal + normal.T)
+        symmetric = hermitian(self.point.mT @ egrad)
         return lambda ehess, c: self.gradient(ehess - c @ symmetric)
 
     def exp(self, c: Array) -> Array:
         # Edelman, Arias and Smith 1998, eq. (2.65), with the basis that does not turn along the geodesic.
         left, angles, right = np.linalg.svd(c, full_matrices=False)
-        end = (self.point @ right.T) * np.cos(angles) + left * np.sin(angles)
+        angles = angles[..., None, :]
+        end = (self.point @ right.mT) * np.cos(angles) + left * np.sin(angles)
         return polar(end @ right)
 
     def retract(self, c: Array) -> Array:
@@ -136,25 +142,25 @@ class GrassmannFrame(AmbientFrame):
 
     def _geodesic(self, y: Array) -> _Geodesic:
         """Return the shortest geodesic to the span of `y` (Bendokat, Zimmermann and Absil, algorithm 5.3)."""
-        start, cosines, end = np.linalg.svd(self.point.T @ y)
-        if not cosines[-1] > _RIGHT_ANGLE:
+        start, cosines, end = np.linalg.svd(self.point.mT @ y)
+        if not (cosines > _RIGHT_ANGLE).all():
             raise NoLogarithmError(
                 "The subspaces have a right angle, so many shortest geodesics join them, and there is no "
                 "logarithm and no transport; go by way of a third subspace."
             )
         rotation = start @ end  # the basis y·rotationᵀ is the one closest to X
-        across = self.gradient(y @ rotation.T)
+        across = self.gradient(y @ rotation.mT)
         left, sines, right = np.linalg.svd(across, full_matrices=False)
         # The largest sine belongs to the smallest cosine. The arc tangent of both is accurate everywhere.
-        return _Geodesic(left, np.arctan2(sines, cosines[::-1]), right.T, rotation)
+        return _Geodesic(left, np.arctan2(sines, cosines[..., ::-1]), right.mT, rotation)
 
     def log(self, y: Array) -> Array:
         return self._geodesic(y).velocity
 
     def dist(self, y: Array) -> float:
-        cosines = np.linalg.svd(self.point.T @ y, compute_uv=False)
+        cosines = np.linalg.svd(self.point.mT @ y, compute_uv=False)
         sines = np.linalg.svd(self.gradient(y), compute_uv=False)
-        return float(np.linalg.norm(np.arctan2(sines, cosines[::-1])))
+        return float(np.linalg.norm(np.arctan2(sines, cosines[..., ::-1])))
 
     def transport(self, y: Array, c: Array) -> Array:
         way = self._geodesic(y)
@@ -167,9 +173,10 @@ class GrassmannFrame(AmbientFrame):
 
     def _rotated(self, way: _Geodesic, a: Array) -> Array:
         # Edelman, Arias and Smith 1998, eq. (2.68), which rotates X and U by the angles in their planes.
-        start, cosine, sine = self.point @ way.right, np.cos(way.angles) - 1.0, np.sin(way.angles)
-        from_left = (way.left * cosine - start * sine) @ (way.left.T @ a)
-        from_start = (start * cosine + way.left * sine) @ (start.T @ a)
+        angles = way.angles[..., None, :]
+        start, cosine, sine = self.point @ way.right, np.cos(angles) - 1.0, np.sin(angles)
+        from_left = (way.left * cosine - start * sine) @ (way.left.mT @ a)
+        from_start = (start * cosine + way.left * sine) @ (start.mT @ a)
         return np.asarray(a + from_left + from_start)
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
@@ -180,16 +187,14 @@ class GrassmannFrame(AmbientFrame):
         has the eigenvalue x cot x where the curvature operator has x².
         """
         way = self._geodesic(y)
-        theta = way.angles
-        even = x_cot_x(theta[:, None] - theta)
-        odd = x_cot_x(theta[:, None] + theta)
-        outside = x_cot_x(theta)
+        row, column = way.angles[..., None, :], way.angles[..., :, None]
+        even, odd, outside = x_cot_x(column - row), x_cot_x(column + row), x_cot_x(row)
 
         def hessian(c: Array) -> Array:
             turned = c @ way.right
-            block = way.left.T @ turned
-            inside = 0.5 * (even * (block + block.T) + odd * (block - block.T))
+            block = way.left.mT @ turned
+            inside = even * hermitian(block) + odd * skew(block)
             rest = (turned - way.left @ block) * outside
-            return np.asarray((way.left @ inside + rest) @ way.right.T)
+            return np.asarray((way.left @ inside + rest) @ way.right.mT)
 
-        return HalfSquaredDistance(0.5 * float(theta @ theta), -way.velocity, hessian)
+        return HalfSquaredDistance(0.5 * float(np.vdot(way.angles, way.angles)), -way.velocity, hessian)

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from geodual.arrays import Array
 
 from .base import Manifold, NotOnManifoldError, as_finite_array, check_size, defect_tolerance, is_single
-from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, radial_hessian
+from .frame import (
+    Frame,
+    HalfSquaredDistance,
+    HessianMap,
+    Vector,
+    dots,
+    polar_coordinates,
+    radial_hessian,
+    x_coth_x,
+)
 
 _FAR = 50.0  # distance d beyond which coordinates, of size eᵈ, are too rough to tell points apart
 
 
-def minkowski(u: Array, v: Array) -> float:
-    """Return the Minkowski product −u₀v₀ + Σ uᵢvᵢ."""
-    return float(np.dot(u[1:], v[1:]) - u[0] * v[0])
+def minkowski(u: Array, v: Array) -> Array:
+    """Return the Minkowski product −u₀v₀ + Σ uᵢvᵢ along the last axis."""
+    (u_time, u_space), (v_time, v_space) = _parts(u), _parts(v)
+    return np.asarray(dots(u_space, v_space) - u_time * v_time)
 
 
 class Hyperbolic(Manifold):
@@ -50,6 +62,7 @@ class Hyperbolic(Manifold):
     3.0
     """
 
+    vectorised = True
     hadamard = True
     step_limit = 2.0  # a longer step multiplies the coordinates more than sevenfold
 
@@ -64,20 +77,23 @@ class Hyperbolic(Manifold):
         return HyperbolicFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        point = as_finite_array(x, (self.n + 1,), self)
-        if point[0] <= 0.0:
+        return self._checked(as_finite_array(x, (self.n + 1,), self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
+        time = x[..., :1]
+        if (time <= 0.0).any():
             raise NotOnManifoldError(
-                f"A point of {self} must have a positive first coordinate, got {point[0]:.6g}; "
+                f"A point of {self} must have a positive first coordinate, got {time.min():.6g}; "
                 "lift(x[1:]) gives the point with these space coordinates."
             )
-        defect = minkowski(point, point) + 1.0
+        product = minkowski(x, x)
         # Rounding errors of the Minkowski product grow with its terms, which are as large as x₀².
-        if abs(defect) > defect_tolerance(x) * point[0] ** 2:
+        if (np.abs(product + 1.0) > defect_tolerance(given) * time**2).any():
             raise NotOnManifoldError(
-                f"A point of {self} must satisfy −x₀² + Σxᵢ² = −1, got {defect - 1.0:.10g}; "
+                f"A point of {self} must satisfy −x₀² + Σxᵢ² = −1, got {product.flat[0]:.10g}; "
                 "lift(x[1:]) gives the point with these space coordinates."
             )
-        return _lifted(point[1:]) if is_single(x) else point
+        return _lifted(x[..., 1:]) if is_single(given) else x
 
     def lift(self, space: Array) -> Array:
         """Return the point with the given n space-like coordinates."""
@@ -92,49 +108,54 @@ class Hyperbolic(Manifold):
 
 
 class HyperbolicFrame(Frame):
-    """The tangent space, carried to the origin (1, 0, …, 0) by a Lorentz boost, where it is flat Rⁿ."""
+    """The tangent space, carried to the origin (1, 0, …, 0) by a Lorentz boost, where it is flat Rⁿ.
+
+    The last axis runs along each point, so that a stack of points has a frame too.
+    """
 
     def __init__(self, point: Array) -> None:
         self.point = point
-        self._time = float(point[0])
-        self._space = point[1:]
-        self._radius, self._outwards = _polar(self._space)
+        self._time, self._space = _parts(point)
+        self._radius, self._outwards = polar_coordinates(self._space)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self._space.shape
 
     def tangent(self, c: Array) -> Array:
-        along = float(np.dot(self._space, c))
-        return np.concatenate([[along], c + self._space * (along / (1.0 + self._time))])
+        along = dots(self._space, c)
+        return _joined(along, c + self._space * (along / (1.0 + self._time)))
 
     def coordinates(self, u: Vector) -> Array:
-        return np.asarray(u[1:] - self._space * (u[0] / (1.0 + self._time)))
+        time, space = _parts(u)
+        return np.asarray(space - self._space * (time / (1.0 + self._time)))
 
     def gradient(self, egrad: Vector) -> Array:
         # The transpose of `tangent`.
-        along = float(np.dot(self._space, egrad[1:]))
-        return np.asarray(egrad[1:] + self._space * (egrad[0] + along / (1.0 + self._time)))
+        time, space = _parts(egrad)
+        along = dots(self._space, space)
+        return np.asarray(space + self._space * (time + along / (1.0 + self._time)))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # The geodesic bends towards +x, so the normal part of the gradient adds to the second derivative.
-        normal = float(np.dot(self.point, egrad))
+        normal = dots(self.point, egrad)
         return lambda ehess, c: self.gradient(ehess) + normal * c
 
     def exp(self, c: Array) -> Array:
-        length, direction = _polar(c)
-        return self._reach(direction, float(np.sinh(length)))
+        length, direction = polar_coordinates(c)
+        return self._reach(direction, np.sinh(length))
 
     def retract(self, c: Array) -> Array:
-        length, direction = _polar(c)
+        length, direction = polar_coordinates(c)
         return self._reach(direction, length)
 
-    def _reach(self, direction: Array, sinh: float) -> Array:
+    def _reach(self, direction: Array, sinh: Array) -> Array:
         """Return the point at the given sinh of the distance in a unit direction."""
         # The boosted space part is x (cosh + tanh(r/2) cos(angle) sinh) + sinh · direction, where r is the
         # distance from x to the origin. As a sum of positive terms, the factor of x loses no digits on the
         # way to the origin: cosh = 1/(cosh + sinh) + sinh, and `outward` = 1 + tanh(r/2) cos(angle).
-        spread = 0.5 * float(np.sum((self._outwards + direction) ** 2))
+        turned = self._outwards + direction
+        spread = 0.5 * dots(turned, turned)
         outward = (1.0 + 1.0 / (self._time + self._radius) + self._radius * spread) / (1.0 + self._time)
         factor = 1.0 / (np.hypot(1.0, sinh) + sinh) + sinh * outward
         return _lifted(factor * self._space + sinh * direction)
@@ -142,39 +163,46 @@ class HyperbolicFrame(Frame):
     def log(self, y: Array) -> Array:
         excess = self._cosh_minus_one(y)
         # The space part of y boosted back, written in y − x so that near points lose no digits.
-        space = y[1:] - self._space - self._space * ((y[0] - self._time + excess) / (1.0 + self._time))
-        return np.asarray(_polar(space)[1] * (2.0 * np.arcsinh(np.sqrt(0.5 * excess))))
+        time, space = _parts(y)
+        back = (time - self._time + excess) / (1.0 + self._time)
+        here = space - self._space - self._space * back
+        return np.asarray(polar_coordinates(here)[1] * (2.0 * np.arcsinh(np.sqrt(0.5 * excess))))
 
-    def _cosh_minus_one(self, y: Array) -> float:
+    def _cosh_minus_one(self, y: Array) -> Array:
         """Return cosh d(x, y) − 1 as a sum of a radial and an angular part, both at least 0."""
-        radius, outwards = _polar(y[1:])
-        area = self._radius * radius
-        radial = (radius - self._radius) ** 2 / (1.0 + self._time * y[0] + area)
-        return float(radial + 0.5 * area * np.sum((outwards - self._outwards) ** 2))
+        time, space = _parts(y)
+        radius, outwards = polar_coordinates(space)
+        area, turned = self._radius * radius, outwards - self._outwards
+        radial = (radius - self._radius) ** 2 / (1.0 + self._time * time + area)
+        return np.asarray(radial + 0.5 * area * dots(turned, turned))
 
     def remoteness(self, y: Array) -> float:
-        return self.dist(y) / _FAR
+        return float(np.linalg.norm(self.log(y), axis=-1).max()) / _FAR
 
     def transport(self, y: Array, c: Array) -> Array:
         # Parallel transport adds a multiple of x + y, in proportion to the component along the geodesic.
-        length, direction = _polar(self.log(y))
-        along = np.tanh(0.5 * length) * np.dot(direction, c)
+        length, direction = polar_coordinates(self.log(y))
+        along = np.tanh(0.5 * length) * dots(direction, c)
         return np.asarray(self.tangent(c) + along * (self.point + y))
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         v = self.log(y)
-        length = float(np.linalg.norm(v))
-        # The Hessian across the geodesic is d coth d; its series replaces 0/0 at nearly equal points.
-        tangential = length / np.tanh(length) if length > 1e-6 else 1.0 + length**2 / 3.0
-        return HalfSquaredDistance(0.5 * length**2, -v, radial_hessian(v, tangential))
+        # The Hessian is 1 along the geodesic and d coth d across it.
+        hessian = radial_hessian(v, x_coth_x(polar_coordinates(v)[0]))
+        return HalfSquaredDistance(0.5 * float(np.vdot(v, v)), -v, hessian)
 
 
-def _polar(v: Array) -> tuple[float, Array]:
-    """Return the length and the direction of `v`; the direction of zero is zero."""
-    length = float(np.linalg.norm(v))
-    return length, v / length if length > 0.0 else v
+def _parts(x: Array) -> tuple[Array, Array]:
+    """Return the time and the space coordinates."""
+    return (x[0], x[1:]) if x.ndim == 1 else (x[..., :1], x[..., 1:])
+
+
+def _joined(time: Array, space: Array) -> Array:
+    joined = np.empty((*space.shape[:-1], space.shape[-1] + 1))
+    joined[..., :1], joined[..., 1:] = time, space
+    return joined
 
 
 def _lifted(space: Array) -> Array:
     """Return (√(1 + ‖space‖²), space)."""
-    return np.concatenate([[np.hypot(1.0, np.linalg.norm(space))], space])
+    return _joined(np.sqrt(1.0 + dots(space, space)), space)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from geodual.arrays import Array
 
 from .base import Manifold, NotOnManifoldError, as_finite_array, check_size, defect_tolerance, is_single
 from .frame import Vector
-from .sphere_stack import SphereStackFrame
+from .sphere import SphereFrame
 
 
 class Oblique(Manifold):
@@ -57,6 +58,8 @@ class Oblique(Manifold):
     ([[1.0, 1.0], [0.0, 0.0]], 0.5)
     """
 
+    vectorised = True
+
     def __init__(self, n: int, m: int) -> None:
         self.n, self.m = check_size(n, "n", least=2), check_size(m, "m")
         self.dim = (self.n - 1) * self.m
@@ -65,22 +68,24 @@ class Oblique(Manifold):
     def __repr__(self) -> str:
         return f"Oblique({self.n}, {self.m})"
 
-    def frame(self, x: Array) -> SphereStackFrame:
-        return SphereStackFrame(x, axis=0)
+    def frame(self, x: Array) -> SphereFrame:
+        return SphereFrame(x, axis=-2)
 
     def check_point(self, x: Array) -> Array:
-        matrix = as_finite_array(x, (self.n, self.m), self)
-        norms = np.linalg.norm(matrix, axis=0)
+        return self._checked(as_finite_array(x, (self.n, self.m), self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
+        norms = np.linalg.norm(x, axis=-2, keepdims=True)
         worst = int(np.argmax(np.abs(norms - 1.0)))
-        if abs(norms[worst] - 1.0) > defect_tolerance(x):
+        if abs(norms.flat[worst] - 1.0) > defect_tolerance(given):
             raise NotOnManifoldError(
-                f"A point of {self} must have columns of norm 1, got {norms[worst]:.10g} for column {worst}; "
-                "divide it by numpy.linalg.norm(x, axis=0)."
+                f"A point of {self} must have columns of norm 1, got {norms.flat[worst]:.10g} for column "
+                f"{worst}; divide it by numpy.linalg.norm(x, axis=0)."
             )
-        return matrix / norms if is_single(x) else matrix
+        return x / norms if is_single(given) else x
 
     def project(self, x: Array, v: Vector) -> Array:
-        return SphereStackFrame(x, axis=0).gradient(np.asarray(v, dtype=float))
+        return SphereFrame(x, axis=-2).gradient(np.asarray(v))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         x = rng.standard_normal((self.n, self.m))

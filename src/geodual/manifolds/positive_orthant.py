@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from geodual.arrays import Array
@@ -48,7 +50,9 @@ class PositiveOrthant(Manifold):
     --------
     The geodesic leads through the geometric mean:
 
-    >>> import numpy as np
+    >>> from typing import Any
+
+    import numpy as np
     >>> from geodual.manifolds import PositiveOrthant
     >>> orthant = PositiveOrthant(2)
     >>> x, y = np.array([1.0, 4.0]), np.array([4.0, 9.0])
@@ -56,6 +60,7 @@ class PositiveOrthant(Manifold):
     [2.0, 6.0]
     """
 
+    vectorised = True
     hadamard = True
 
     def __init__(self, *shape: int) -> None:
@@ -72,7 +77,9 @@ class PositiveOrthant(Manifold):
         return PositiveFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        x = as_finite_array(x, self.shape, self)
+        return self._checked(as_finite_array(x, self.shape, self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
         if not (x > 0.0).all():
             raise NotOnManifoldError(
                 f"A point of {self} must have positive entries, got {x.min():.6g} as the smallest; raise it, "

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,32 +11,15 @@ from geodual.arrays import Array
 
 from .adapter import PymanoptManifold
 from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
-from .euclidean import Euclidean, EuclideanFrame
 from .frame import Frame, HalfSquaredDistance, HessianMap, Point, Vector
-from .oblique import Oblique
-from .positive_orthant import PositiveFrame, PositiveOrthant
-from .simplex import Simplex, SimplexFrame
-from .spd import SPD
-from .spd_stack import CholeskyStackFrame
-from .sphere import Sphere
-from .sphere_stack import SphereStackFrame
-
-_VECTORISED: dict[type[Manifold], Callable[[Array], Frame]] = {
-    Euclidean: EuclideanFrame,
-    Oblique: partial(SphereStackFrame, axis=1),
-    PositiveOrthant: PositiveFrame,
-    SPD: CholeskyStackFrame,
-    Simplex: SimplexFrame,
-    Sphere: partial(SphereStackFrame, axis=1),
-}
 
 
 class Power(Manifold):
     """Many points of one manifold as one array: x[0], …, x[n − 1] are its points, and metrics add up.
 
-    Use it instead of a `Product` of equal factors. Powers of `Euclidean`, `Oblique`, `PositiveOrthant`,
-    `SPD`, `Simplex` and `Sphere` are vectorised: solvers never loop over the n points in Python. Powers of
-    any other manifold are correct, but loop.
+    Use it instead of a `Product` of equal factors. Powers of all manifolds of geodual except `FixedRank` are
+    vectorised: solvers never loop over the n points in Python. So are powers of a manifold of your own if
+    its `vectorised` is true; those of other manifolds are correct, but loop.
 
     Parameters
     ----------
@@ -90,17 +72,29 @@ class Power(Manifold):
         self.hadamard = manifold.hadamard
         self.closed_form_log = manifold.closed_form_log
         self.quotient = manifold.quotient
+        self.vectorised = manifold.vectorised
         self.step_limit = math.sqrt(self.n) * manifold.step_limit
 
     def __repr__(self) -> str:
         return f"Power({self.manifold}, {self.n})"
 
     def frame(self, x: Array) -> Frame:
-        make = _VECTORISED.get(type(self.manifold))
-        return make(x) if make else LoopFrame(x, [self.manifold.frame(part) for part in x])
+        if self.vectorised:
+            return self.manifold.frame(x)
+        return LoopFrame(x, [self.manifold.frame(part) for part in x])
 
     def check_point(self, x: Array) -> Array:
-        as_finite_array(x, self.shape, self)
+        point = as_finite_array(x, self.shape, self)
+        try:
+            checked = self._checked(point, x)
+        except NotOnManifoldError:  # check them one by one, to say which one is wrong
+            checked = None
+        return self._checked_one_by_one(x) if checked is None else checked
+
+    def _checked(self, x: Array, given: Any) -> Array | None:
+        return self.manifold._checked(x, given) if self.vectorised else None
+
+    def _checked_one_by_one(self, x: Array) -> Array:
         checked = []
         for position, part in enumerate(np.asarray(x)):  # not yet converted: the precision matters
             try:
@@ -110,9 +104,7 @@ class Power(Manifold):
         return np.stack(checked)
 
     def project(self, x: Array, v: Vector) -> Array:
-        if type(self.manifold) in (Oblique, Sphere):
-            return np.asarray(self.frame(x).gradient(np.asarray(v, dtype=float)))
-        if type(self.manifold) in _VECTORISED:  # the others project a stack as they do one vector
+        if self.vectorised:
             return np.asarray(self.manifold.project(x, v))
         return np.stack([self.manifold.project(part, w) for part, w in zip(x, v, strict=True)])
 

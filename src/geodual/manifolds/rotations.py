@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from scipy.linalg import expm, schur
 
 from geodual.arrays import Array
 
-from .base import Manifold, NoLogarithmError, NotOnManifoldError, check_size
+from .base import Manifold, NoLogarithmError, NotOnManifoldError, as_finite_array, check_size
 from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, x_cot_x
-from .stiefel import check_orthonormal, polar
+from .matrices import adjoint, expm_skew, hermitian, product, reorthonormalised, skew
+from .stiefel import check_orthonormal
 
 _HALF_TURN = 1e-8  # an angle this close to π counts as π
 
@@ -67,6 +68,8 @@ class Rotations(Manifold):
     1.570796
     """
 
+    vectorised = True
+
     def __init__(self, n: int) -> None:
         self.n = check_size(n, "n", least=2)
         self.dim = self.n * (self.n - 1) // 2
@@ -79,8 +82,11 @@ class Rotations(Manifold):
         return RotationFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        matrix = check_orthonormal(x, (self.n, self.n), self)
-        if np.linalg.det(matrix) < 0.0:
+        return self._checked(as_finite_array(x, (self.n, self.n), self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
+        matrix = check_orthonormal(x, given, self)
+        if (np.linalg.det(matrix) < 0.0).any():
             raise NotOnManifoldError(
                 f"A point of {self} must have determinant 1, got -1, a reflection; change the sign of one "
                 "column."
@@ -88,7 +94,7 @@ class Rotations(Manifold):
         return matrix
 
     def project(self, x: Array, v: Vector) -> Array:
-        return np.asarray(x @ _skew(x.T @ v))
+        return np.asarray(x @ skew(x.mT @ v))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         # Uniform (Haar) draws need the signs of a QR decomposition with a positive diagonal of R.
@@ -99,82 +105,103 @@ class Rotations(Manifold):
 
 
 class RotationFrame(Frame):
-    """Tangent vectors U = XΩ in the coordinates Ω, which are skew-symmetric."""
+    """Tangent vectors U = XΩ in the coordinates Ω, which are skew-symmetric, at X or a stack of them."""
 
     def __init__(self, point: Array) -> None:
         self.point = point
+        self._transposed = point.mT
 
     def tangent(self, c: Array) -> Array:
-        return np.asarray(self.point @ c)
+        return product(self.point, c)
 
     def coordinates(self, u: Vector) -> Array:
-        return _skew(self.point.T @ u)
+        return skew(product(self._transposed, u))
 
     def random(self, rng: np.random.Generator) -> Array:
-        return _skew(rng.standard_normal(self.shape))
+        return skew(rng.standard_normal(self.shape))
 
     def gradient(self, egrad: Vector) -> Array:
-        return _skew(self.point.T @ egrad)
+        return skew(product(self._transposed, egrad))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # Second derivative of f(X(I + Ω + Ω²/2)) at Ω = 0.
-        normal = self.point.T @ egrad
-        symmetric = 0.5 * (normal + normal.T)
-        return lambda ehess, c: _skew(self.point.T @ ehess - c @ symmetric)
+        symmetric = hermitian(product(self._transposed, egrad))
+        return lambda ehess, c: skew(product(self._transposed, ehess) - product(c, symmetric))
 
     def exp(self, c: Array) -> Array:
-        return polar(self.point @ expm(c))
+        return reorthonormalised(product(self.point, _exponential(c)))
 
     def log(self, y: Array) -> Array:
-        return _rotation_log(self.point.T @ y)
+        return _logarithm(self._transposed @ y)
 
     def dist(self, y: Array) -> float:
         # Unlike the logarithm, the angles are unique for half turns too. Each appears twice, as ±θ.
-        return float(np.linalg.norm(np.angle(np.linalg.eigvals(self.point.T @ y))))
+        return float(np.linalg.norm(np.angle(np.linalg.eigvals(self._transposed @ y))))
 
     def retract(self, c: Array) -> Array:
         """Return X (I − Ω/2)⁻¹ (I + Ω/2), the Cayley transform, a rotation for every Ω."""
-        identity = np.eye(len(c))
-        return polar(self.point @ np.linalg.solve(identity - 0.5 * c, identity + 0.5 * c))
+        return reorthonormalised(product(self.point, _cayley(c)))
 
     def move(self, c: Array) -> Array:
         return self.retract(c)
 
     def transport(self, y: Array, c: Array) -> Array:
         # Parallel transport along X expm(tΩ): half of the rotation from either side.
-        half = expm(0.5 * self.log(y))
-        return np.asarray(y @ (half.T @ c @ half))
+        half = _exponential(0.5 * self.log(y))
+        return np.asarray(y @ (half.mT @ c @ half))
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         v = self.log(y)
         theta, basis = np.linalg.eigh(-1j * v)
         # The curvature operator is −¼ ad². In the complex eigenbasis of the logarithm it scales entry ab by
         # x², and the Hessian of ½ d² by x cot x, with x = (θₐ − θ_b)/2.
-        weights = x_cot_x(0.5 * (theta[:, None] - theta))
-        adjoint = basis.conj().T
+        weights = x_cot_x(0.5 * (theta[..., :, None] - theta[..., None, :]))
+        back = adjoint(basis)
 
         def hessian(c: Array) -> Array:
-            return _skew((basis @ (weights * (adjoint @ c @ basis)) @ adjoint).real)
+            return skew((basis @ (weights * (back @ c @ basis)) @ back).real)
 
         return HalfSquaredDistance(0.5 * float(np.vdot(v, v)), -v, hessian)
 
 
-def _skew(a: Array) -> Array:
-    return np.asarray(0.5 * (a - a.T))
+def _exponential(c: Array) -> Array:
+    """Return expm(Ω) of a skew-symmetric matrix; for n ≤ 3 by Rodrigues' formula."""
+    if c.shape[-1] > 3:
+        return expm_skew(c)
+    angle = np.sqrt(_squared_angle(c))
+    # (1 − cos θ)/θ² = sinc²(θ/2)/2 with sinc x = sin(x)/x, which numpy scales by π.
+    return _polynomial(c, np.sinc(angle / np.pi), 0.5 * np.sinc(0.5 * angle / np.pi) ** 2)
 
 
-def _rotation_log(rotation: Array) -> Array:
+def _cayley(c: Array) -> Array:
+    """Return (I − Ω/2)⁻¹ (I + Ω/2); for n ≤ 3, where Ω³ = −θ²Ω, as a polynomial in Ω."""
+    if c.shape[-1] > 3:
+        identity = np.eye(c.shape[-1])
+        return np.linalg.solve(identity - 0.5 * c, identity + 0.5 * c)
+    first = 1.0 / (1.0 + 0.25 * _squared_angle(c))
+    return _polynomial(c, first, 0.5 * first)
+
+
+def _squared_angle(c: Array) -> Array:
+    """Return the squared angle θ² of a rotation expm(Ω) of the plane or of space."""
+    return np.asarray(0.5 * np.sum(c * c, axis=(-2, -1), keepdims=True))
+
+
+def _polynomial(c: Array, first: Array, second: Array) -> Array:
+    return np.asarray(np.eye(c.shape[-1]) + first * c + second * product(c, c))
+
+
+def _logarithm(rotation: Array) -> Array:
     """Return the skew-symmetric logarithm of a rotation, or raise if it turns some plane by π."""
-    # The real Schur form of an orthogonal matrix consists of plane rotations and ±1 on the diagonal.
-    form, basis = schur(rotation)
-    below = np.append(np.diag(form, -1), 0.0)
-    sines = 0.5 * (below - np.append(np.diag(form, 1), 0.0))
-    angles = np.where(below != 0.0, np.arctan2(sines, np.diag(form)), 0.0)
-    alone = (below == 0.0) & (np.append(0.0, below[:-1]) == 0.0)
-    if (np.abs(angles) > np.pi - _HALF_TURN).any() or (np.diag(form)[alone] < 0.0).any():
+    # I + R is the root of R, which turns by half of the angles, times 2 cos(θ/2) in each plane.
+    left, cosines, right = np.linalg.svd(rotation + np.eye(rotation.shape[-1]))
+    if not (cosines > _HALF_TURN).all():
         raise NoLogarithmError(
             "The rotations differ by half a turn of some plane, in which both directions are as short, so "
             "there is no logarithm and no transport; go by way of a third rotation."
         )
-    block = np.diag(angles[:-1], -1)
-    return _skew(basis @ (block - block.T) @ basis.T)
+    # Half of the angles are below a right angle. So planes of the root with equal sines have equal angles,
+    # and its eigenvectors are eigenvectors of the rotation, from which the angles are read.
+    _, basis = np.linalg.eigh(-1j * skew(left @ right))
+    angles = np.angle(np.sum(basis.conj() * (rotation @ basis), axis=-2))
+    return skew(((1j * basis * angles[..., None, :]) @ adjoint(basis)).real)

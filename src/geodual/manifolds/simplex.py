@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from geodual.arrays import Array
@@ -51,7 +53,9 @@ class Simplex(Manifold):
     --------
     Geodesics multiply and normalise:
 
-    >>> import numpy as np
+    >>> from typing import Any
+
+    import numpy as np
     >>> from geodual.manifolds import Simplex
     >>> simplex = Simplex(2)
     >>> x, y = np.array([0.5, 0.5]), np.array([0.8, 0.2])  # odds 1 : 1 and 4 : 1
@@ -59,6 +63,7 @@ class Simplex(Manifold):
     [0.666667, 0.333333]
     """
 
+    vectorised = True
     hadamard = True
 
     def __init__(self, n: int) -> None:
@@ -73,18 +78,20 @@ class Simplex(Manifold):
         return SimplexFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        vector = as_finite_array(x, (self.n,), self)
-        if not (vector > 0.0).all():
+        return self._checked(as_finite_array(x, (self.n,), self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
+        if not (x > 0.0).all():
             raise NotOnManifoldError(
-                f"A point of {self} must have positive entries, got {vector.min():.6g} as the smallest; mix "
+                f"A point of {self} must have positive entries, got {x.min():.6g} as the smallest; mix "
                 "it with the uniform distribution, or use Euclidean with constraints if zeros are meant."
             )
-        total = float(vector.sum())
-        if abs(total - 1.0) > defect_tolerance(x):
+        total = x.sum(axis=-1, keepdims=True)
+        if (np.abs(total - 1.0) > defect_tolerance(given)).any():
             raise NotOnManifoldError(
-                f"A point of {self} must have the sum 1, got {total:.10g}; divide it by its sum."
+                f"A point of {self} must have the sum 1, got {total.flat[0]:.10g}; divide it by its sum."
             )
-        return vector / total if is_single(x) else vector
+        return x / total if is_single(given) else x
 
     def project(self, x: Array, v: Vector) -> Array:
         return centred(np.asarray(v, dtype=float))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from scipy.linalg.lapack import dpotrf, dsyevd, dsygst
 
 from geodual.arrays import Array
 
-from .base import Manifold, NotOnManifoldError, as_finite_array, check_size, defect_tolerance, is_single
-from .frame import Frame, HalfSquaredDistance, HessianMap, Vector
+from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
+from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, normal_like, x_coth_x
+from .matrices import adjoint, check_hermitian, hermitian
 
 SHORT = 0.3  # step length up to which the second-order retraction is close to exp
 _LARGE = 20  # number of rows from which `expm` is faster than an eigendecomposition
@@ -62,6 +64,7 @@ class SPD(Manifold):
     True
     """
 
+    vectorised = True
     hadamard = True
 
     def __init__(self, n: int) -> None:
@@ -72,29 +75,23 @@ class SPD(Manifold):
     def __repr__(self) -> str:
         return f"SPD({self.n})"
 
-    def frame(self, x: Array) -> CholeskyFrame:
-        return CholeskyFrame(x)
+    def frame(self, x: Array) -> CongruenceFrame:
+        return CholeskyFrame(x) if x.ndim == 2 else CongruenceFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        x = self._check_symmetric(x)
-        _cholesky(x)
-        return x
+        return self._checked(as_finite_array(x, (self.n, self.n), self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
+        checked = check_hermitian(x, given, self)
+        self.frame(checked)
+        return checked
 
     def _check_symmetric(self, x: Any) -> Array:
         # Without the Cholesky test of `check_point`: the operations below factor the matrix anyway.
-        matrix = as_finite_array(x, (self.n, self.n), self)
-        if np.array_equal(matrix, matrix.T):
-            return matrix
-        asymmetry = float(np.abs(matrix - matrix.T).max())
-        if asymmetry > defect_tolerance(x) * float(np.abs(matrix).max()):
-            raise NotOnManifoldError(
-                f"A point of {self} must be symmetric, but it differs from its transpose by up to "
-                f"{asymmetry:.3g}; symmetrise it with (x + x.T) / 2."
-            )
-        return symmetrised(matrix) if is_single(x) else matrix
+        return check_hermitian(as_finite_array(x, (self.n, self.n), self), x, self)
 
-    def _checked_frame(self, x: Array) -> CholeskyFrame:
-        return CholeskyFrame(self._check_symmetric(x))
+    def _checked_frame(self, x: Array) -> CongruenceFrame:
+        return self.frame(self._check_symmetric(x))
 
     def dist(self, x: Array, y: Array) -> float:
         """Return ‖log spec(x⁻¹ y)‖."""
@@ -106,8 +103,7 @@ class SPD(Manifold):
         return frame.tangent(frame.log(self._check_symmetric(y)))
 
     def project(self, x: Array, v: Vector) -> Array:
-        matrix = np.asarray(v, dtype=float)
-        return np.asarray(0.5 * (matrix + np.swapaxes(matrix, -1, -2)))  # of each matrix of a stack, too
+        return hermitian(np.asarray(v))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         # Eigenvalues are log-normal, and the eigenvectors a random orthogonal matrix.
@@ -116,121 +112,150 @@ class SPD(Manifold):
         return np.asarray(half @ half.T)
 
 
-class CholeskyFrame(Frame):
-    """The tangent space at W = LLᵀ: vectors V = L S Lᵀ in the coordinates S."""
+class CongruenceFrame(Frame):
+    """The tangent space at W = LLᴴ, or at each matrix of a stack: V = L S Lᴴ in the coordinates S.
+
+    Matrices are real or complex.
+    """
 
     def __init__(self, point: Array) -> None:
         self.point = point
-        self.factor = _cholesky(point)
-        self._transposed = self.factor.T
+        self.factor = self._cholesky(point)
+        self._adjoint = adjoint(self.factor)
+
+    @staticmethod
+    def _cholesky(x: Array) -> Array:
+        try:
+            return np.linalg.cholesky(x)
+        except np.linalg.LinAlgError:
+            raise indefinite(x) from None
+
+    @staticmethod
+    def _eigh(a: Array) -> tuple[Array, Array]:
+        """Return eigenvalues and eigenvectors; only the lower triangle is read."""
+        return np.linalg.eigh(a)
+
+    @cached_property
+    def _inverse(self) -> Array:
+        return np.linalg.inv(self.factor)
+
+    def _congruent(self, y: Array) -> Array:
+        """Return L⁻¹ y L⁻ᴴ; perhaps only its lower triangle."""
+        return np.asarray(self._inverse @ y @ adjoint(self._inverse))
 
     def tangent(self, c: Array) -> Array:
-        return np.asarray(self.factor @ c @ self._transposed)
+        return np.asarray(self.factor @ c @ self._adjoint)
 
     def coordinates(self, u: Vector) -> Array:
-        # L⁻¹ u L⁻ᵀ. The transposes are Fortran-ordered views, so BLAS copies nothing.
-        upper = self.factor.T
-        half = dtrsm(1.0, upper, np.asarray(u, dtype=float).T, side=1)
-        return symmetrised(dtrsm(1.0, upper, half, trans_a=1).T)
+        return hermitian(self._congruent(np.asarray(u)))
+
+    def random(self, rng: np.random.Generator) -> Array:
+        return hermitian(normal_like(self.point, rng))
 
     def gradient(self, egrad: Vector) -> Array:
-        return symmetrised(self._transposed @ egrad @ self.factor)
+        return hermitian(self._adjoint @ egrad @ self.factor)
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
-        # Second derivative of f(L(I + S + S²/2)Lᵀ) at S = 0.
-        factor, transposed, gradient = self.factor, self._transposed, self.gradient(egrad)
-        return lambda ehess, c: symmetrised(transposed @ ehess @ factor + gradient @ c)
+        # Second derivative of f(L(I + S + S²/2)Lᴴ) at S = 0.
+        factor, back, gradient = self.factor, self._adjoint, self.gradient(egrad)
+        return lambda ehess, c: hermitian(back @ ehess @ factor + gradient @ c)
 
     def exp(self, c: Array) -> Array:
-        if len(c) >= _LARGE and _spectral_bound(c) < _NEAR:
-            half = self.factor @ expm(0.5 * c)
-        else:  # slower for large matrices, but accurate for any spread of the spectrum
-            spectrum, basis = _eigh(c)
-            half = (self.factor @ basis) * np.exp(0.5 * spectrum)
-        return np.asarray(half @ half.T)
+        spectrum, basis = self._eigh(c)
+        return _square((self.factor @ basis) * np.exp(0.5 * spectrum)[..., None, :])
 
     def _spectral_log(self, y: Array) -> tuple[Array, Array]:
-        spectrum, basis = _eigh(_congruent(self.factor, y))
+        spectrum, basis = self._eigh(self._congruent(y))
         return _log_spectrum(spectrum, y), basis
+
+    def _log_eigenvalues(self, y: Array) -> Array:
+        return _log_spectrum(np.linalg.eigvalsh(self._congruent(y)), y)
 
     def log(self, y: Array) -> Array:
         theta, basis = self._spectral_log(y)
-        return np.asarray((basis * theta) @ basis.T)
+        return np.asarray((basis * theta[..., None, :]) @ adjoint(basis))
 
     def dist(self, y: Array) -> float:
-        spectrum = np.linalg.eigvalsh(_congruent(self.factor, y))
-        return float(np.linalg.norm(_log_spectrum(spectrum, y)))
-
-    def random(self, rng: np.random.Generator) -> Array:
-        return symmetrised(rng.standard_normal(self.shape))
+        return float(np.linalg.norm(self._log_eigenvalues(y)))
 
     def retract(self, c: Array) -> Array:
         # W + V + ½ V W⁻¹ V, and I + S + S²/2 = (I + (I + S)²)/2 is positive definite for every S.
-        shifted = self.factor + self.factor @ c
-        return np.asarray(0.5 * (self.factor @ self.factor.T + shifted @ shifted.T))
+        return np.asarray(0.5 * (_square(self.factor) + _square(self.factor + self.factor @ c)))
 
     def move(self, c: Array) -> Array:
-        """Retract in 2ʲ short steps at once: L (I + s + s²/2)^(2ʲ) Lᵀ with s = c/2ʲ.
+        """Retract in 2ʲ short steps at once: L (I + s + s²/2)^(2ʲ) Lᴴ with s = c/2ʲ.
 
         The result is positive definite, agrees with `exp` to second order and grows like it, but needs
-        matrix products only.
+        matrix products only. In a stack, j suits the longest step.
         """
-        length = math.sqrt(np.vdot(c, c))
+        length = math.sqrt(np.vdot(c, c).real if c.ndim == 2 else (c * c.conj()).real.sum((-2, -1)).max())
         if not length < OVERFLOW:
             return np.full_like(c, np.inf)
         halvings = max(math.ceil(math.log2(length / SHORT)), 1) if length > SHORT else 1
         short = c * 0.5**halvings
         root = short + 0.5 * (short @ short)
-        root.flat[:: len(c) + 1] += 1.0  # add the identity
-        # Square up to the half power only: half @ half.T squares once more and keeps symmetry.
+        np.einsum("...ii->...i", root)[...] += 1.0  # add the identity
+        # Square up to the half power only: the last product squares once more and keeps symmetry.
         for _ in range(halvings - 1):
             root = root @ root
-        half = self.factor @ root
-        return np.asarray(half @ half.T)
+        return _square(self.factor @ root)
 
     def remoteness(self, y: Array) -> float:
-        return self.dist(y) / (FAR * math.sqrt(len(y)))
+        lengths = np.linalg.norm(self._log_eigenvalues(y), axis=-1)
+        return float(lengths.max()) / (FAR * math.sqrt(y.shape[-1]))
 
     def transport(self, y: Array, c: Array) -> Array:
         theta, basis = self._spectral_log(y)
-        half = (self.factor @ basis) * np.exp(0.5 * theta) @ basis.T
-        return np.asarray(half @ c @ half.T)
+        half = (self.factor @ basis) * np.exp(0.5 * theta)[..., None, :] @ adjoint(basis)
+        return np.asarray(half @ c @ adjoint(half))
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         theta, basis = self._spectral_log(y)
         # In the eigenbasis of the logarithm the Hessian scales entry ij by x coth x, x = (θᵢ − θⱼ)/2.
-        weights = x_coth_x(0.5 * (theta[:, None] - theta))
+        weights = x_coth_x(0.5 * (theta[..., :, None] - theta[..., None, :]))
+        back = adjoint(basis)
 
         def hessian(c: Array) -> Array:
-            return np.asarray(basis @ (weights * (basis.T @ c @ basis)) @ basis.T)
+            return np.asarray(basis @ (weights * (back @ c @ basis)) @ back)
 
-        return HalfSquaredDistance(0.5 * float(theta @ theta), -(basis * theta) @ basis.T, hessian)
+        gradient = -(basis * theta[..., None, :]) @ back
+        return HalfSquaredDistance(0.5 * float(np.vdot(theta, theta)), gradient, hessian)
 
 
-def x_coth_x(x: Array) -> Array:
-    """Return x coth x, which is 1 at 0."""
-    near = np.abs(x) < 1e-4  # the next term of the series, x⁴/45, is below rounding error here
-    safe = np.where(near, 1.0, x)
-    return np.where(near, 1.0 + x**2 / 3.0, safe / np.tanh(safe))
+class CholeskyFrame(CongruenceFrame):
+    """The same at one real matrix, by routines of LAPACK that take less time than numpy's."""
+
+    @staticmethod
+    def _cholesky(x: Array) -> Array:
+        # LAPACK reads row-major arrays as their transpose, so its upper factor is our lower one: no copy.
+        upper, info = dpotrf(x.T)
+        if info:
+            raise indefinite(x)
+        return np.asarray(upper.T)
+
+    @staticmethod
+    def _eigh(a: Array) -> tuple[Array, Array]:
+        spectrum, basis, _ = dsyevd(a.T)
+        return spectrum, basis
+
+    def _congruent(self, y: Array) -> Array:
+        reduced, _ = dsygst(y.T, self._adjoint)
+        return np.asarray(reduced.T)
+
+    def coordinates(self, u: Vector) -> Array:
+        # L⁻¹ u L⁻ᵀ. The transposes are Fortran-ordered views, so BLAS copies nothing.
+        half = dtrsm(1.0, self._adjoint, np.asarray(u, dtype=float).T, side=1)
+        return symmetrised(dtrsm(1.0, self._adjoint, half, trans_a=1).T)
+
+    def exp(self, c: Array) -> Array:
+        if len(c) >= _LARGE and _spectral_bound(c) < _NEAR:
+            return _square(self.factor @ expm(0.5 * c))
+        return super().exp(c)  # slower for large matrices, but accurate for any spread of the spectrum
 
 
 def symmetrised(a: Array) -> Array:
-    """Return the symmetric part of `a`."""
+    """Return the symmetric part of a real matrix."""
     return np.asarray(0.5 * (a + a.T))
-
-
-def _cholesky(x: Array) -> Array:
-    # LAPACK reads row-major arrays as their transpose, so its upper factor is our lower one without a copy.
-    upper, info = dpotrf(x.T)
-    if info:
-        raise indefinite(x)
-    return np.asarray(upper.T)
-
-
-def _eigh(a: Array) -> tuple[Array, Array]:
-    """Return eigenvalues and eigenvectors of a symmetric matrix; only its lower triangle is read."""
-    spectrum, basis, _ = dsyevd(a.T)
-    return spectrum, basis
 
 
 def _spectral_bound(a: Array) -> float:
@@ -239,23 +264,23 @@ def _spectral_bound(a: Array) -> float:
     return float(np.sqrt(np.sqrt(np.vdot(square, square))))
 
 
-def _congruent(factor: Array, y: Array) -> Array:
-    """Return L⁻¹ y L⁻ᵀ; only its lower triangle is set."""
-    reduced, _ = dsygst(y.T, factor.T)
-    return np.asarray(reduced.T)
+def _square(half: Array) -> Array:
+    """Return half·halfᴴ."""
+    return np.asarray(half @ adjoint(half))
 
 
 def _log_spectrum(spectrum: Array, y: Array) -> Array:
-    if not spectrum[0] > 0.0:
+    if not (spectrum > 0.0).all():
         raise indefinite(y)
     return np.log(spectrum)
 
 
 def indefinite(x: Array) -> NotOnManifoldError:
-    """Return the error for a matrix that is not positive definite."""
+    """Return the error for a matrix that is not positive definite, or for the worst one of a stack."""
     if not np.isfinite(x).all():
         return NotOnManifoldError("A point of SPD must be finite, got NaN or infinite entries; replace them.")
-    spectrum = np.linalg.eigvalsh(x)
+    spectra = np.linalg.eigvalsh(x).reshape(-1, x.shape[-1])
+    spectrum = spectra[int(np.argmin(spectra[:, 0]))]
     return NotOnManifoldError(
         f"A point of SPD must be positive definite, but its eigenvalues range from {spectrum[0]:.3g} "
         f"to {spectrum[-1]:.3g}; add a multiple of the identity or raise its smallest eigenvalues."

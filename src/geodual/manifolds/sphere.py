@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from geodual.arrays import Array
@@ -15,7 +17,7 @@ from .base import (
     defect_tolerance,
     is_single,
 )
-from .frame import AmbientFrame, HalfSquaredDistance, HessianMap, Vector, radial_hessian
+from .frame import AmbientFrame, HalfSquaredDistance, HessianMap, Vector, dots, radial_hessian, x_cot_x
 
 _OPPOSITE = 1e-8  # length of x + y up to which x and y count as opposite
 
@@ -61,6 +63,7 @@ class Sphere(Manifold):
     ([1.0, 0.0, 0.0], 0.5)
     """
 
+    vectorised = True
     step_limit = np.pi / 2  # a longer first step would cross to the other hemisphere
 
     def __init__(self, n: int) -> None:
@@ -74,16 +77,18 @@ class Sphere(Manifold):
         return SphereFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        vector = as_finite_array(x, (self.n,), self)
-        norm = float(np.linalg.norm(vector))
-        if abs(norm - 1.0) > defect_tolerance(x):
+        return self._checked(as_finite_array(x, (self.n,), self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
+        norms = np.linalg.norm(x, axis=-1, keepdims=True)
+        if (np.abs(norms - 1.0) > defect_tolerance(given)).any():
             raise NotOnManifoldError(
-                f"A point of {self} must have norm 1, got {norm:.10g}; divide it by its norm."
+                f"A point of {self} must have norm 1, got {norms.flat[0]:.10g}; divide it by its norm."
             )
-        return vector / norm if is_single(x) else vector
+        return x / norms if is_single(given) else x
 
     def project(self, x: Array, v: Vector) -> Array:
-        return np.asarray(v - np.dot(x, v) * x)
+        return SphereFrame(x).gradient(np.asarray(v))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         x = rng.standard_normal(self.n)
@@ -91,55 +96,77 @@ class Sphere(Manifold):
 
 
 class SphereFrame(AmbientFrame):
-    """The vectors orthogonal to a unit vector."""
+    """The vectors orthogonal to a unit vector, or to each of a stack of them; `axis` runs along each."""
+
+    def __init__(self, point: Array, axis: int = -1) -> None:
+        super().__init__(point)
+        self._axis = axis
+
+    def _dot(self, a: Array, b: Array) -> Array:
+        return dots(a, b, self._axis)
+
+    def _norm(self, a: Array) -> Array:
+        return np.sqrt(self._dot(a, a))
+
+    def _normalised(self, y: Array) -> Array:
+        return np.asarray(y / self._norm(y))
 
     def gradient(self, egrad: Vector) -> Array:
-        return np.asarray(egrad - np.dot(self.point, egrad) * self.point)
+        return np.asarray(egrad - self._dot(self.point, egrad) * self.point)
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # The geodesic bends towards −x, so the normal part of the gradient adds to the second derivative.
-        normal = float(np.dot(self.point, egrad))
+        normal = self._dot(self.point, egrad)
         # Project at the end: normal rounding errors of c would grow in long chains of products.
         return lambda ehess, c: self.gradient(ehess - normal * c)
 
     def exp(self, c: Array) -> Array:
-        angle = float(np.linalg.norm(c))
+        angle = self._norm(c)
         # sinc(angle/π) is sin(angle)/angle, defined at 0. Dividing by the norm stops drift over many steps.
-        y = np.cos(angle) * self.point + np.sinc(angle / np.pi) * c
-        return np.asarray(y / np.linalg.norm(y))
+        return self._normalised(np.cos(angle) * self.point + np.sinc(angle / np.pi) * c)
 
     def log(self, y: Array) -> Array:
         self._check_not_opposite(y)
         # The tangential part of y, computed from the shorter chord to lose fewer digits to cancellation.
-        near = float(np.dot(self.point, y)) > 0.0
-        across = self.gradient(y - self.point if near else y + self.point)
-        length = float(np.linalg.norm(across))
-        return across * (self.dist(y) / length) if length > 0.0 else across
+        side = np.where(self._dot(self.point, y) > 0.0, 1.0, -1.0)
+        across = self.gradient(y - side * self.point)
+        return across * _ratio(self._angles(y), self._norm(across))
+
+    def _angles(self, y: Array) -> Array:
+        # The angle from both chords is accurate for near and for almost opposite points; arccos is not.
+        return 2.0 * np.arctan2(self._norm(y - self.point), self._norm(y + self.point))
 
     def dist(self, y: Array) -> float:
-        # The angle from both chords is accurate for near and for almost opposite points; arccos is not.
-        return 2.0 * float(np.arctan2(np.linalg.norm(y - self.point), np.linalg.norm(y + self.point)))
+        return float(np.linalg.norm(self._angles(y)))
 
     def _check_not_opposite(self, y: Array) -> None:
-        if np.linalg.norm(self.point + y) <= _OPPOSITE:
+        opposite = np.flatnonzero(self._norm(self.point + y) <= _OPPOSITE)
+        if opposite.size:
+            count = f"{opposite.size} of the unit vectors are opposite, the first with index {opposite[0]}. "
             raise NoLogarithmError(
-                "Opposite points of a sphere have many shortest geodesics between them, so there is "
-                "no logarithm and no transport; go by way of a third point."
+                f"{count if self.point.ndim > 1 else ''}Opposite points of a sphere have many shortest "
+                "geodesics between them, so there is no logarithm and no transport; go by way of a third "
+                "point."
             )
 
     def retract(self, c: Array) -> Array:
-        y = self.point + c
-        return np.asarray(y / np.linalg.norm(y))
+        return self._normalised(self.point + c)
 
     def transport(self, y: Array, c: Array) -> Array:
         self._check_not_opposite(y)
         # On tangent vectors, parallel transport is the reflection in the hyperplane normal to x + y.
         chord = self.point + y
-        return np.asarray(c - (2.0 * np.dot(chord, c) / np.dot(chord, chord)) * chord)
+        return np.asarray(c - (2.0 * self._dot(chord, c) / self._dot(chord, chord)) * chord)
 
     def half_squared_distance(self, y: Array) -> HalfSquaredDistance:
         v = self.log(y)
-        angle = float(np.linalg.norm(v))
-        # The Hessian across the geodesic is d cot d; its series replaces 0/0 at nearly equal points.
-        tangential = angle / np.tan(angle) if angle > 1e-6 else 1.0 - angle**2 / 3.0
-        return HalfSquaredDistance(0.5 * angle**2, -v, radial_hessian(v, tangential))
+        angle = self._norm(v)
+        # The Hessian is 1 along the geodesic and d cot d across it.
+        return HalfSquaredDistance(
+            0.5 * float(np.vdot(v, v)), -v, radial_hessian(v, x_cot_x(angle), self._axis)
+        )
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    """Return a/b, or 0 where b is 0."""
+    return np.asarray(np.divide(a, b, out=np.zeros_like(b), where=b > 0.0))

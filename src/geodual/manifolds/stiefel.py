@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import expm
 
 from geodual.arrays import Array
 
@@ -19,8 +18,10 @@ from .base import (
     is_single,
 )
 from .frame import AmbientFrame, HessianMap, Vector
+from .matrices import adjoint, expm_skew, hermitian, polar, skew
 
 _SHOOTING_STEPS = 500  # convergence is linear, and slow for points almost π apart
+_HIT = 1e-9  # miss of a geodesic that reaches its point
 
 
 class Stiefel(Manifold):
@@ -54,6 +55,9 @@ class Stiefel(Manifold):
     A. Edelman, T. A. Arias, S. T. Smith, "The geometry of algorithms with orthogonality constraints", SIAM
     Journal on Matrix Analysis and Applications 20(2), 1998.
 
+    R. Zimmermann, K. Hüper, "Computing the Riemannian logarithm on the Stiefel manifold: metrics, methods,
+    and performance", SIAM Journal on Matrix Analysis and Applications 43(2), 2022.
+
     Examples
     --------
     >>> import numpy as np
@@ -68,6 +72,7 @@ class Stiefel(Manifold):
     2.0
     """
 
+    vectorised = True
     closed_form_log = False
     step_limit = np.pi / 2  # half the injectivity radius
 
@@ -86,10 +91,13 @@ class Stiefel(Manifold):
         return StiefelFrame(x)
 
     def check_point(self, x: Array) -> Array:
-        return check_orthonormal(x, (self.n, self.p), self)
+        return self._checked(as_finite_array(x, (self.n, self.p), self), x)
+
+    def _checked(self, x: Array, given: Any) -> Array:
+        return check_orthonormal(x, given, self)
 
     def project(self, x: Array, v: Vector) -> Array:
-        return _project(x, np.asarray(v, dtype=float))
+        return _project(x, np.asarray(v))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         # Uniform (Haar) draws need the signs of a QR decomposition with a positive diagonal of R.
@@ -98,23 +106,26 @@ class Stiefel(Manifold):
 
 
 class StiefelFrame(AmbientFrame):
-    """The tangent space at X: matrices U with XᵀU skew-symmetric."""
+    """The tangent space at X, or at each matrix of a stack: matrices U with XᴴU skew-Hermitian."""
+
+    def __init__(self, point: Array) -> None:
+        super().__init__(point)
+        self._adjoint = adjoint(point)
 
     def gradient(self, egrad: Vector) -> Array:
-        return _project(self.point, egrad)
+        return np.asarray(egrad - self.point @ hermitian(self._adjoint @ egrad))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
-        # Absil, Mahony and Trumpf 2013: project ∇²f[c] − c sym(Xᵀ∇f); the second term is the curvature.
-        normal = self.point.T @ egrad
-        symmetric = 0.5 * (normal + normal.T)
-        return lambda ehess, c: _project(self.point, ehess - c @ symmetric)
+        # Absil, Mahony and Trumpf 2013: project ∇²f[c] − c sym(Xᴴ∇f); the second term is the curvature.
+        symmetric = hermitian(self._adjoint @ egrad)
+        return lambda ehess, c: self.gradient(ehess - c @ symmetric)
 
     def exp(self, c: Array) -> Array:
         return polar(_geodesic(self.point, c))
 
     def log(self, y: Array) -> Array:
-        n, p = self.point.shape
-        if n == p and np.linalg.det(self.point) * np.linalg.det(y) < 0.0:
+        n, p = self.point.shape[-2:]
+        if n == p and (np.linalg.det(self.point) * np.linalg.det(y) < 0.0).any():
             raise NoLogarithmError(
                 "No curve joins square orthogonal matrices with determinants 1 and −1; "
                 "change the sign of one column."
@@ -123,7 +134,8 @@ class StiefelFrame(AmbientFrame):
             return _shoot(self.point, y)
         # The geodesic stays in the span of both points: shoot among 2p × p matrices, whatever n is.
         basis = _span(self.point, y)
-        return np.asarray(basis @ _shoot(basis.T @ self.point, basis.T @ y))
+        back = adjoint(basis)
+        return np.asarray(basis @ _shoot(back @ self.point, back @ y))
 
     def retract(self, c: Array) -> Array:
         return polar(self.point + c)
@@ -132,93 +144,103 @@ class StiefelFrame(AmbientFrame):
         return self.retract(c)
 
     def transport(self, y: Array, c: Array) -> Array:
-        """Rotate by an orthogonal Q that maps this point to `y`, which preserves inner products.
+        """Rotate by a unitary Q that maps this point to `y`, which preserves inner products.
 
         Q is the identity outside the span of both points. This is not parallel transport, which has no
         elementary closed form under this metric.
         """
-        p = self.point.shape[1]
+        p = self.point.shape[-1]
         basis = _span(self.point, y)
-        start, end = basis.T @ self.point, basis.T @ y
-        rotation = end @ start.T
-        if basis.shape[1] > p:
+        back = adjoint(basis)
+        start, end = back @ self.point, back @ y
+        rotation = end @ adjoint(start)
+        if basis.shape[-1] > p:
             # Map the rest of the span too, by the rotation closest to the identity.
             start_rest, end_rest = _complement(start), _complement(end)
-            rotation = rotation + end_rest @ polar(end_rest.T @ start_rest) @ start_rest.T
-        inside = basis.T @ c
+            rotation = rotation + end_rest @ polar(adjoint(end_rest) @ start_rest) @ adjoint(start_rest)
+        inside = back @ c
         return np.asarray(c + basis @ (rotation @ inside - inside))
 
 
 def _project(x: Array, v: Array) -> Array:
-    """Return `v` − x sym(xᵀv), the orthogonal projection onto the tangent space at `x`."""
-    normal = x.T @ v
-    return np.asarray(v - x @ (0.5 * (normal + normal.T)))
+    """Return `v` − x sym(xᴴv), the orthogonal projection onto the tangent space at `x`."""
+    return np.asarray(v - x @ hermitian(adjoint(x) @ v))
 
 
-def check_orthonormal(x: Any, shape: tuple[int, int], owner: object) -> Array:
-    """Return `x` if its columns are orthonormal, or raise an error that names the defect."""
-    matrix = as_finite_array(x, shape, owner)
-    defect = float(np.abs(matrix.T @ matrix - np.eye(shape[1])).max())
-    if defect > defect_tolerance(x):
+def check_orthonormal(x: Array, given: Any, owner: object) -> Array:
+    """Return `x` if its columns are orthonormal, or raise an error that names the defect.
+
+    It is the array `given` in double precision.
+    """
+    defect = float(np.abs(adjoint(x) @ x - np.eye(x.shape[-1])).max())
+    if defect > defect_tolerance(given):
         raise NotOnManifoldError(
             f"A point of {owner} must have orthonormal columns, but xᵀx differs from the identity "
             f"by up to {defect:.3g}; orthonormalise it with numpy.linalg.qr."
         )
-    return polar(matrix) if is_single(x) else matrix
-
-
-def polar(a: Array) -> Array:
-    """Return the matrix with orthonormal columns that is closest to `a`."""
-    u, _, vt = np.linalg.svd(a, full_matrices=False)
-    return np.asarray(u @ vt)
+    return polar(x) if is_single(given) else x
 
 
 def _span(x: Array, y: Array) -> Array:
     """Return an orthonormal basis, of at most 2p columns, of a space that contains both points' columns."""
-    return np.asarray(np.linalg.qr(np.hstack([x, y - x @ (x.T @ y)]))[0])
+    return np.asarray(np.linalg.qr(np.concatenate([x, y - x @ (adjoint(x) @ y)], axis=-1))[0])
 
 
 def _complement(a: Array) -> Array:
     """Return an orthonormal basis of the orthogonal complement of the columns of `a`."""
-    return np.asarray(np.linalg.qr(a, mode="complete")[0][:, a.shape[1] :])
+    return np.asarray(np.linalg.qr(a, mode="complete")[0][..., a.shape[-1] :])
 
 
 def _geodesic(x: Array, u: Array) -> Array:
-    """Follow the geodesic of the embedded metric (Edelman, Arias and Smith 1998, eq. 2.42)."""
-    p = x.shape[1]
-    a = x.T @ u
-    block = np.block([[a, -u.T @ u], [np.eye(p), a]])
-    return np.asarray(np.hstack([x, u]) @ expm(block)[:, :p] @ expm(-a))
+    """Follow the geodesic of the embedded metric.
+
+    This is the formula of Zimmermann and Hüper 2022, whose exponentials are those of skew-Hermitian matrices.
+    """
+    n, p = x.shape[-2:]
+    a = skew(adjoint(x) @ u)
+    left, sizes, right = np.linalg.svd(u - x @ a, full_matrices=False)
+    rest = min(p, n - p)  # dimension of the space outside the columns of x that u may reach
+    left, low = left[..., :rest], (sizes[..., None] * right)[..., :rest, :]
+    corner = np.zeros((*x.shape[:-2], rest, rest))
+    block = np.concatenate(
+        [np.concatenate([2.0 * a, -adjoint(low)], axis=-1), np.concatenate([low, corner], axis=-1)], axis=-2
+    )
+    return np.asarray(np.concatenate([x, left], axis=-1) @ expm_skew(block)[..., :p] @ expm_skew(-a))
 
 
 def _shoot(x: Array, y: Array) -> Array:
     """Find u with exp(u) = y: subtract the miss exp(u) − y from u, carried back to `x`, and repeat."""
-    u = _rescaled(_project(x, y - x), np.linalg.norm(y - x))
-    best, best_miss = u, np.inf
+    u = _rescaled(_project(x, y - x), _norms(y - x))
+    best, best_miss = u, np.full((*u.shape[:-2], 1, 1), np.inf)
     for _ in range(_SHOOTING_STEPS):
         end = _geodesic(x, u)
         miss = end - y
-        size = float(np.linalg.norm(miss))
+        size = _norms(miss)
         # Go on while the miss shrinks; where it no longer does, rounding errors are reached.
-        if size < 0.999 * best_miss:
-            best, best_miss = u, size
-        elif best_miss < 1e-9:
-            return best
-        if not np.isfinite(size) or size > 10.0:
+        better = size < 0.999 * best_miss
+        best, best_miss = np.where(better, u, best), np.where(better, size, best_miss)
+        if (~better & (best_miss < _HIT)).all():
+            break
+        if not (size <= 10.0).all():
             break  # diverged
         # Project at the end, halfway and at x: a cheap substitute for parallel transport of the miss.
         middle = _geodesic(x, 0.5 * u)
         carried = _project(x, _project(middle, _project(end, miss)))
         u = u - _rescaled(carried, size)  # projections shorten the miss; restore its length
-    if best_miss < 1e-9:
+    worst = float(best_miss.max())
+    if worst < _HIT:
         return best
     raise NoLogarithmError(
-        f"The logarithm on the Stiefel manifold did not converge (miss {best_miss:.2g}): "
+        f"The logarithm on the Stiefel manifold did not converge (miss {worst:.2g}): "
         "the points are too far apart; go by way of a point between them."
     )
 
 
-def _rescaled(u: Array, length: float | np.floating) -> Array:
+def _norms(a: Array) -> Array:
+    return np.asarray(np.linalg.norm(a, axis=(-2, -1), keepdims=True))
+
+
+def _rescaled(u: Array, length: Array) -> Array:
     """Return `u` with the given length; zero stays zero."""
-    norm = np.linalg.norm(u)
-    return np.asarray(u * (length / norm)) if norm > 0.0 else u
+    norm = _norms(u)
+    return np.asarray(u * np.divide(length, norm, out=np.zeros_like(norm), where=norm > 0.0))

@@ -1,0 +1,82 @@
+"""Linear algebra on one matrix or a stack of matrices, real or complex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import expm
+
+from geodual.arrays import Array
+
+from .base import NotOnManifoldError, defect_tolerance, is_single
+
+_SMALL = 3  # rows of small matrices, and
+_MANY = 100  # number of them from which products by entries are faster than BLAS: measured
+
+
+def adjoint(a: Array) -> Array:
+    """Return aᴴ, which is the transpose of a real matrix; `a` is not copied if it is real."""
+    return a.conj().mT
+
+
+def hermitian(a: Array) -> Array:
+    """Return the Hermitian (or symmetric) part of `a`."""
+    return np.asarray(0.5 * (a + adjoint(a)))
+
+
+def skew(a: Array) -> Array:
+    """Return the skew-Hermitian (or skew-symmetric) part of `a`."""
+    return np.asarray(0.5 * (a - adjoint(a)))
+
+
+def product(a: Array, b: Array) -> Array:
+    """Return a @ b, for a long stack of small matrices entry by entry; numpy calls BLAS for each of them."""
+    if a.ndim != 3 or a.shape[-1] > _SMALL or len(a) < _MANY:
+        return np.asarray(a @ b)
+    left, right = (np.ascontiguousarray(factor.transpose(1, 2, 0)) for factor in (a, b))
+    return np.ascontiguousarray(np.einsum("ijk,jlk->ilk", left, right).transpose(2, 0, 1))
+
+
+def polar(a: Array) -> Array:
+    """Return the matrix with orthonormal columns that is closest to `a`."""
+    u, _, vt = np.linalg.svd(a, full_matrices=False)
+    return np.asarray(u @ vt)
+
+
+def reorthonormalised(a: Array) -> Array:
+    """Return the polar factor of a matrix whose columns are orthonormal up to rounding.
+
+    One step of Newton and Schulz, which squares the defect.
+    """
+    return np.asarray(1.5 * a - 0.5 * product(a, product(adjoint(a), a)))
+
+
+def expm_skew(a: Array) -> Array:
+    """Return the exponential of a skew-Hermitian (or skew-symmetric) matrix, exact to rounding."""
+    if a.ndim == 2:  # scipy takes less time for one matrix, and loops over a stack
+        return np.asarray(expm(a))
+    angles, basis = np.linalg.eigh(-1j * a)
+    turned = (basis * np.exp(1j * angles)[..., None, :]) @ adjoint(basis)
+    return turned if np.iscomplexobj(a) else np.ascontiguousarray(turned.real)
+
+
+def check_hermitian(x: Array, given: Any, owner: object) -> Array:
+    """Return `x` if it is symmetric (or Hermitian), or raise an error that names the defect.
+
+    It is the array `given` in double precision.
+    """
+    if np.array_equal(x, adjoint(x)):
+        return x
+    asymmetry = np.abs(x - adjoint(x)).max(axis=(-2, -1))
+    if (asymmetry > defect_tolerance(given) * np.abs(x).max(axis=(-2, -1))).any():
+        kind = (
+            "Hermitian, but it differs from its adjoint"
+            if np.iscomplexobj(x)
+            else ("symmetric, but it differs from its transpose")
+        )
+        raise NotOnManifoldError(
+            f"A point of {owner} must be {kind} by up to {asymmetry.max():.3g}; symmetrise it with "
+            f"(x + x{'.conj()' if np.iscomplexobj(x) else ''}.T) / 2."
+        )
+    return hermitian(x) if is_single(given) else x
