@@ -22,7 +22,7 @@ from .checks import check_positive
 from .constraint import UNDEFINED
 from .feasibility import is_stationary_violation, remaining_violation, seek_feasible
 from .kkt import Units, measure_kkt, refreshed_units
-from .newton_cg import truncated_cg
+from .newton_cg import lowest_of_parabola, truncated_cg
 from .problem import ConstraintVector, EvaluatedPoint
 from .second_order import least_curvature
 from .updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, endless_fall, infeasible, no_progress
@@ -428,8 +428,7 @@ def shorter_fraction(
     """Return a smaller fraction after a trial that was not good enough."""
     change = trial.value - model.value
     if math.isfinite(change):
-        # The minimum of the parabola through both values and the slope.
-        best = -0.5 * slope * fraction**2 / (change - fraction * slope)
+        best = lowest_of_parabola(slope, change, fraction)
         return float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
     # Where the parabola through both values and the slope of an inequality is almost 0.
     h, dh = model.violations[model.inequalities], slopes[model.inequalities]

@@ -13,11 +13,12 @@ from geodual.arrays import Array
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates
 
-from .constraint import UNDEFINED
-from .lagrangian import Lagrangian
+from .constraint import UNDEFINED, as_cost
+from .lagrangian import Lagrangian, LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
 
 _PROBES = 6  # random directions from which the size of every constraint gradient is estimated
+_ROUNDING = float(np.sqrt(np.finfo(float).eps))  # a slope below this share of a size may be rounding error
 _ALIKE = 10.0  # sizes within this factor of the median of their block count as equal
 
 
@@ -127,12 +128,39 @@ def measure_units(constraints: ConstraintVector, point: EvaluatedPoint) -> Units
     frame = point.frame
     rng = np.random.default_rng(0)  # fixed, so that repeated solves are identical
     tangents = [random_direction(frame, rng) for _ in range(_PROBES)]
+    return Units(_cost_size(constraints, point, tangents[0]), _constraint_sizes(constraints, point, tangents))
+
+
+def _cost_size(constraints: ConstraintVector, point: EvaluatedPoint, tangent: Coordinates) -> float:
+    """Measure the cost by its slope and its curvature, neither of which may be rounding error."""
+    frame = point.frame
     cost = Lagrangian(constraints, np.zeros(constraints.size)).at(point)
     slope = frame.norm(cost.gradient)
-    direction = cost.gradient / slope if slope > 0.0 else tangents[0]
     # The curvature counts too: at a stationary start the slope is 0, but the cost has a size.
-    size = max(slope, frame.norm(cost.hessian_product(direction)) * frame.unit)
-    return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, point, tangents))
+    if slope > _ROUNDING * max(1.0, abs(point.cost)) / frame.unit:
+        return max(slope, _curvature(cost, cost.gradient / slope))
+    size = _curvature(cost, tangent)
+    if slope > _ROUNDING * size:  # otherwise the gradient may be rounding error, and not even tangent
+        size = max(size, slope, _curvature(cost, cost.gradient / slope))
+    # Flat, perhaps up to rounding errors of a cost of size 1: measure how much it changes further on.
+    if size <= _ROUNDING:
+        changes = [_cost_change(constraints, point, sign * frame.unit * tangent) for sign in (1.0, -1.0)]
+        size = max(size, min(changes) / frame.unit)
+    return size or 1.0
+
+
+def _curvature(cost: LocalLagrangian, direction: Coordinates) -> float:
+    """Return by how much the gradient changes one unit of length away."""
+    return cost.frame.norm(cost.hessian_product(direction)) * cost.frame.unit
+
+
+def _cost_change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates) -> float:
+    """Return the absolute change of the cost after a step; 0 where it is not defined."""
+    try:
+        change = abs(as_cost(constraints.problem.cost(point.frame.move(c))) - point.cost)
+    except UNDEFINED:
+        return 0.0
+    return change if math.isfinite(change) else 0.0
 
 
 def refreshed_units(units: Units, constraints: ConstraintVector, point: EvaluatedPoint) -> Units:
