@@ -1,4 +1,4 @@
-"""What a result says is true: minimum, saddle point, unbounded, converged. Each case once had a false claim."""
+"""What a result says is true: minimum, saddle point, unbounded, converged. Each claim was once false."""
 
 from collections.abc import Callable
 
@@ -63,3 +63,46 @@ class TestStartsThatAreSolutions:
         result = minimize(smooth, np.array([1.0, 0.5, 1.0]), method)
         assert result.success
         assert result.cost == pytest.approx(0.0, abs=1e-7)
+
+
+class TestMistakesInFunctions:
+    def test_a_gradient_that_writes_into_its_argument(self) -> None:
+        def gradient(x):
+            x -= 1.0
+            return 2.0 * x
+
+        problem = Problem(PLANE, lambda x: float(np.sum((x - 1.0) ** 2)), gradient)
+        with pytest.raises(ValueError, match=r"gradient of the cost changes its argument.*copy"):
+            minimize(problem, np.zeros(2))
+
+    def test_a_constraint_that_writes_into_its_argument(self) -> None:
+        def rule(x):
+            x *= 2.0
+            return x - 1.0
+
+        problem = Problem(
+            PLANE, lambda x: x @ x, lambda x: 2.0 * x, inequalities=rule, jacobian_product=lambda x, w: w
+        )
+        with pytest.raises(ValueError, match=r"inequalities\[0\] changes its argument"):
+            minimize(problem, np.ones(2))
+
+    def test_numpy_inside_a_jax_function(self) -> None:
+        problem = Problem.from_jax(PLANE, lambda x: np.sum(np.exp(np.asarray(x))))
+        with pytest.raises(TypeError, match=r"`cost` .*numpy.*jax\.numpy"):
+            minimize(problem, np.zeros(2))
+
+    def test_a_condition_in_place_of_a_constraint(self) -> None:
+        problem = Problem(
+            PLANE,
+            lambda x: x @ x,
+            lambda x: 2.0 * x,
+            inequalities=lambda x: x[0] <= 1.0,
+            jacobian_product=lambda x, w: np.zeros(2),
+        )
+        with pytest.raises(ValueError, match=r"inequalities\[0\] .*True.*x - 1.*x <= 1"):
+            minimize(problem, np.zeros(2))
+
+    def test_a_condition_in_place_of_a_constraint_written_with_jax(self) -> None:
+        problem = Problem.from_jax(PLANE, lambda x: x @ x, inequalities=lambda x: x <= 1.0)
+        with pytest.raises(ValueError, match=r"inequalities\[0\] .*x - 1.*x <= 1"):
+            minimize(problem, np.zeros(2))

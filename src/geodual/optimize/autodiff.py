@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .automatic import Engine, Function, JoinedConstraint, called
+from .constraint import A_CONDITION
 from .trees import as_doubles
 
 # Code of many small functions takes long to optimise, and then runs no faster.
@@ -155,7 +156,7 @@ def _cost_derivatives(references: Sequence[Function], name: str) -> dict[str, Fu
     (reference,) = references
 
     def value(x: Any, data: Any) -> Any:
-        return jnp.asarray(called(reference(), name, x, data), dtype=float)
+        return jnp.asarray(_traced(reference(), name, x, data), dtype=float)
 
     def gradient(x: Any, data: Any) -> Any:
         return _conjugated(jax.grad(value)(x, data))
@@ -171,7 +172,10 @@ def _constraint_derivatives(references: Sequence[Function], name: str) -> dict[s
     """Return the derivatives of all functions, joined into one vector."""
 
     def part(k: int, x: Any, data: Any) -> Any:
-        return jnp.ravel(jnp.asarray(called(references[k](), f"{name}[{k}]", x, data), dtype=float))
+        values = jnp.asarray(_traced(references[k](), f"{name}[{k}]", x, data))
+        if values.dtype == bool:
+            raise ValueError(A_CONDITION.format(f"{name}[{k}]"))
+        return jnp.ravel(jnp.asarray(values, dtype=float))
 
     def parts(x: Any, data: Any) -> list[Any]:
         return [part(k, x, data) for k in range(len(references))]
@@ -199,6 +203,16 @@ def _constraint_derivatives(references: Sequence[Function], name: str) -> dict[s
 
     derivatives = (parts, value, jacobian_product, directional, hessian_product, jacobian)
     return {function.__name__: function for function in derivatives}
+
+
+def _traced(function: Function, name: str, x: Any, data: Any) -> Any:
+    """Call a user's function, which jax traces; it must not leave jax for numpy."""
+    try:
+        return called(function, name, x, data)
+    except jax.errors.TracerArrayConversionError:
+        raise TypeError(
+            f"`{name}` uses numpy on its arguments, through which jax cannot differentiate; use jax.numpy there."
+        ) from None
 
 
 def _conjugated(gradient: Any) -> Any:
