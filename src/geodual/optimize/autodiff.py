@@ -211,7 +211,7 @@ def _traced(function: Function, name: str, x: Any, data: Any) -> Any:
         return called(function, name, x, data)
     except jax.errors.TracerArrayConversionError:
         raise TypeError(
-            f"`{name}` uses numpy on its arguments, through which jax cannot differentiate; use jax.numpy there."
+            f"`{name}` uses numpy on its arguments, which jax cannot differentiate; use jax.numpy there."
         ) from None
 
 

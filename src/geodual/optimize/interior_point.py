@@ -24,7 +24,7 @@ from .feasibility import is_stationary_violation, remaining_violation, seek_feas
 from .kkt import Units, measure_kkt, refreshed_units
 from .newton_cg import lowest_of_parabola, truncated_cg
 from .problem import ConstraintVector, EvaluatedPoint
-from .second_order import least_curvature
+from .second_order import Judgement, judge
 from .updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, endless_fall, infeasible, no_progress
 
 _FIRST_MU = (0.1, 0.3)  # the first μ, and at most this divided by the number of inequalities
@@ -245,20 +245,25 @@ class InteriorPoint:
 
     def judged(self, state: State) -> State | End:
         """Check the second-order condition at a KKT point; where it fails, return a state beside it."""
-        update = replace(state.update, hessian_products=self.products)
-        curvature = least_curvature(self.constraints, self.units, state.model.limit_point, update.multipliers)
-        if curvature is None:
-            return (replace(update, second_order="unknown"),)
-        if not curvature.is_negative:
-            return (replace(update, second_order="holds"),)
+        found = judge(self.constraints, self.units, state.model.limit_point, state.update.multipliers)
+        update = replace(state.update, hessian_products=self.products, second_order=found.verdict)
         # If the last saddle point was not left for a lower cost, this one will not be either.
-        model, beside = state.model, None
-        if update.point.cost < self.saddle_cost:
-            beside = curvature.lower_point(model.moved, model.value, model.frame.unit)
+        beside = self.beside(state.model, found) if update.point.cost < self.saddle_cost else None
         if beside is None:
-            return (replace(update, second_order="fails"),)
+            return (update,)
         self.saddle_cost, self.progress = beside.cost, Progress()
-        return self.started(beside, np.zeros(self.constraints.size))
+        fall = (update.point.cost - beside.cost) / self.units.cost
+        state = self.started(beside, np.zeros(self.constraints.size))
+        # A barrier that outweighs the fall would lead back to where it began.
+        mu = max(self.last_mu, fall)
+        return self.recentred(state, mu) if mu < 0.5 * state.model.function.mu else state
+
+    def beside(self, model: LocalBarrier, found: Judgement) -> EvaluatedPoint | None:
+        """Return a lower point beside a saddle point; a strictly feasible one where iterates must be so."""
+        if found.curvature is None:
+            return None
+        point = found.curvature.lower_point(model.moved, model.value, model.frame.unit)
+        return found.lower if point is None and not model.function.strict else point
 
     def examined(self, state: State) -> State | End:
         """Stop or start again if the problem seems unbounded or infeasible, or nothing improves."""

@@ -13,12 +13,14 @@ from geodual.arrays import Array
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates
 
-from .constraint import UNDEFINED, as_cost
+from .constraint import UNDEFINED
 from .lagrangian import Lagrangian, LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
 
 _PROBES = 6  # random directions from which the size of every constraint gradient is estimated
 _ROUNDING = float(np.sqrt(np.finfo(float).eps))  # a slope below this share of a size may be rounding error
+_FLAT = 1e-6  # share of a cost's size below which a curvature may be the error of a difference of gradients
+_AHEAD = np.array([1.0, 0.1])  # how far ahead to look where derivatives vanish, in units of length
 _ALIKE = 10.0  # sizes within this factor of the median of their block count as equal
 
 
@@ -142,11 +144,9 @@ def _cost_size(constraints: ConstraintVector, point: EvaluatedPoint, tangent: Co
     size = _curvature(cost, tangent)
     if slope > _ROUNDING * size:  # otherwise the gradient may be rounding error, and not even tangent
         size = max(size, slope, _curvature(cost, cost.gradient / slope))
-    # Flat, perhaps up to rounding errors of a cost of size 1: measure how much it changes further on.
-    if size <= _ROUNDING:
-        changes = [_cost_change(constraints, point, sign * frame.unit * tangent) for sign in (1.0, -1.0)]
-        size = max(size, min(changes) / frame.unit)
-    return size or 1.0
+    # Flat, perhaps up to errors of differences: then size is how much the cost changes further on.
+    change = min(_cost_change(constraints, point, sign * tangent) for sign in (1.0, -1.0)) / frame.unit
+    return (size if size > _FLAT * change else change) or 1.0
 
 
 def _curvature(cost: LocalLagrangian, direction: Coordinates) -> float:
@@ -155,11 +155,15 @@ def _curvature(cost: LocalLagrangian, direction: Coordinates) -> float:
 
 
 def _cost_change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates) -> float:
-    """Return the absolute change of the cost after a step; 0 where it is not defined."""
+    """Return by how much the fourth power that explains the cost ahead changes it; 0 where it is not defined.
+
+    Of two lengths the one that makes the change smaller counts: a cost may explode one unit of length away.
+    """
     try:
-        change = abs(as_cost(constraints.problem.cost(point.frame.move(c))) - point.cost)
+        ahead = [constraints.problem.cost(point.frame.move(d * point.frame.unit * c)) for d in _AHEAD]
     except UNDEFINED:
         return 0.0
+    change = float((np.abs(np.array(ahead, dtype=float) - point.cost) / _AHEAD**4).min())
     return change if math.isfinite(change) else 0.0
 
 

@@ -323,11 +323,11 @@ class ProximalLagrangian:
 
     def _judged(self, state: State, update: Update) -> tuple[Update, State | None]:
         """Check the second-order condition at a KKT point; where it fails, return a state beside it."""
-        verdict, lower = judge(self.constraints, self.units, update.point, update.multipliers)
-        update = replace(update, second_order=verdict)
-        if lower is None or state.saddles >= _SADDLES:
+        found = judge(self.constraints, self.units, update.point, update.multipliers)
+        update = replace(update, second_order=found.verdict)
+        if found.lower is None or state.saddles >= _SADDLES:
             return update, None
-        return update, state.beside_saddle(lower, self.units.scaled(update.multipliers))
+        return update, state.beside_saddle(found.lower, self.units.scaled(update.multipliers))
 
     def _minimise(self, state: State) -> _Minimum:
         # If quasi-Newton steps do not finish a problem, it is too ill-conditioned for them.
