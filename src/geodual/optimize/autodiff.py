@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .automatic import Engine, Function, JoinedConstraint, called, part_name
+from .constraint import A_CONDITION
 from .trees import as_doubles
 
 # Code of many small functions takes long to optimise, and then runs no faster.
@@ -155,7 +156,7 @@ def _cost_derivatives(references: Sequence[Function], name: str) -> dict[str, Fu
     (reference,) = references
 
     def value(x: Any, data: Any) -> Any:
-        return jnp.asarray(called(reference(), name, x, data), dtype=float)
+        return jnp.asarray(_traced(reference(), name, x, data), dtype=float)
 
     def gradient(x: Any, data: Any) -> Any:
         return _conjugated(jax.grad(value)(x, data))
@@ -167,11 +168,18 @@ def _cost_derivatives(references: Sequence[Function], name: str) -> dict[str, Fu
     return {"value": value, "gradient": gradient, "hessian_product": hessian_product}
 
 
+def _constraint_array(function: Function, name: str, x: Any, data: Any) -> Any:
+    values = jnp.asarray(_traced(function, name, x, data))
+    if values.dtype == bool:
+        raise ValueError(A_CONDITION.format(name))
+    return jnp.asarray(values, dtype=float)
+
+
 def _constraint_derivatives(references: Sequence[Function], name: str) -> dict[str, Function]:
     """Return the derivatives of all functions, joined into one vector."""
 
     def array(k: int, x: Any, data: Any) -> Any:
-        return jnp.asarray(called(references[k](), part_name(name, k), x, data), dtype=float)
+        return _constraint_array(references[k](), part_name(name, k), x, data)
 
     def part(k: int, x: Any, data: Any) -> Any:
         return jnp.ravel(array(k, x, data))
@@ -202,6 +210,16 @@ def _constraint_derivatives(references: Sequence[Function], name: str) -> dict[s
 
     derivatives = (parts, value, jacobian_product, directional, hessian_product, jacobian)
     return {function.__name__: function for function in derivatives}
+
+
+def _traced(function: Function, name: str, x: Any, data: Any) -> Any:
+    """Call a user's function, which jax traces; it must not leave jax for numpy."""
+    try:
+        return called(function, name, x, data)
+    except jax.errors.TracerArrayConversionError:
+        raise TypeError(
+            f"`{name}` uses numpy on its arguments, which jax cannot differentiate; use jax.numpy there."
+        ) from None
 
 
 def _conjugated(gradient: Any) -> Any:

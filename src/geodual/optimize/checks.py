@@ -17,9 +17,9 @@ from geodual.arrays import Array
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates, Point, Vector
 
-from .constraint import Constraint, as_cost
+from .constraint import A_CONDITION, Constraint, as_cost
 from .problem import ConstraintVector, EvaluatedPoint, Problem
-from .trees import pairing
+from .trees import leaves, pairing
 
 STEPS = 10.0 ** np.arange(-0.5, -8.25, -0.25)  # from long steps to those where rounding errors dominate
 _SLOPE_MARGIN = 0.15  # right slopes are close to whole numbers; wrong ones are lower by about 1
@@ -259,11 +259,13 @@ def check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Evaluate
     Raises
     ------
     ValueError
-        If a value or gradient is not finite, or a derivative has not the structure of a point; the message
-        names the function.
+        If a value or gradient is not finite, a derivative has not the structure of a point, a constraint
+        gives truth values, or a function writes into its arguments; the message names the function.
     """
     constraints = ConstraintVector(problem, x0)
-    if np.ndim(problem.cost(x0)) != 0:
+    if not problem.automatic:
+        _check_are_numbers(problem, x0)
+    if np.ndim(_evaluated("cost", "cost(x)", problem.cost, x0)) != 0:
         raise ValueError("The cost must be a number, not an array; sum up its entries.")
     point = constraints.evaluate(x0)
     if not np.isfinite(point.cost):
@@ -275,6 +277,12 @@ def check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Evaluate
     else:
         _check_written(problem, point)
     return constraints, point
+
+
+def _check_are_numbers(problem: Problem, x0: Point) -> None:
+    for name, block in named_constraints(problem):
+        if np.asarray(_evaluated(name, "its function", block.value, x0)).dtype == bool:
+            raise ValueError(A_CONDITION.format(name))
 
 
 def _check_values(problem: Problem, point: EvaluatedPoint) -> None:
@@ -366,12 +374,16 @@ def check_structure(vector: Vector, frame: Frame, what: str, call: str) -> Vecto
 
 
 def _evaluated(what: str, call: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function; if it fails, the error says which one it was."""
+    """Call a function; if it fails or changes its arguments, the error says which one it was."""
+    before = [np.array(leaf) for leaf in leaves(arguments)]
     try:
-        return function(*arguments)
+        result = function(*arguments)
     except Exception as error:
         error.add_note(f"The {what} failed at `x0`; check {call}.")
         raise
+    if not all(map(np.array_equal, before, leaves(arguments))):
+        raise ValueError(f"The {what} changes its argument; work on a copy, as in x = x.copy(), in {call}.")
+    return result
 
 
 def _finite(gradient: Vector, point: EvaluatedPoint) -> bool:

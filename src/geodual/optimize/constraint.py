@@ -20,6 +20,11 @@ INSTALL_JAX = "write it with jax.numpy and use Problem.from_jax (pip install 'ge
 UNDEFINED = (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError)
 """Errors of functions and manifolds at points where they have no value. Solvers reject such points."""
 
+A_CONDITION = (
+    "{} gives truth values such as True, but must give numbers that are ≤ 0 (or 0, for equalities) where the "
+    "constraint holds; return x - 1 in place of x <= 1."
+)
+
 
 @dataclass(frozen=True)
 class Constraint:

@@ -22,9 +22,9 @@ from .checks import check_positive
 from .constraint import UNDEFINED
 from .feasibility import is_stationary_violation, remaining_violation, seek_feasible
 from .kkt import Units, measure_kkt, refreshed_units
-from .newton_cg import truncated_cg
+from .newton_cg import lowest_of_parabola, truncated_cg
 from .problem import ConstraintVector, EvaluatedPoint
-from .second_order import least_curvature
+from .second_order import Judgement, judge
 from .updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, endless_fall, infeasible, no_progress
 
 _FIRST_MU = (0.1, 0.3)  # the first μ, and at most this divided by the number of inequalities
@@ -250,20 +250,25 @@ class InteriorPoint:
 
     def judged(self, state: State) -> State | End:
         """Check the second-order condition at a KKT point; where it fails, return a state beside it."""
-        update = replace(state.update, hessian_products=self.products)
-        curvature = least_curvature(self.constraints, self.units, state.model.limit_point, update.multipliers)
-        if curvature is None:
-            return (replace(update, second_order="unknown"),)
-        if not curvature.is_negative:
-            return (replace(update, second_order="holds"),)
+        found = judge(self.constraints, self.units, state.model.limit_point, state.update.multipliers)
+        update = replace(state.update, hessian_products=self.products, second_order=found.verdict)
         # If the last saddle point was not left for a lower cost, this one will not be either.
-        model, beside = state.model, None
-        if update.point.cost < self.saddle_cost:
-            beside = curvature.lower_point(model.moved, model.value, model.frame.unit)
+        beside = self.beside(state.model, found) if update.point.cost < self.saddle_cost else None
         if beside is None:
-            return (replace(update, second_order="fails"),)
+            return (update,)
         self.saddle_cost, self.progress = beside.cost, Progress()
-        return self.started(beside, np.zeros(self.constraints.size))
+        fall = (update.point.cost - beside.cost) / self.units.cost
+        state = self.started(beside, np.zeros(self.constraints.size))
+        # A barrier that outweighs the fall would lead back to where it began.
+        mu = max(self.last_mu, fall)
+        return self.recentred(state, mu) if mu < 0.5 * state.model.function.mu else state
+
+    def beside(self, model: LocalBarrier, found: Judgement) -> EvaluatedPoint | None:
+        """Return a lower point beside a saddle point; a strictly feasible one where iterates must be so."""
+        if found.curvature is None:
+            return None
+        point = found.curvature.lower_point(model.moved, model.value, model.frame.unit)
+        return found.lower if point is None and not model.function.strict else point
 
     def examined(self, state: State) -> State | End:
         """Stop or start again if the problem seems unbounded or infeasible, or nothing improves."""
@@ -433,8 +438,7 @@ def shorter_fraction(
     """Return a smaller fraction after a trial that was not good enough."""
     change = trial.value - model.value
     if math.isfinite(change):
-        # The minimum of the parabola through both values and the slope.
-        best = -0.5 * slope * fraction**2 / (change - fraction * slope)
+        best = lowest_of_parabola(slope, change, fraction)
         return float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
     # Where the parabola through both values and the slope of an inequality is almost 0.
     h, dh = model.violations[model.inequalities], slopes[model.inequalities]

@@ -14,10 +14,13 @@ from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates
 
 from .constraint import UNDEFINED
-from .lagrangian import Lagrangian
+from .lagrangian import Lagrangian, LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
 
 _PROBES = 6  # random directions from which the size of every constraint gradient is estimated
+_ROUNDING = float(np.sqrt(np.finfo(float).eps))  # a slope below this share of a size may be rounding error
+_FLAT = 1e-6  # share of a cost's size below which a curvature may be the error of a difference of gradients
+_AHEAD = np.array([1.0, 0.1])  # how far ahead to look where derivatives vanish, in units of length
 _ALIKE = 10.0  # sizes within this factor of the median of their block count as equal
 
 
@@ -134,14 +137,44 @@ def measure_units(constraints: ConstraintVector, point: EvaluatedPoint) -> Units
     frame = point.frame
     rng = np.random.default_rng(0)  # fixed, so that repeated solves are identical
     tangents = [random_direction(frame, rng) for _ in range(_PROBES)]
-    cost = Lagrangian(constraints, np.zeros(constraints.size)).at(point)
-    slope = frame.norm(cost.gradient)
-    direction = cost.gradient / slope if slope > 0.0 else tangents[0]
-    # The curvature counts too: at a stationary start the slope is 0, but the cost has a size.
-    size = max(slope, frame.norm(cost.hessian_product(direction)) * frame.unit)
+    size = _cost_size(constraints, point, tangents[0])
     if constraints.functions:
         size = max(size, _term_size(constraints, point, tangents))
-    return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, point, tangents))
+    return Units(size, _constraint_sizes(constraints, point, tangents))
+
+
+def _cost_size(constraints: ConstraintVector, point: EvaluatedPoint, tangent: Coordinates) -> float:
+    """Measure the cost by its slope and its curvature, neither of which may be rounding error."""
+    frame = point.frame
+    cost = Lagrangian(constraints, np.zeros(constraints.size)).at(point)
+    slope = frame.norm(cost.gradient)
+    # The curvature counts too: at a stationary start the slope is 0, but the cost has a size.
+    if slope > _ROUNDING * max(1.0, abs(point.cost)) / frame.unit:
+        return max(slope, _curvature(cost, cost.gradient / slope))
+    size = _curvature(cost, tangent)
+    if slope > _ROUNDING * size:  # otherwise the gradient may be rounding error, and not even tangent
+        size = max(size, slope, _curvature(cost, cost.gradient / slope))
+    # Flat, perhaps up to errors of differences: then size is how much the cost changes further on.
+    change = min(_cost_change(constraints, point, sign * tangent) for sign in (1.0, -1.0)) / frame.unit
+    return (size if size > _FLAT * change else change) or 1.0
+
+
+def _curvature(cost: LocalLagrangian, direction: Coordinates) -> float:
+    """Return by how much the gradient changes one unit of length away."""
+    return cost.frame.norm(cost.hessian_product(direction)) * cost.frame.unit
+
+
+def _cost_change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates) -> float:
+    """Return by how much the fourth power that explains the cost ahead changes it; 0 where it is not defined.
+
+    Of two lengths the one that makes the change smaller counts: a cost may explode one unit of length away.
+    """
+    try:
+        ahead = [constraints.problem.cost(point.frame.move(d * point.frame.unit * c)) for d in _AHEAD]
+    except UNDEFINED:
+        return 0.0
+    change = float((np.abs(np.array(ahead, dtype=float) - point.cost) / _AHEAD**4).min())
+    return change if math.isfinite(change) else 0.0
 
 
 def _term_size(constraints: ConstraintVector, point: EvaluatedPoint, tangents: list[Coordinates]) -> float:

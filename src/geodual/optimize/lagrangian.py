@@ -207,10 +207,11 @@ class LocalLagrangian:
 
     @cached_property
     def _hessian(self) -> _Hessian:
-        return _Hessian(self.function, self.frame, self.estimates, self._egrad, self._penalty_map())
+        return _Hessian(self.function, self.frame, self.estimates, self._egrad, self.penalty_map)
 
-    def _penalty_map(self) -> LinearMap | None:
-        """Return the Hessian of the envelopes, a map of slopes Dc[u]: ρ w² (I − P); None if it is 0.
+    @cached_property
+    def penalty_map(self) -> LinearMap | None:
+        """The Hessian of the envelopes, a map of slopes Dc[u]: ρ w² (I − P); None if it is 0.
 
         P is the derivative of the prox.
         """

@@ -232,7 +232,8 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
     step_squared, at_boundary, n_products = 0.0, False, 0
     # In exact arithmetic `dim` products suffice; rounding errors may ask for more.
     budget = 2 * model.frame.dim + 20
-    while n_products < budget and (squared := inner(direction, direction)) != 0.0:  # 0 by underflow
+    # Both squares are 0 only by underflow: then nothing is left to solve.
+    while n_products < budget and product != 0.0 and (squared := inner(direction, direction)) != 0.0:
         image = model.hessian_product(direction)
         n_products += 1
         curvature = inner(direction, image)
@@ -279,10 +280,16 @@ def advance(
                 break
             fraction *= 0.25
             continue
-        # The minimum of the parabola through both values and the slope, kept away from 0 and from 1.
-        best = -0.5 * step.slope * fraction**2 / (change - fraction * step.slope)
+        # Kept away from 0 and from 1.
+        best = lowest_of_parabola(step.slope, change, fraction)
         fraction = float(np.clip(best, 0.1 * fraction, 0.5 * fraction))
     return None, fraction, obstacle
+
+
+def lowest_of_parabola(slope: float, change: float, fraction: float) -> float:
+    """Return where the parabola with a slope at 0, and a change at `fraction`, is lowest; inf for a line."""
+    bend = change - fraction * slope
+    return -0.5 * slope * fraction**2 / bend if bend else math.inf
 
 
 def evaluate_trial(objective: Callable[[Point], Model], x: Point) -> Model | str:

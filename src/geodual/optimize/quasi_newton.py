@@ -16,7 +16,7 @@ import numpy as np
 from geodual.manifolds import Frame
 from geodual.manifolds.frame import AmbientFrame, Coordinates, Point
 
-from .newton_cg import Minimum, Model, evaluate_trial, is_done, is_remote
+from .newton_cg import Minimum, Model, evaluate_trial, is_done, is_remote, lowest_of_parabola
 
 _MEMORY = 15  # pairs to remember: more learn faster, but each costs four passes over a vector per step
 _SUFFICIENT = 1e-4  # share of the decrease promised by the slope that a step must achieve (Armijo)
@@ -253,9 +253,7 @@ def line_search(
         level = unclear and end_slope <= (2.0 * _SUFFICIENT - 1.0) * slope
         if not (falls or level):
             high = fraction
-            # The minimum of the parabola through both values and the slope, kept away from both ends.
-            best = -0.5 * slope * fraction**2 / (change - fraction * slope)
-            fraction = between(best, low, high)
+            fraction = between(lowest_of_parabola(slope, change, fraction), low, high)
             continue
         flat = end_slope >= _FLATTER * slope
         if falls or flat:

@@ -419,9 +419,11 @@ class Result:
         f(best_x).
     second_order : str
         Whether the second-order necessary condition of a minimum "holds" at a converged point, "fails" (a
-        maximum or a saddle point), or is "unknown": the curvature of the Lagrangian along all active
-        constraints must not be negative. It is estimated by up to 40 Lanczos steps. They may miss a negative
-        curvature that is less than about a hundredth of the largest.
+        feasible point nearby costs less: a maximum or a saddle point), or is "unknown". The curvature of the
+        Lagrangian must not be negative along the active constraints, of which those with multiplier 0 may be
+        left. It is estimated by up to 40 Lanczos steps. They may miss a negative curvature that is less than
+        about a hundredth of the largest. Where it is negative but no lower point is found, the condition is
+        "unknown".
     global_minimum : bool
         Whether the solve converged and the problem is declared geodesically convex, and nothing that was seen
         contradicts the declaration. Then x is a global minimum, if the declaration is true, which is not

@@ -1,51 +1,65 @@
-"""The second-order condition: whether the cost can fall along directions that keep active constraints.
+"""The second-order condition: whether a feasible point that costs less lies close to a KKT point.
 
-At a point that satisfies the KKT conditions, the Hessian of the Lagrangian must not have negative curvature
-on the tangent vectors that are orthogonal to the gradients of all active constraints. It is necessary for a
-minimum. At a maximum or a strict saddle point it fails, and the direction of least curvature leads away.
+At a minimum the Hessian of the Lagrangian has no negative curvature on the critical cone: the tangent vectors
+that keep all active constraints with a multiplier, and leave none of the others. Without such others the cone
+is a subspace, and Lanczos steps find the least curvature there. With them, curvature is measured on the
+larger subspace that ignores them. If it is not negative there, the condition holds; if it is, directions of
+the cone are tried. A claim that the condition fails always rests on a feasible point that was found.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geodual.arrays import Array
+from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates
 
-from .active_set import kkt_system
+from .active_set import JacobianProducts, StoredJacobian, active_jacobian
 from .constraint import UNDEFINED
+from .feasibility import least_violation, remaining_violation
 from .kkt import Units
-from .lagrangian import LocalLagrangian
+from .lagrangian import Lagrangian, LocalLagrangian
 from .newton_cg import evaluate_trial
 from .problem import ConstraintVector, EvaluatedPoint
 from .result import SecondOrder
 
-_NEGATIVE = -1e-5  # curvature of the scaled Lagrangian below which it counts as negative
+_NEGATIVE = -1e-5  # curvature of the scaled Lagrangian that rounding errors do not explain
 _ACTIVE = 1e-6  # scaled value of an inequality from which it counts as active
+_WEAK = 1e-5  # scaled multiplier up to which an active inequality may be left: the root of a μ of 1e-10
 _MANY = 50  # active constraints whose gradients are formed only if need be
 _STEPS = 40  # of Lanczos at most: enough for the sign of an extreme eigenvalue that is not tiny
 _EVERY = 4  # Lanczos steps between two estimates
 _UNLUCKY = 10.0  # so many times smaller than usual may the share of an eigenvector in a random start be
 _NOTHING = 1e-8  # relative length of a new direction from which it is rounding noise
 _HALVINGS = 20  # of the step beside a saddle point
+_FLAT_STEP = 0.01  # in units of length: a third derivative of size 1 changes the cost by 1e-7 then
+_FLAT = _FLAT_STEP / 3.0  # curvature that a third derivative of size 1 outweighs within that step
 _PENALTY = 3.0  # of the scaled problem: the one with which the default method begins
 _STIFF = 100.0  # penalty that keeps the step near the constraints
+_FEASIBLE = 1e-9  # scaled violation of a point that counts as feasible
+_ATTEMPTS = 4  # points per direction from which to look for a feasible one
+_DRAWS = 3  # random directions of the cone from which to look for negative curvature
+_SWEEPS = 20  # of a projection onto the cone; one is enough for bounds
+_LARGEST_BASIS = 100  # dimensions for which an orthonormal basis of tangent vectors is formed
 
 
 @dataclass(frozen=True)
 class Curvature:
-    """The least curvature found, and a direction of unit length that has it.
+    """A direction of unit length, and the curvature of the scaled Lagrangian along it.
 
     Attributes
     ----------
     least : float
-        Smallest eigenvalue of the Hessian of the scaled Lagrangian on the critical subspace; 0 if that is
-        empty.
+        The curvature; inf if there is no direction.
     direction : Coordinates
         A tangent vector with that curvature.
     """
@@ -55,13 +69,13 @@ class Curvature:
 
     @property
     def is_negative(self) -> bool:
-        """Whether the second-order necessary condition fails."""
+        """Whether the Lagrangian falls along the direction, to second order."""
         return self.least < _NEGATIVE
 
-    def lower_point(
+    def lower_points(
         self, moved: Callable[[Coordinates], Any], value: float, unit: float
-    ) -> EvaluatedPoint | None:
-        """Return a point along the direction at which a function is lower; None if there is none.
+    ) -> Iterator[EvaluatedPoint]:
+        """Yield points along the direction, both ways, at which a function is lower.
 
         Parameters
         ----------
@@ -72,20 +86,51 @@ class Curvature:
         unit : float
             Length of the longest step.
         """
-        for length in unit * 0.5 ** np.arange(_HALVINGS):
+        # Without curvature, only one step is long enough for higher derivatives to show.
+        lengths = 0.5 ** np.arange(_HALVINGS) if self.is_negative else np.array([_FLAT_STEP])
+        for length in unit * lengths:
             for sign in (1.0, -1.0):
                 trial = moved(sign * length * self.direction)
                 # A quarter of the fall that the curvature promises is enough.
-                if trial is not None and trial.value < value + 0.125 * length**2 * self.least:
-                    point: EvaluatedPoint = trial.point
-                    return point
-        return None
+                if trial is not None and trial.value < value + 0.125 * length**2 * min(self.least, 0.0):
+                    yield trial.point
+
+    def lower_point(
+        self, moved: Callable[[Coordinates], Any], value: float, unit: float
+    ) -> EvaluatedPoint | None:
+        """Return the first of `lower_points`; None if there is none."""
+        return next(self.lower_points(moved, value, unit), None)
 
 
-def least_curvature(
+@dataclass(frozen=True)
+class Judgement:
+    """What is known about a KKT point.
+
+    Attributes
+    ----------
+    verdict : str
+        Whether the second-order condition "holds", "fails", or is "unknown".
+    lower : EvaluatedPoint or None
+        Where it fails, a feasible point nearby that costs less.
+    curvature : Curvature or None
+        The direction that leads there.
+    """
+
+    verdict: SecondOrder
+    lower: EvaluatedPoint | None = None
+    curvature: Curvature | None = None
+
+
+def judge(
     constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
-) -> Curvature | None:
-    """Return the least curvature of the Lagrangian along the active constraints; None if it is not known.
+) -> Judgement:
+    """Judge the second-order condition at a KKT point; where it fails, find a feasible lower point.
+
+    It is "unknown" where the curvature is negative but no lower point was found: derivatives by differences
+    are inexact, where gradients of active constraints are dependent the condition is stronger than necessary,
+    and whether curvature is negative on a cone is hard to decide. It is also "unknown" where a derivative
+    does not exist, and in more than 100 dimensions on pymanopt's manifolds, whose tangent vectors have no
+    fixed coordinates.
 
     Parameters
     ----------
@@ -98,92 +143,275 @@ def least_curvature(
     multipliers : array of shape (m,)
         Its multipliers.
     """
-    if not point.frame.orthonormal:  # pymanopt's tangent vectors have no fixed coordinates
-        return None
-    y = units.scaled(multipliers)
-    model = units.lagrangian(constraints, y).at(point)
+    if not point.frame.orthonormal and point.frame.dim > _LARGEST_BASIS:
+        return Judgement("unknown")
     try:
-        found = _least_curvature_along(constraints, units, model)
+        around = _Surroundings(constraints, units, point, units.scaled(multipliers))
+        curvature = around.least_curvature()
+        if curvature is None or not curvature.least > -math.inf:
+            return Judgement("unknown")
+        if curvature.least > _FLAT:
+            return Judgement("holds")
+        for candidate in around.candidates(curvature):
+            lower = around.lower_point(candidate)
+            if lower is not None:
+                return Judgement("fails", lower, candidate)
     except UNDEFINED:  # a derivative does not exist here, as that of a norm at 0
-        return None
-    return found if found is not None and math.isfinite(found.least) else None
+        return Judgement("unknown")
+    return Judgement("unknown" if curvature.is_negative else "holds")
 
 
-def _least_curvature_along(
-    constraints: ConstraintVector, units: Units, model: LocalLagrangian
-) -> Curvature | None:
-    """Return the least curvature in directions along the active constraints; None if it is unknown."""
-    if constraints.functions:
-        return _least_curvature_with_terms(model)
-    active = constraints.is_equality | (model.violations > -_ACTIVE)
-    # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
-    start = np.ravel(model.frame.random(np.random.default_rng(0)))
-    if not active.any():
-        return _least_curvature_anywhere(model, start)
-    if active.sum() > _MANY:
-        # Along the constraints a penalty vanishes. So if nothing is negative with it, nothing is along them,
-        # and their gradients, which take long to form and to factor, are not needed.
-        stiff = replace(model.function, penalty=_PENALTY).at(model.point)
-        with_penalty = _least_curvature_anywhere(stiff, start)
-        if not with_penalty.is_negative:
-            return with_penalty
-    system = kkt_system(constraints, units, model, active)
-    if system is None:
-        return None
+class _Surroundings:
+    """A KKT point with multipliers y of the scaled problem, and what lies around it."""
 
-    def product(v: Array) -> Array:
+    def __init__(self, constraints: ConstraintVector, units: Units, point: EvaluatedPoint, y: Array) -> None:
+        self.constraints, self.units, self.point, self.y = constraints, units, point, y
+        self.space = _TangentSpace(point.frame)
+        model = units.lagrangian(constraints, y).at(point)
+        active = constraints.is_equality | (model.violations > -_ACTIVE)
+        active[constraints.tail] = False  # terms have no sides: their curvature is that of the envelope
+        self.weak = active & ~constraints.is_equality & (y <= _WEAK)
+        self.kept = active & ~self.weak
+        # Weakly active inequalities count as satisfied by far, so that no penalty hides what lies beyond.
+        values = np.where(self.weak, -units.constraints, point.constraints)
+        self.model = units.lagrangian(constraints, np.where(self.weak, 0.0, y)).at(
+            replace(point, constraints=values)
+        )
+
+    def least_curvature(self) -> Curvature | None:
+        """Return the least curvature along the constraints that are kept; None if it is unknown."""
+        if self.constraints.functions:
+            return self._least_with_terms()
+        if not self.kept.any():
+            return self._least(self.hessian, self.space.start)
+        if self.kept.sum() > _MANY:
+            # Along the constraints a penalty vanishes. So if nothing is negative with it, nothing is along
+            # them, and their gradients, which take long to form and to factor, are not needed.
+            stiff = replace(self.model.function, penalty=_PENALTY).at(self.model.point)
+            with_penalty = self._least(lambda v: self.space.product(stiff, v), self.space.start)
+            if not with_penalty.is_negative:
+                return with_penalty
+        if self._kept_jacobian is None:
+            return None
         # Project before and after: rounding errors across the constraints would grow with every product.
-        return system.project(system.hessian(system.project(v)))
+        return self._least(lambda v: self.along(self.hessian(self.along(v))), self.along(self.space.start))
 
-    value, vector = least_eigenpair(product, system.project(start))
-    return Curvature(value, vector.reshape(model.frame.shape))
+    def _least_with_terms(self) -> Curvature:
+        """Return the least curvature of the augmented Lagrangian, a minimum of which is one of the problem.
+
+        The envelopes have the curvature of the terms, which matters for cones and norms. At a kink that may
+        be left, where y is on the edge of the subgradients, their curvature on every side counts.
+        """
+        rng, tail = np.random.default_rng(0), self.constraints.tail
+        sides = [0.0, 1.0, -1.0, *rng.choice([-1.0, 1.0], (_DRAWS, tail.stop - tail.start))]
+        found = Curvature(math.inf, self.point.frame.random(rng))
+        seen: list[Array] = []
+        for side in sides:
+            y = np.array(self.model.function.multipliers)
+            y[tail] += _WEAK * side
+            function = replace(self.model.function, multipliers=y)
+            curved = replace(function, penalty=_STIFF).at(self.model.point).penalty_map
+            probe = np.zeros(0) if curved is None else curved(np.ones(len(y)))
+            if not any(np.allclose(probe, other) for other in seen):
+                seen.append(probe)
+                found = min(found, self._least_with_penalty(function), key=lambda c: c.least)
+        return found
+
+    def _least_with_penalty(self, function: Lagrangian) -> Curvature:
+        """Return the least curvature with a penalty; as larger ones only add to it, try several."""
+        for penalty in (_PENALTY, _STIFF, _STIFF**2):
+            stiff = replace(function, penalty=penalty).at(self.model.point)
+            found = self._least(partial(self.space.product, stiff), self.space.start)
+            if not found.is_negative:
+                break
+        return found
+
+    def _least(self, product: Callable[[Array], Array], start: Array) -> Curvature:
+        value, vector = least_eigenpair(product, start)
+        return Curvature(value, self.space.coordinates(vector))
+
+    def hessian(self, v: Array) -> Array:
+        """Return the Hessian of the Lagrangian times `v`."""
+        return self.space.product(self.model, v)
+
+    @cached_property
+    def _kept_jacobian(self) -> StoredJacobian | JacobianProducts | None:
+        return self.space.jacobian(self.constraints, 1.0 / self.units.constraints, self.kept)
+
+    @cached_property
+    def _weak_jacobian(self) -> StoredJacobian | JacobianProducts | None:
+        return self.space.jacobian(self.constraints, 1.0 / self.units.constraints, self.weak)
+
+    def along(self, v: Array) -> Array:
+        """Return the part of `v` along the constraints that are kept."""
+        J = self._kept_jacobian if self.kept.any() else None
+        return v if J is None else np.asarray(v - J.adjoint(J.solve_gram(J.apply(v))))
+
+    def candidates(self, curvature: Curvature) -> Iterable[Curvature]:
+        """Return directions of the critical cone along which the Lagrangian may fall."""
+        J = self._weak_jacobian if self.weak.any() else None
+        if J is None:
+            return (curvature,)
+        cone = _Cone(J, int(self.weak.sum()), self.along)
+        first = self.space.entries(curvature.direction)
+        if not curvature.is_negative:
+            return [Curvature(0.0, self.space.coordinates(d)) for d in map(cone.into, (first, -first))]
+        found = (cone.least_curvature(self.hessian, start) for start in cone.starts(first))
+        return (Curvature(value, self.space.coordinates(v)) for value, v in found if value < _NEGATIVE)
+
+    def lower_point(self, candidate: Curvature) -> EvaluatedPoint | None:
+        """Return a feasible point along a direction that costs less than residuals explain."""
+        objective = self.units.lagrangian(self.constraints, self.y, penalty=_STIFF)
+        here = objective.at(self.point)
+
+        def moved(c: Coordinates) -> LocalLagrangian | None:
+            trial = evaluate_trial(objective, self.point.frame.move(c))
+            return None if isinstance(trial, str) else trial
+
+        trials = candidate.lower_points(moved, here.value - here.noise, self.point.frame.unit)
+        for trial in islice(trials, _ATTEMPTS):
+            back = least_violation(self.constraints, self.units, trial, _FEASIBLE)
+            if remaining_violation(back) <= _FEASIBLE and self._is_lower(back.model.point):
+                return back.model.point
+        return None
+
+    def _is_lower(self, other: EvaluatedPoint) -> bool:
+        """Return whether a point costs less than the residual here and both violations explain."""
+        frame, model = self.point.frame, self.units.lagrangian(self.constraints, self.y).at(self.point)
+        sizes = self._violations(self.point) + self._violations(other)
+        explained = float(np.abs(self.y) @ (sizes / self.units.constraints))
+        explained += frame.norm(model.gradient) * frame.unit + model.noise
+        return (self._cost(self.point) - self._cost(other)) / self.units.cost > explained
+
+    def _violations(self, point: EvaluatedPoint) -> Array:
+        """Return by how much constraints are off 0, and how far the maps of terms are from their domain."""
+        off = np.abs(point.constraints)
+        tail = self.constraints.tail
+        off[tail] = np.abs(point.constraints - self.constraints.prox(point.constraints, 0.0))[tail]
+        return off
+
+    def _cost(self, point: EvaluatedPoint) -> float:
+        return point.cost + self.constraints.term_cost(self.constraints.prox(point.constraints, 0.0))
 
 
-def _least_curvature_with_terms(model: LocalLagrangian) -> Curvature:
-    """Return the least curvature of the augmented Lagrangian, whose minima are minima of the problem.
+class _TangentSpace:
+    """Tangent vectors as plain vectors with the plain inner product."""
 
-    It has the curvature of the terms themselves, which matters for cones and norms. A larger penalty makes it
-    larger, so try several.
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        rng = np.random.default_rng(0)
+        if frame.orthonormal:
+            # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
+            self._basis: list[Coordinates] = []
+            self.start = np.ravel(frame.random(rng))
+        else:
+            self._basis = _orthonormal_basis(frame, rng)
+            self.start = rng.standard_normal(len(self._basis))
+
+    def coordinates(self, v: Array) -> Coordinates:
+        """Return a vector in the coordinates of the frame."""
+        if self.frame.orthonormal:
+            return v.reshape(self.frame.shape)
+        terms = [float(entry) * b for entry, b in zip(v, self._basis, strict=True)]
+        return sum(terms[1:], terms[0])
+
+    def entries(self, c: Coordinates) -> Array:
+        """Return coordinates of the frame as a vector."""
+        if self.frame.orthonormal:
+            return np.ravel(c)
+        return np.array([self.frame.inner(b, c) for b in self._basis])
+
+    def product(self, model: LocalLagrangian, v: Array) -> Array:
+        """Return the Hessian of a function times `v`."""
+        return self.entries(model.hessian_product(self.coordinates(v)))
+
+    def jacobian(
+        self, constraints: ConstraintVector, weights: Array, chosen: NDArray[np.bool_]
+    ) -> StoredJacobian | JacobianProducts | None:
+        """Return the gradients of some constraints as a matrix; None if there is none to work with."""
+        if self.frame.orthonormal:
+            return active_jacobian(constraints, self.frame, weights, chosen)
+        indices = np.flatnonzero(chosen)
+        gradients = constraints.gradients(self.frame.point, indices)
+        rows = np.array([self.entries(self.frame.gradient(g)) for g in gradients])
+        return StoredJacobian(rows * weights[indices, None]) if np.isfinite(rows).all() else None
+
+
+def _orthonormal_basis(frame: Frame, rng: np.random.Generator) -> list[Coordinates]:
+    """Return orthonormal tangent vectors by Gram and Schmidt's method, which is exact if done twice."""
+    basis: list[Coordinates] = []
+    for _ in range(frame.dim):
+        c = frame.random(rng)
+        for b in basis * 2:
+            c = c - frame.inner(b, c) * b
+        basis.append((1.0 / frame.norm(c)) * c)
+    return basis
+
+
+class _Cone:
+    """The vectors d along the constraints that are kept, with J d ≤ 0 for those that are weakly active.
+
+    Parameters
+    ----------
+    J : StoredJacobian or JacobianProducts
+        Gradients of the weakly active constraints.
+    size : int
+        Their number.
+    along : callable
+        Projects onto the vectors along the constraints that are kept.
     """
-    start = np.ravel(model.frame.random(np.random.default_rng(0)))
-    for penalty in (_PENALTY, _STIFF, _STIFF**2):
-        stiff = replace(model.function, penalty=penalty).at(model.point)
-        found = _least_curvature_anywhere(stiff, start)
-        if not found.is_negative:
-            break
-    return found
 
+    def __init__(
+        self, J: StoredJacobian | JacobianProducts, size: int, along: Callable[[Array], Array]
+    ) -> None:
+        self._J, self._size, self._along = J, size, along
+        self._stiffness = self._greatest_eigenvalue()
 
-def _least_curvature_anywhere(model: LocalLagrangian, start: Array) -> Curvature:
-    """Return the least curvature in all directions."""
-    shape = model.frame.shape
-    value, vector = least_eigenpair(lambda v: np.ravel(model.hessian_product(v.reshape(shape))), start)
-    return Curvature(value, vector.reshape(shape))
+    def _pull(self, w: Array) -> Array:
+        return self._along(self._J.adjoint(w))
 
+    def _greatest_eigenvalue(self) -> float:
+        """Return that of the Gram matrix of the gradients, by the power method."""
+        w: Array = np.ones(self._size)
+        value = 0.0
+        for _ in range(_SWEEPS):
+            w = self._J.apply(self._pull(w))
+            value = float(np.linalg.norm(w))
+            if value == 0.0:
+                break
+            w = w / value
+        return value
 
-def judge(
-    constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
-) -> tuple[SecondOrder, EvaluatedPoint | None]:
-    """Return whether the second-order condition holds at a KKT point; if it fails, return a lower point too.
+    def into(self, d: Array) -> Array:
+        """Return the vector of the cone next to `d`, of length 1 unless it is 0 (Hildreth's dual method)."""
+        d = self._along(d)
+        slopes, w = self._J.apply(d), np.zeros(self._size)
+        for _ in range(_SWEEPS if self._stiffness > 0.0 else 0):
+            w = np.maximum(0.0, w + (slopes - self._J.apply(self._pull(w))) / self._stiffness)
+        d = d - self._pull(w)
+        length = float(np.linalg.norm(d))
+        return d / length if length > _NOTHING else 0.0 * d
 
-    Negative curvature alone does not prove that it fails: derivatives by differences are inexact, and where
-    gradients of active constraints are dependent the condition is stronger than necessary. A lower value of
-    the augmented Lagrangian does.
-    """
-    curvature = least_curvature(constraints, units, point, multipliers)
-    if curvature is None:
-        return "unknown", None
-    if not curvature.is_negative:
-        return "holds", None
-    objective = units.lagrangian(constraints, units.scaled(multipliers), penalty=_STIFF)
-    model = objective.at(point)
+    def starts(self, first: Array) -> Iterator[Array]:
+        """Yield vectors from which to look for negative curvature: both ways, and inwards."""
+        yield first
+        yield -first
+        yield -self._pull(np.ones(self._size))
+        for w in np.random.default_rng(0).exponential(size=(_DRAWS, self._size)):
+            yield -self._pull(w)
 
-    def moved(c: Coordinates) -> LocalLagrangian | None:
-        trial = evaluate_trial(objective, point.frame.move(c))
-        return None if isinstance(trial, str) else trial
-
-    lower = curvature.lower_point(moved, model.value - model.noise, point.frame.unit)
-    return ("unknown", None) if lower is None else ("fails", lower)
+    def least_curvature(self, product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
+        """Return the least curvature that projected gradient steps from a vector find, and its direction."""
+        d = self.into(start)
+        best, direction = math.inf, d
+        for _ in range(_SWEEPS):
+            image = product(d)
+            value, length = float(d @ image), float(np.linalg.norm(image))
+            if not value < best:
+                break
+            best, direction = value, d
+            d = self.into(d - image / length) if length > 0.0 else d
+        return best, direction
 
 
 def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
@@ -194,7 +422,7 @@ def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[fl
     """
     length = float(np.linalg.norm(start))
     if length <= _NOTHING:
-        return 0.0, start
+        return math.inf, start
     basis, images = [start / length], []
     while True:
         images.append(product(basis[-1]))

@@ -260,7 +260,7 @@ class Watch:
         """Return whether the second-order necessary condition holds at a KKT point."""
         if update.second_order is not None:
             return update.second_order
-        return judge(self.constraints, self.units, update.point, update.multipliers)[0]
+        return judge(self.constraints, self.units, update.point, update.multipliers).verdict
 
     def _contradiction(self, iterate: Iterate, second_order: SecondOrder) -> str:
         """Return what shows that a KKT point is no global minimum, if anything does."""
@@ -330,7 +330,8 @@ _LEFT = (
 )
 
 _NOT_A_MINIMUM = (
-    " But the second-order condition fails: this is a maximum or a saddle point. Start elsewhere."
+    " But the second-order condition fails: a feasible point nearby costs less, so this is a maximum or a "
+    "saddle point. Start elsewhere."
 )
 
 _NOT_HADAMARD = (

@@ -122,11 +122,11 @@ def saddle(solve: Solve, turn: Turn) -> Turn:
     update, state = turn.known, turn.state
     if update.worst > solve.tol:
         return turn
-    verdict, lower = second_order.judge(solve.constraints, solve.units, update.point, update.multipliers)
-    if lower is not None and state.saddles < _SADDLES:
+    found = second_order.judge(solve.constraints, solve.units, update.point, update.multipliers)
+    if found.lower is not None and state.saddles < _SADDLES:
         solve.progress = Progress()
-        return turn.left(state.beside_saddle(lower, solve.units.scaled(update.multipliers)))
-    return replace(turn, update=replace(update, second_order=verdict), is_over=True)
+        return turn.left(state.beside_saddle(found.lower, solve.units.scaled(update.multipliers)))
+    return replace(turn, update=replace(update, second_order=found.verdict), is_over=True)
 
 
 def restoration(solve: Solve, turn: Turn) -> Turn:

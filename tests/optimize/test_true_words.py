@@ -1,0 +1,229 @@
+"""What a result says is true: minimum, saddle point, unbounded, converged. Each claim was once false."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pymanopt
+import pytest
+
+from geodual.manifolds import Euclidean, Sphere
+from geodual.optimize import Problem, Result, minimize
+
+METHODS = ("proximal-lagrangian", "interior-point")
+LINE, PLANE = Euclidean(1), Euclidean(2)
+
+
+def on_line(cost: Callable, gradient: Callable, **constraints) -> Problem:
+    """Return a problem in one variable, with its cost and its derivative as functions of a number."""
+    return Problem(LINE, lambda x: float(cost(x[0])), lambda x: np.array([gradient(x[0])]), **constraints)
+
+
+class TestWeaklyActiveBounds:
+    """A bound that is active with multiplier 0 may be left: the condition is about a cone, not a subspace."""
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_maximum_at_a_corner_of_the_sphere_is_left(self, method: str) -> None:
+        A = np.diag([1.0, 2.0, 3.0])
+        problem = Problem(
+            Sphere(3), lambda x: -x @ A @ x, lambda x: -2 * A @ x, lambda x, u: -2 * A @ u, lower=0.0
+        )
+        result = minimize(problem, np.array([1.0, 0.0, 0.0]), method)
+        assert result.cost == pytest.approx(-3.0)
+        assert result.second_order == "holds"
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_maximum_at_a_corner_of_the_square_is_left(self, method: str) -> None:
+        problem = Problem(
+            PLANE, lambda x: -x[0] * x[1], lambda x: -x[::-1], lambda x, u: -u[::-1], lower=0.0, upper=1.0
+        )
+        result = minimize(problem, np.zeros(2), method)
+        assert result.cost == pytest.approx(-1.0)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_non_negative_factorisation_leaves_zero(self, method: str) -> None:
+        A = np.random.default_rng(0).uniform(size=(4, 3))
+
+        def parts(x):
+            return x[:8].reshape(4, 2), x[8:].reshape(2, 3)
+
+        def gradient(x):
+            W, H = parts(x)
+            R = W @ H - A
+            return 2.0 * np.concatenate([(R @ H.T).ravel(), (W.T @ R).ravel()])
+
+        problem = Problem(
+            Euclidean(14), lambda x: float(np.sum((A - np.matmul(*parts(x))) ** 2)), gradient, lower=0.0
+        )
+        result = minimize(problem, np.zeros(14), method)
+        assert result.cost < 0.2 * np.sum(A**2)
+
+    def test_a_cone_without_descent_is_not_called_a_saddle(self) -> None:
+        """x y ≥ 0 for x, y ≥ 0, although x y has negative curvature on the plane."""
+        problem = Problem(PLANE, lambda x: x[0] * x[1], lambda x: x[::-1], lambda x, u: u[::-1], lower=0.0)
+        result = minimize(problem, np.zeros(2))
+        assert result.success
+        assert result.second_order != "fails"
+        assert result.x == pytest.approx(np.zeros(2))
+
+    def test_weakly_active_bounds_of_a_minimum_do_not_hide_it(self) -> None:
+        problem = Problem(PLANE, lambda x: x @ x, lambda x: 2.0 * x, lambda x, u: 2.0 * u, lower=0.0)
+        assert minimize(problem, np.zeros(2)).second_order == "holds"
+
+
+class TestStartsThatAreSolutions:
+    """Sizes of cost and constraints must not be those of rounding errors."""
+
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("n", [3, 5, 10, 20])
+    def test_the_uniform_vector(self, n: int, method: str) -> None:
+        for q in range(1, 25):
+            problem = Problem(
+                Sphere(n),
+                lambda x, q=q: float(np.sum((x - q) ** 2)),
+                lambda x, q=q: 2 * (x - q),
+                lambda x, u: 2 * u,
+                inequalities=lambda x: -x,
+                jacobian_product=lambda x, w: -w,
+            )
+            result = minimize(problem, np.full(n, n**-0.5), method)
+            assert result.success, (n, q, result.message)
+            assert result.x == pytest.approx(np.full(n, n**-0.5), abs=1e-6)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_an_expanded_power_at_its_minimum(self, method: str) -> None:
+        """(x − 1)⁴ in powers of x: at 1 + 1e-12 both derivatives are rounding errors."""
+        power = np.poly1d(np.poly([1.0] * 4))
+        problem = on_line(power, power.deriv(), lower=-5.0)
+        result = minimize(problem, [1.0 + 1e-12], method)
+        assert result.success, result.message
+        assert result.x[0] == pytest.approx(1.0, abs=1e-3)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_maximum_of_linear_functions_ends_without_a_crash(self, method: str) -> None:
+        """Between kinks the cost is a line, along which no parabola has a minimum."""
+        A = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+        problem = Problem(PLANE, lambda x: float((A @ x).max()), lambda x: A[np.argmax(A @ x)])
+        result = minimize(problem, np.array([1.0, 0.5]), method)
+        assert result.status == "breakdown"
+        lifted = np.hstack([A, -np.ones((3, 1))])  # the same as a smooth problem: x and a bound t on the cost
+        smooth = Problem(
+            Euclidean(3),
+            lambda x: x[2],
+            lambda x: np.eye(3)[2],
+            inequalities=lambda x: lifted @ x,
+            jacobian_product=lambda x, w: lifted.T @ w,
+        )
+        result = minimize(smooth, np.array([1.0, 0.5, 1.0]), method)
+        assert result.success
+        assert result.cost == pytest.approx(0.0, abs=1e-7)
+
+
+class TestMistakesInFunctions:
+    def test_a_gradient_that_writes_into_its_argument(self) -> None:
+        def gradient(x):
+            x -= 1.0
+            return 2.0 * x
+
+        problem = Problem(PLANE, lambda x: float(np.sum((x - 1.0) ** 2)), gradient)
+        with pytest.raises(ValueError, match=r"gradient of the cost changes its argument.*copy"):
+            minimize(problem, np.zeros(2))
+
+    def test_a_constraint_that_writes_into_its_argument(self) -> None:
+        def rule(x):
+            x *= 2.0
+            return x - 1.0
+
+        problem = Problem(
+            PLANE, lambda x: x @ x, lambda x: 2.0 * x, inequalities=rule, jacobian_product=lambda x, w: w
+        )
+        with pytest.raises(ValueError, match=r"inequalities\[0\] changes its argument"):
+            minimize(problem, np.ones(2))
+
+    def test_numpy_inside_a_jax_function(self) -> None:
+        problem = Problem.from_jax(PLANE, lambda x: np.sum(np.exp(np.asarray(x))))
+        with pytest.raises(TypeError, match=r"`cost` .*numpy.*jax\.numpy"):
+            minimize(problem, np.zeros(2))
+
+    def test_a_condition_in_place_of_a_constraint(self) -> None:
+        problem = Problem(
+            PLANE,
+            lambda x: x @ x,
+            lambda x: 2.0 * x,
+            inequalities=lambda x: x[0] <= 1.0,
+            jacobian_product=lambda x, w: np.zeros(2),
+        )
+        with pytest.raises(ValueError, match=r"inequalities\[0\] .*True.*x - 1.*x <= 1"):
+            minimize(problem, np.zeros(2))
+
+    def test_a_condition_in_place_of_a_constraint_written_with_jax(self) -> None:
+        problem = Problem.from_jax(PLANE, lambda x: x @ x, inequalities=lambda x: x <= 1.0)
+        with pytest.raises(ValueError, match=r"inequalities\[0\] .*x - 1.*x <= 1"):
+            minimize(problem, np.zeros(2))
+
+
+class TestDegeneratePoints:
+    @pytest.mark.parametrize("method", METHODS)
+    def test_the_cusp_of_kuhn_and_tucker_is_no_saddle_point(self, method: str) -> None:
+        """No multipliers exist at the minimum (1, 0) of −x under y ≤ (1 − x)³ and y ≥ 0."""
+        problem = Problem(
+            PLANE,
+            lambda x: -x[0],
+            lambda x: np.array([-1.0, 0.0]),
+            inequalities=lambda x: np.array([x[1] - (1.0 - x[0]) ** 3, -x[1]]),
+            jacobian_product=lambda x, w: np.array([3.0 * w[0] * (1.0 - x[0]) ** 2, w[0] - w[1]]),
+        )
+        result = minimize(problem, np.random.default_rng(39).uniform(-1.0, 1.5, 2), method)
+        assert result.success
+        assert result.second_order == "unknown"
+        assert result.x == pytest.approx(np.array([1.0, 0.0]), abs=0.05)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_point_of_inflection_is_left(self, method: str) -> None:
+        result = minimize(on_line(lambda x: x**3, lambda x: 3.0 * x**2, lower=-2.0), [0.0], method)
+        assert result.x[0] == pytest.approx(-2.0)
+
+    def test_an_inflection_along_one_of_many_flat_directions_is_left(self) -> None:
+        problem = Problem(Euclidean(6), lambda x: x[0] ** 3, lambda x: 3.0 * x**2 * np.eye(6)[0], lower=-1.0)
+        assert minimize(problem, np.zeros(6)).cost == pytest.approx(-1.0)
+
+    def test_a_flat_minimum_is_one(self) -> None:
+        result = minimize(on_line(lambda x: x**4, lambda x: 4.0 * x**3), [0.0])
+        assert result.success
+        assert result.second_order == "holds"
+
+    def test_a_valley_of_minima_is_one(self) -> None:
+        problem = Problem.from_jax(PLANE, lambda x: (x @ x - 1.0) ** 2)
+        result = minimize(problem, np.array([0.3, 0.4]))
+        assert result.success
+        assert result.second_order == "holds"
+
+
+class TestPymanoptManifolds:
+    """Their tangent vectors have no fixed coordinates, but inner products."""
+
+    A = np.diag([1.0, 2.0, 3.0])
+
+    def solved(self, x0: np.ndarray, **constraints) -> Result:
+        problem = Problem(
+            pymanopt.manifolds.Sphere(3),
+            lambda x: float(-x @ self.A @ x),
+            lambda x: -2 * self.A @ x,
+            lambda x, u: -2 * self.A @ u,
+            **constraints,
+        )
+        return minimize(problem, x0)
+
+    def test_a_maximum_is_left(self) -> None:
+        result = self.solved(np.array([1.0, 0.0, 0.0]))
+        assert result.cost == pytest.approx(-3.0)
+        assert result.second_order == "holds"
+
+    def test_active_constraints_count(self) -> None:
+        """With x₃ = 0 the minimum is at ±e₂, where the Lagrangian has negative curvature along e₃ only."""
+        equalities = {
+            "equalities": lambda x: x[2],
+            "equality_jacobian_product": lambda x, w: w * np.array([0.0, 0.0, 1.0]),
+        }
+        result = self.solved(np.array([0.6, 0.8, 0.0]), **equalities)
+        assert result.cost == pytest.approx(-2.0)
+        assert result.second_order == "holds"
