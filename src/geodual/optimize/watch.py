@@ -20,6 +20,7 @@ from .convexity import Declaration
 from .kkt import KKT, Units, measure_feasibility, measure_kkt, refreshed_units
 from .newton_cg import LocalModel
 from .problem import ConstraintVector, EvaluatedPoint
+from .refutation import Certificate, violation_at, wrong_derivative
 from .result import Feasible, History, InnerIterate, Iterate, Iteration, Result, SecondOrder, Status
 from .second_order import judge
 from .updates import Stop, Update
@@ -140,7 +141,7 @@ class Watch:
         if self.verbose:
             show(Iteration.header)
         iterate = self._observe(0, start)
-        self._last = start
+        self._start = self._last = start
         if iterate.kkt.worst <= self.tol and self._judge(start) != "fails":
             return self._result(
                 iterate, "converged", "The start satisfies the KKT conditions to the tolerance."
@@ -245,6 +246,18 @@ class Watch:
         is_beaten = self.feasible is not None and self.feasible.cost < iterate.cost - margin
         return "a feasible iterate costs less (see `best_feasible`)" if is_beaten else ""
 
+    def _examined(self, status: Status, message: str) -> tuple[Status, str]:
+        """Return the status and the message of a solve, corrected if values of functions contradict them."""
+        last, constraints, units = self._last, self.constraints, self.units
+        if status == "converged":
+            points = self._start.point, last.point
+            refuted = Certificate(constraints, units, self.tol, *points, last.multipliers).refuted()
+            return (refuted.status, refuted.message) if refuted else (status, message)
+        if status in ("infeasible", "breakdown"):
+            wrong = wrong_derivative(constraints, violation_at(constraints, units, last.point))
+            return ("breakdown", f"{message} {wrong}") if wrong else (status, message)
+        return status, message
+
     def _measure(self, point: EvaluatedPoint, lam: Array) -> KKT:
         self.units = refreshed_units(self.units, self.constraints, point)
         return measure_kkt(self.constraints, point, lam, self.units)
@@ -253,6 +266,7 @@ class Watch:
         """Return the result at the end of a solve, with what can be said about curvature and convexity."""
         second_order: SecondOrder = "unknown"
         is_global, problem = False, self.constraints.problem
+        status, message = self._examined(status, message)
         if status == "converged":
             second_order = self._judge(self._last)
             message += _NOT_A_MINIMUM if second_order == "fails" else ""
