@@ -118,6 +118,103 @@ class TestStartsThatAreSolutions:
         assert result.cost == pytest.approx(0.0, abs=1e-7)
 
 
+class TestCostsThatFallForEver:
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize(
+        ("cost", "gradient"),
+        [
+            (lambda x: -np.sqrt(x + 1.0), lambda x: -0.5 / np.sqrt(x + 1.0)),
+            (lambda x: -np.log1p(x), lambda x: -1.0 / (1.0 + x)),
+            (lambda x: -((1.0 + x) ** 0.1), lambda x: -0.1 * (1.0 + x) ** -0.9),
+        ],
+    )
+    def test_a_fading_slope_is_no_minimum(self, cost: Callable, gradient: Callable, method: str) -> None:
+        result = minimize(on_line(cost, gradient, lower=0.0), [1.0], method)
+        assert result.status == "unbounded", result.message
+
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize(
+        ("cost", "gradient", "lower"),
+        [
+            (lambda x: 1.0 / x, lambda x: -(x**-2), 1.0),
+            (lambda x: -np.arctan(x), lambda x: -1 / (1 + x * x), 0.0),
+        ],
+    )
+    def test_an_infimum_that_is_not_attained_is_no_minimum(
+        self, cost: Callable, gradient: Callable, lower: float, method: str
+    ) -> None:
+        result = minimize(on_line(cost, gradient, lower=lower), [2.0], method)
+        assert result.status == "breakdown"
+        assert "still falls" in result.message
+
+    def test_a_solution_far_from_the_start_is_one(self) -> None:
+        """A slope of 1 all the way, and a short bend at the end: √(1 + (x − 1e6)²)."""
+        problem = on_line(
+            lambda x: np.sqrt(1.0 + (x - 1e6) ** 2), lambda x: (x - 1e6) / np.sqrt(1.0 + (x - 1e6) ** 2)
+        )
+        result = minimize(problem, [0.0])
+        assert result.success, result.message
+        assert result.x[0] == pytest.approx(1e6)
+
+
+class TestGradientsThatVanishWrongly:
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize(
+        "gradient",
+        [
+            lambda x: np.zeros(3),
+            lambda x: 2.0 * (x - 0.3) * [1.0, 1.0, 0.0],
+            lambda x: np.trunc(2.0 * (x - 0.3)),
+        ],
+    )
+    @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+    def test_a_wrong_gradient_of_the_cost_is_named(
+        self, gradient: Callable, scale: float, method: str
+    ) -> None:
+        problem = Problem(
+            Euclidean(3), lambda x: scale * float(np.sum((x - 0.3) ** 2)), lambda x: scale * gradient(x)
+        )
+        result = minimize(problem, np.ones(3), method)
+        assert not result.success
+        assert "gradient of the cost" in result.message
+        assert "check_gradient" in result.message
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_a_wrong_gradient_of_a_constraint_is_named(self, method: str) -> None:
+        """The second constraint is active, and its gradient lacks an entry."""
+        problem = Problem(
+            PLANE,
+            lambda x: float(np.sum((x - [2.0, 3.0]) ** 2)),
+            lambda x: 2.0 * (x - [2.0, 3.0]),
+            inequalities=[lambda x: x[0] - 9.0, lambda x: x @ x - 1.0],
+            jacobian_product=[lambda x, w: w * [1.0, 0.0], lambda x, w: w * [2.0 * x[0], x[1]]],
+        )
+        result = minimize(problem, np.array([0.5, 0.4]), method)
+        assert not result.success
+        if result.kkt.worst <= result.tol:
+            assert "gradient of inequalities[1]" in result.message
+
+    def test_a_constraint_with_a_zero_gradient_is_not_called_infeasible(self) -> None:
+        problem = Problem(
+            PLANE,
+            lambda x: x @ x,
+            lambda x: 2.0 * x,
+            inequalities=lambda x: 1.0 - x[0],
+            jacobian_product=lambda x, w: np.zeros(2),
+        )
+        result = minimize(problem, np.zeros(2))
+        assert result.status == "breakdown"
+        assert "gradient of inequalities[0]" in result.message
+
+    def test_a_kink_is_no_wrong_gradient(self) -> None:
+        problem = on_line(lambda x: max(x, 0.0), lambda x: float(x > 0.0))
+        assert minimize(problem, [0.0]).success
+
+    def test_a_third_derivative_is_no_wrong_gradient(self) -> None:
+        problem = on_line(lambda x: 1e3 * x**3 + x**2, lambda x: 3e3 * x**2 + 2.0 * x, lower=-1e-4)
+        assert minimize(problem, [1.0]).success
+
+
 class TestMistakesInFunctions:
     def test_a_gradient_that_writes_into_its_argument(self) -> None:
         def gradient(x):

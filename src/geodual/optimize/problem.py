@@ -538,6 +538,12 @@ class ConstraintVector:
         """Return the sum of g(p) over all terms; 0 where all are constraints that hold at p."""
         return sum(function.value(p) for function in self.functions)
 
+    def total_cost(self, point: EvaluatedPoint) -> float:
+        """Return the cost with all terms, at the nearest values of their maps at which they are finite."""
+        if not self.functions:
+            return point.cost
+        return point.cost + self.term_cost(self.prox(point.constraints, 0.0))
+
     def derivative(self, x: Point, u: Vector) -> Array:
         """Return Dc(x)[u]; gradients formed for lack of `directional` are kept while `x` is the same."""
         return _joined([self._block_derivative(k, x, u) for k in range(len(self._slices))])

@@ -281,7 +281,8 @@ class _Surroundings:
         sizes = self._violations(self.point) + self._violations(other)
         explained = float(np.abs(self.y) @ (sizes / self.units.constraints))
         explained += frame.norm(model.gradient) * frame.unit + model.noise
-        return (self._cost(self.point) - self._cost(other)) / self.units.cost > explained
+        fall = self.constraints.total_cost(self.point) - self.constraints.total_cost(other)
+        return fall / self.units.cost > explained
 
     def _violations(self, point: EvaluatedPoint) -> Array:
         """Return by how much constraints are off 0, and how far the maps of terms are from their domain."""
@@ -289,9 +290,6 @@ class _Surroundings:
         tail = self.constraints.tail
         off[tail] = np.abs(point.constraints - self.constraints.prox(point.constraints, 0.0))[tail]
         return off
-
-    def _cost(self, point: EvaluatedPoint) -> float:
-        return point.cost + self.constraints.term_cost(self.constraints.prox(point.constraints, 0.0))
 
 
 class _TangentSpace:

@@ -20,6 +20,7 @@ from .convexity import Declaration
 from .kkt import KKT, Units, measure_feasibility, measure_kkt, refreshed_units
 from .newton_cg import LocalModel
 from .problem import ConstraintVector, EvaluatedPoint
+from .refutation import Certificate, violation_at, wrong_derivative
 from .result import (
     Feasible,
     History,
@@ -153,7 +154,7 @@ class Watch:
         if self.verbose:
             show(Iteration.header)
         iterate = self._observe(0, start)
-        self._last = start
+        self._start = self._last = start
         if iterate.kkt.worst <= self.tol and self._judge(start) != "fails":
             return self._result(
                 iterate, "converged", "The start satisfies the KKT conditions to the tolerance."
@@ -276,6 +277,18 @@ class Watch:
         helpers = list(dict.fromkeys(row.by for row in self.rows if row.by))
         return f"{self.method} with {', '.join(helpers)}" if helpers else self.method
 
+    def _examined(self, status: Status, message: str) -> tuple[Status, str]:
+        """Return the status and the message of a solve, corrected if values of functions contradict them."""
+        last, constraints, units = self._last, self.constraints, self.units
+        if status == "converged":
+            points = self._start.point, last.point
+            refuted = Certificate(constraints, units, self.tol, *points, last.multipliers).refuted()
+            return (refuted.status, refuted.message) if refuted else (status, message)
+        if status in ("infeasible", "breakdown"):
+            wrong = wrong_derivative(constraints, violation_at(constraints, units, last.point))
+            return ("breakdown", f"{message} {wrong}") if wrong else (status, message)
+        return status, message
+
     def _measure(self, point: EvaluatedPoint, lam: Array) -> KKT:
         self.units = refreshed_units(self.units, self.constraints, point)
         return measure_kkt(self.constraints, point, lam, self.units)
@@ -284,6 +297,7 @@ class Watch:
         """Return the result at the end of a solve, with what can be said about curvature and convexity."""
         second_order: SecondOrder = "unknown"
         is_global, problem = False, self.constraints.problem
+        status, message = self._examined(status, message)
         if status == "converged":
             second_order = self._judge(self._last)
             message += _NOT_A_MINIMUM if second_order == "fails" else ""

@@ -1,0 +1,201 @@
+"""What refutes a certificate: a derivative that contradicts its function, or a cost that falls further away.
+
+The KKT residual is made of gradients at one point. A gradient that vanishes wrongly makes it small, and so
+does one that fades on a long way out. A few values of cost and constraints show both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodual.arrays import Array
+from geodual.manifolds.frame import Coordinates, Point
+
+from .checks import named_constraints
+from .constraint import UNDEFINED, as_cost
+from .kkt import Units, measure_feasibility, random_direction
+from .lagrangian import Lagrangian, LocalLagrangian
+from .newton_cg import truncated_cg
+from .problem import ConstraintVector, EvaluatedPoint
+from .trees import scaled
+from .updates import Stop
+
+_EPS = float(np.finfo(float).eps)
+_STEP = _EPS ** (1 / 3)  # balances truncation and rounding errors of a central difference
+_WIDER = 10.0  # factor of the second step, which must show the same slope
+_CLEAR = 1e-4  # slope of the scaled Lagrangian that a derivative must explain
+_ALIKE = 0.2  # relative difference up to which two slopes agree
+_PENALTY = 3.0  # of the scaled problem: the one with which the default method begins
+_FAR = 10.0  # units of length from the start, within which a small gradient has no room to mislead
+_FADED = 0.01  # times √tol: share of the change of the cost that the slope promises on as long a way again
+_LONG = 0.1  # share of the way from the start that a Newton step must have to matter
+_DOUBLINGS = 10  # of the distance, up to a thousand times as far
+_STEADY = 0.9  # share of the last fall with which a series of falls counts as endless
+
+
+def wrong_derivative(constraints: ConstraintVector, model: LocalLagrangian) -> str:
+    """Return what is wrong if a function contradicts its derivative at a point; "" if nothing is.
+
+    The slope of ⟨w, (f, c)⟩ along a random direction is measured by a central difference. Where it clearly
+    differs from what derivatives say, a wider difference must confirm it. Kinks are no contradiction: there
+    the slopes ahead and behind differ.
+
+    Parameters
+    ----------
+    constraints : ConstraintVector
+        The constraints of the problem.
+    model : LocalLagrangian
+        A combination of cost and constraints, without a penalty, at a point.
+    """
+    function, frame = model.function, model.frame
+    c = frame.unit * random_direction(frame, np.random.default_rng(1))
+    weights = np.append(function.cost_weight, function.weights * function.multipliers)
+    here = np.append(model.point.cost, model.point.constraints)
+    told = frame.inner(model.gradient, c)
+    errors = []
+    for step in (_STEP, _WIDER * _STEP):
+        values = [_values(constraints, frame.move(sign * step * c)) for sign in (-1.0, 1.0)]
+        if values[0] is None or values[1] is None:
+            return ""
+        changes = (here - values[0]) / step, (values[1] - here) / step
+        backward, forward = (float(weights @ change) for change in changes)
+        noise = 16.0 * _EPS * float(np.abs(weights) @ (np.abs(values[0]) + np.abs(values[1]))) / step
+        errors.append(0.5 * (forward + backward) - told)
+        if not abs(errors[-1]) > max(_CLEAR, 10.0 * noise, abs(forward - backward)):
+            return ""
+    if abs(errors[1] - errors[0]) > _ALIKE * abs(errors[0]):
+        return ""
+    return _CONTRADICTED.format(_culprit(constraints, model, c, 0.5 * (changes[0] + changes[1])))
+
+
+def violation_at(constraints: ConstraintVector, units: Units, point: EvaluatedPoint) -> LocalLagrangian:
+    """Return the combination of constraints whose gradient is that of their violation, of size 1."""
+    excess = (point.constraints - constraints.prox(point.constraints, 0.0)) / units.constraints
+    y = excess / max(float(np.linalg.norm(excess)), _EPS)
+    return Lagrangian(constraints, y, cost_weight=0.0, weights=1.0 / units.constraints).at(point)
+
+
+def _values(constraints: ConstraintVector, x: Point) -> Array | None:
+    """Return cost and constraints at a point; None where they are not defined."""
+    try:
+        values = np.append(as_cost(constraints.problem.cost(x)), constraints.value(x))
+    except UNDEFINED:
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+def _culprit(constraints: ConstraintVector, model: LocalLagrangian, c: Coordinates, slopes: Array) -> str:
+    """Return the function whose slope differs most from what its derivative says."""
+    problem, frame, function = constraints.problem, model.frame, model.function
+    w = np.broadcast_to(function.weights * function.multipliers, constraints.size)
+
+    def difference(weights: Array, slope: Array, egrad: object) -> float:
+        return abs(float(weights @ slope) - frame.inner(frame.gradient(egrad), c))
+
+    a = np.array([function.cost_weight])
+    found = {
+        "the cost": difference(a, slopes[:1], scaled(a[0], problem.gradient(frame.point))) if a[0] else 0.0
+    }
+    begin = 0
+    for name, block in named_constraints(problem):
+        own = slice(begin, begin + len(block(frame.point)))
+        begin = own.stop
+        if w[own].any():
+            egrad = block.jacobian_product(frame.point, w[own])
+            found[name] = difference(w[own], slopes[1:][own], egrad)
+    return max(found, key=lambda name: found[name])
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A point that satisfies the KKT conditions to a tolerance, and where the solve began.
+
+    Attributes
+    ----------
+    constraints : ConstraintVector
+        The constraints of the problem.
+    units : Units
+        Sizes of cost and constraints.
+    tol : float
+        The tolerance.
+    start, point : EvaluatedPoint
+        The start and the point.
+    multipliers : array of shape (m,)
+        The multipliers there.
+    """
+
+    constraints: ConstraintVector
+    units: Units
+    tol: float
+    start: EvaluatedPoint
+    point: EvaluatedPoint
+    multipliers: Array
+
+    def refuted(self) -> Stop | None:
+        """Return what contradicts the certificate; None if nothing does."""
+        y = self.units.scaled(self.multipliers)
+        wrong = wrong_derivative(self.constraints, self.units.lagrangian(self.constraints, y).at(self.point))
+        if wrong:
+            return Stop("breakdown", "The KKT conditions only seem to hold. " + wrong)
+        return self._still_falls(y)
+
+    def _still_falls(self, y: Array) -> Stop | None:
+        """Return a stop if the slope is small only because it fades on the long way from the start.
+
+        Then Newton's step is not short compared with that way, and the cost falls along it, too.
+        """
+        frame, unit = self.point.frame, self.start.frame.unit
+        distance = self._distance()
+        model = self.units.lagrangian(self.constraints, y, penalty=_PENALTY).at(self.point)
+        promised = frame.norm(model.gradient) * distance
+        costs = [self.constraints.total_cost(point) for point in (self.start, self.point)]
+        change = abs(costs[0] - costs[1]) / self.units.cost
+        if distance <= _FAR * unit or not promised > _FADED * math.sqrt(self.tol) * change:
+            return None
+        step = truncated_cg(model, distance, 0.1).direction
+        if not frame.norm(step) > _LONG * distance:
+            return None
+        costs = [self._feasible_cost((2.0**k - 1.0) * step) for k in range(_DOUBLINGS + 1)]
+        falls = -np.diff(costs) / self.units.cost
+        if not falls[0] > _LONG * frame.norm(model.gradient) * frame.norm(step):
+            return None
+        endless = bool((falls[1:] >= _STEADY * falls[:-1]).all())
+        return Stop("unbounded", _ENDLESS) if endless else Stop("breakdown", _FADES)
+
+    def _distance(self) -> float:
+        """Return how far the point is from the start; 0 where distances take long to compute."""
+        if not self.constraints.problem.manifold.closed_form_log:
+            return 0.0
+        try:
+            return self.start.frame.dist(self.point.x)
+        except UNDEFINED:
+            return 0.0
+
+    def _feasible_cost(self, c: Coordinates) -> float:
+        """Return the cost after a step; NaN if it is not defined there, or not feasible up to rounding."""
+        try:
+            there = self.constraints.evaluate(self.point.frame.move(c))
+        except UNDEFINED:
+            return math.nan
+        allowed = self.tol * max(1.0, self.point.frame.norm(c))
+        feasible = measure_feasibility(self.constraints, there, self.units) <= allowed
+        return self.constraints.total_cost(there) if feasible else math.nan
+
+
+_CONTRADICTED = (
+    "The gradient of {} contradicts the function: a difference of values shows another slope. Check all "
+    "derivatives with `check_gradient`."
+)
+_ENDLESS = (
+    "The gradient fades, but the cost goes on falling along feasible points: with each doubling of the "
+    "distance by about as much as before, or more. So it seems to fall without bound. Add the missing "
+    "constraint, or check the sign of the cost."
+)
+_FADES = (
+    "The gradient is within the tolerance only because it fades far from the start: twice as far away, the "
+    "cost still falls. It may approach a value that no point has. Bound the feasible set, or use a smaller "
+    "`tol`."
+)
