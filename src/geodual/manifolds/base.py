@@ -245,6 +245,15 @@ def check_parts(x: Any, n: int, owner: object) -> None:
 
 def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
     """Return `v` if it has the structure of the point `x`; numpy would broadcast some others."""
+    if isinstance(x, dict):
+        if not (isinstance(v, dict) and v.keys() == x.keys()):
+            raise ValueError(
+                f"A vector at a point of {owner} must be a dictionary with the keys {list(x)}; give one per "
+                "factor."
+            )
+        for name, other in x.items():
+            _checked_vector(v[name], other, owner)
+        return v
     if isinstance(x, (tuple, list)):
         if not (isinstance(v, (tuple, list)) and len(v) == len(x)):
             raise ValueError(

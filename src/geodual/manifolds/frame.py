@@ -13,7 +13,7 @@ import numpy as np
 from geodual.arrays import Array
 
 Point = Any
-"""An array, or a tuple of points on a `Product`."""
+"""An array or, on a `Product`, a tuple or dictionary of points."""
 Vector = Any
 """An ambient vector: it has the structure of a point."""
 Coordinates = Any

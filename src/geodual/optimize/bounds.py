@@ -43,7 +43,9 @@ class Layout:
         """Return the entries of a point or an ambient vector as one vector."""
         if isinstance(x, np.ndarray):  # the usual case, and this is called at every trial point
             return np.asarray(x).ravel()
-        return np.concatenate([np.ravel(part) for part in leaves(x)])
+        pieces: list[Array] = []
+        mapped(lambda _, part: pieces.append(np.ravel(part)), self._structure, x)
+        return np.concatenate(pieces)
 
     def shaped(self, entries: Array) -> Vector:
         """Return a vector of entries with the structure of a point."""
@@ -228,6 +230,8 @@ class Bounds:
 
 def _spread(given: Any, example: Point, manifold: Any, name: str, none: float) -> Array:
     """Return one bound per entry, given bounds for all entries or per part of a product."""
+    if isinstance(example, dict):
+        return _spread(_in_order(given, list(example), name), tuple(example.values()), manifold, name, none)
     if not isinstance(example, (tuple, list)):
         return _of_array(given, example, manifold, name, none)
     if not isinstance(given, (tuple, list)) and np.ndim(given) == 0:  # None counts as a number here
@@ -240,6 +244,16 @@ def _spread(given: Any, example: Point, manifold: Any, name: str, none: float) -
         )
     parts = zip(given, example, manifold.factors, strict=True)
     return np.concatenate([_spread(part, x, factor, name, none) for part, x, factor in parts])
+
+
+def _in_order(given: Any, keys: list[Any], name: str) -> Any:
+    """Return the bounds of the parts of a product with names, in the order of the names."""
+    if not isinstance(given, dict):
+        return given
+    unknown = [key for key in given if key not in keys]
+    if unknown:
+        raise ValueError(f"`{name}` has the unknown key {unknown[0]!r}; those of a point are {keys}.")
+    return tuple(given.get(key) for key in keys)
 
 
 def _of_array(given: Any, example: Array, manifold: Any, name: str, none: float) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 
 from geodual.arrays import Array
 from geodual.manifolds.frame import Coordinates
+from geodual.manifolds.recoded import orthonormal_frame
 
 from .active_set import kkt_system
 from .constraint import UNDEFINED
@@ -99,7 +100,7 @@ def least_curvature(
         Its multipliers.
     """
     if not point.frame.orthonormal:  # pymanopt's tangent vectors have no fixed coordinates
-        return None
+        return _least_curvature_in_a_basis(constraints, units, point, multipliers)
     y = units.scaled(multipliers)
     model = units.lagrangian(constraints, y).at(point)
     try:
@@ -107,6 +108,17 @@ def least_curvature(
     except UNDEFINED:  # a derivative does not exist here, as that of a norm at 0
         return None
     return found if found is not None and math.isfinite(found.least) else None
+
+
+def _least_curvature_in_a_basis(
+    constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
+) -> Curvature | None:
+    """Return the least curvature by way of an orthonormal basis; None if that would take too long."""
+    frame = orthonormal_frame(point.frame, constraints.problem.manifold.dim)
+    if frame is None:
+        return None
+    found = least_curvature(constraints, units, replace(point, frame=frame), multipliers)
+    return found and Curvature(found.least, frame.unpack(found.direction))
 
 
 def _least_curvature_along(
