@@ -273,7 +273,7 @@ def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
 
 def is_single(x: Any) -> bool:
     """Return whether `x` is in single precision, so that `check_point` removes its rounding errors."""
-    return bool(np.asarray(x).dtype == np.float32)
+    return np.asarray(x).dtype in (np.float32, np.complex64)
 
 
 def defect_tolerance(x: Any) -> float:

@@ -158,7 +158,7 @@ class Frame(ABC):
 
     def inner(self, a: Coordinates, b: Coordinates) -> float:
         """Return the Riemannian inner product of two tangent vectors in coordinates."""
-        return float(np.vdot(a, b))
+        return float(np.vdot(a, b).real)
 
     def norm(self, c: Coordinates) -> float:
         """Return the Riemannian norm of a tangent vector in coordinates."""
