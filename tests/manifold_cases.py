@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from geodual.manifolds import (
     SPD,
+    ComplexStiefel,
     Euclidean,
     FixedRank,
     Grassmann,
+    HermitianPD,
     Hyperbolic,
     Manifold,
     Oblique,
@@ -24,8 +26,11 @@ from geodual.manifolds import (
     Product,
     Rotations,
     Simplex,
+    SkewSymmetric,
     Sphere,
     Stiefel,
+    Symmetric,
+    UnitCircle,
 )
 from geodual.manifolds.low_rank_matrix import LowRankMatrix
 
@@ -97,14 +102,20 @@ def for_all(cases: list[Case]) -> Callable[[Callable[..., None]], Callable[..., 
 
 
 def flat(v: Any) -> np.ndarray:
-    """Return the entries of a point or ambient vector, nested or not, as one array."""
-    return np.concatenate([flat(part) for part in v]) if isinstance(v, (tuple, list)) else np.ravel(v)
+    """Return the entries of a point or ambient vector, nested or not, as one array.
+
+    Complex numbers become pairs of real numbers.
+    """
+    if isinstance(v, (tuple, list)):
+        return np.concatenate([flat(part) for part in v])
+    return np.ravel(np.ascontiguousarray(v).view(float) if np.iscomplexobj(v) else v)
 
 
 def shaped_as(pattern: Any, entries: np.ndarray) -> Any:
     """Undo `flat`: give `entries` the structure of `pattern`."""
     if not isinstance(pattern, tuple):
-        return entries.reshape(np.shape(pattern))
+        kind = complex if np.iscomplexobj(pattern) else float
+        return np.ascontiguousarray(entries).view(kind).reshape(np.shape(pattern))
     ends = np.cumsum([flat(part).size for part in pattern])[:-1]
     return tuple(shaped_as(p, e) for p, e in zip(pattern, np.split(entries, ends), strict=True))
 
@@ -154,7 +165,7 @@ def hyperbolic_case(n: int) -> Case:
     )
 
 
-def compact_case(manifold: Sphere | Stiefel) -> Case:
+def compact_case(manifold: Sphere | Stiefel | ComplexStiefel) -> Case:
     """Return a case with injectivity radius π (for Stiefel see Zimmermann and Stoye 2024).
 
     The reach on Stiefel manifolds is shorter, because their logarithm, a shooting method, is slow close to
@@ -234,6 +245,24 @@ def power_case(case: Case, n: int) -> Case:
     )
 
 
+def hermitian_case(n: int) -> Case:
+    manifold = HermitianPD(n)
+
+    def point(rng: np.random.Generator, spread: float) -> np.ndarray:
+        q = np.linalg.qr(rng.standard_normal((n, n)) + 1j * rng.standard_normal((n, n)))[0]
+        turned = q @ spd_with_condition(rng, n, 10.0 ** (6.0 * spread)) @ q.conj().T
+        return 0.5 * (turned + turned.conj().T)
+
+    return replace(spd_case(n), manifold=manifold, point=point)
+
+
+def flat_case(manifold: Symmetric | SkewSymmetric) -> Case:
+    def point(rng: np.random.Generator, spread: float) -> np.ndarray:
+        return 10.0 ** (6.0 * spread) * manifold.random_point(rng)
+
+    return replace(euclidean_case(manifold.n, manifold.n), manifold=manifold, point=point)
+
+
 def product_case(*cases: Case) -> Case:
     def amplification(*points: Any) -> float:
         parts = zip(cases, zip(*points, strict=True), strict=True)
@@ -263,6 +292,10 @@ HADAMARD_CASES = [
     hyperbolic_case(1),
     hyperbolic_case(2),
     hyperbolic_case(5),
+    hermitian_case(1),
+    hermitian_case(3),
+    flat_case(Symmetric(3)),
+    flat_case(SkewSymmetric(3)),
     log_ratio_case(PositiveOrthant(3), 3),
     log_ratio_case(Simplex(2), 2),
     log_ratio_case(Simplex(5), 5),
@@ -270,6 +303,8 @@ HADAMARD_CASES = [
     power_case(spd_case(3), 2),
     power_case(log_ratio_case(Simplex(3), 3), 2),
     power_case(hyperbolic_case(2), 2),
+    power_case(hermitian_case(2), 2),
+    power_case(flat_case(Symmetric(2)), 2),
     product_case(spd_case(2), euclidean_case(3)),
     product_case(hyperbolic_case(2), product_case(spd_case(3), euclidean_case(1))),
 ]
@@ -282,6 +317,12 @@ COMPACT_CASES = [
     compact_case(Stiefel(5, 3)),
     compact_case(Stiefel(4, 2)),
     compact_case(Stiefel(7, 2)),
+    compact_case(ComplexStiefel(4, 2)),
+    compact_case(ComplexStiefel(2, 2)),
+    compact_case(ComplexStiefel(3, 1)),
+    symmetric_space_case(UnitCircle(3), np.pi),
+    power_case(symmetric_space_case(UnitCircle(2), np.pi), 2),
+    power_case(compact_case(ComplexStiefel(3, 2)), 2),
     symmetric_space_case(Oblique(3, 4), np.pi),
     symmetric_space_case(Oblique(2, 1), np.pi),
     symmetric_space_case(Grassmann(4, 1), np.pi / 2),
@@ -305,6 +346,7 @@ CASES = [
     *HADAMARD_CASES,
     *COMPACT_CASES,
     product_case(compact_case(Sphere(3)), spd_case(2)),
+    product_case(symmetric_space_case(UnitCircle(2), np.pi), euclidean_case(2)),
     product_case(compact_case(Stiefel(4, 2)), product_case(hyperbolic_case(2), compact_case(Sphere(3)))),
     product_case(symmetric_space_case(Oblique(3, 2), np.pi), power_case(spd_case(2), 2)),
 ]

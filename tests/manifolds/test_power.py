@@ -7,8 +7,10 @@ import pytest
 from geodual import manifolds
 from geodual.manifolds import (
     SPD,
+    ComplexStiefel,
     Euclidean,
     Grassmann,
+    HermitianPD,
     Hyperbolic,
     Manifold,
     NotOnManifoldError,
@@ -19,15 +21,20 @@ from geodual.manifolds import (
     PymanoptManifold,
     Rotations,
     Simplex,
+    SkewSymmetric,
     Sphere,
     Stiefel,
+    Symmetric,
+    UnitCircle,
 )
 from geodual.manifolds.power import LoopFrame
 
 VECTORISED = [
+    ComplexStiefel(4, 2),
     Euclidean(2),
     Grassmann(4, 2),
     Grassmann(5, 3),
+    HermitianPD(3),
     Hyperbolic(2),
     Oblique(3, 2),
     PositiveOrthant(3),
@@ -37,10 +44,13 @@ VECTORISED = [
     Rotations(5),
     SPD(3),
     Simplex(3),
+    SkewSymmetric(3),
     Sphere(3),
     Stiefel(3, 2),
     Stiefel(3, 3),
     Stiefel(7, 2),
+    Symmetric(3),
+    UnitCircle(3),
 ]
 
 

@@ -9,11 +9,15 @@ from tests.manifold_cases import ALL_CASES, flat
 
 
 def single(x):
-    return tuple(map(single, x)) if isinstance(x, tuple) else np.asarray(x, dtype=np.float32)
+    if isinstance(x, tuple):
+        return tuple(map(single, x))
+    return np.asarray(x, dtype=np.complex64 if np.iscomplexobj(x) else np.float32)
 
 
 def double(x):
-    return tuple(map(double, x)) if isinstance(x, tuple) else np.asarray(x, dtype=float)
+    if isinstance(x, tuple):
+        return tuple(map(double, x))
+    return np.asarray(x, dtype=complex if np.iscomplexobj(x) else float)
 
 
 @pytest.mark.parametrize("case", ALL_CASES, ids=str)

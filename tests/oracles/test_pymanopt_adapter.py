@@ -7,7 +7,7 @@ import numpy as np
 import pymanopt.manifolds as peers
 import pytest
 
-from geodual.manifolds import SPD, NotOnManifoldError, Product, PymanoptManifold, as_manifold
+from geodual.manifolds import SPD, NotOnManifoldError, PymanoptManifold, as_manifold
 from geodual.optimize import Problem, minimize
 from tests.manifold_cases import flat, shaped_as
 
@@ -166,11 +166,6 @@ def test_as_manifold_adapts_what_it_must():
     assert as_manifold(peer).wrapped is peer
     with pytest.raises(TypeError, match="geodual or pymanopt manifold, got str"):
         as_manifold("sphere")
-
-
-def test_product_refuses_an_adapted_factor():
-    with pytest.raises(ValueError, match="use pymanopt's own Product"):
-        Product(SPD(2), PymanoptManifold(peers.Sphere(3)))
 
 
 def ambient_like(x, seed):

@@ -4,7 +4,7 @@ import numpy as np
 import pymanopt.manifolds as peers
 import pytest
 
-from geodual.manifolds import NotOnManifoldError, PymanoptManifold
+from geodual.manifolds import Euclidean, NotOnManifoldError, Product, PymanoptManifold
 from geodual.optimize import Constraint, Problem, check_gradient, minimize
 
 EMBEDDED = {
@@ -161,7 +161,51 @@ def test_the_nearest_point_to_a_point_is_found(name, second):
     manifold, model, start, level = setting(name)
     result = minimize(make_problem(manifold, model, level, second, constrained=False), start)
     assert result.success
+    assert result.second_order == "holds"
     assert model.cost(result.x) <= 1e-10
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_it_is_a_factor_of_our_products(name):
+    """Beside a flat variable t, half the squared distance of both and a constraint that couples them."""
+    manifold, model, start, level = setting(name)
+    both, goal = Product(SOLVED[name], Euclidean(2)), np.array([3.0, -1.0])
+    coupling = Constraint(
+        lambda z: model.measure(z[0]) - level + z[1][0],
+        lambda z, w: (combined(float(w[0]), model.measure_gradient(z[0]), 0.0, z[0]), w[0] * np.eye(2)[0]),
+        directional=lambda z, u: product(model.measure_gradient(z[0]), u[0]) + u[1][0],
+        hessian_product=lambda z, w, u: (
+            combined(float(w[0]), model.measure_hessian(z[0], u[0]), 0.0, u[0]),
+            np.zeros(2),
+        ),
+    )
+    problem = Problem(
+        both,
+        lambda z: model.cost(z[0]) + 0.5 * float(np.sum((z[1] - goal) ** 2)),
+        lambda z: (model.gradient(z[0]), z[1] - goal),
+        lambda z, u: (model.hessian(z[0], u[0]), u[1]),
+        inequalities=coupling,
+    )
+    assert both.dim == manifold.dim + 2
+    assert check_gradient(problem, (start, np.zeros(2))).passed
+    result = minimize(problem, (start, np.zeros(2)))
+    assert result.success
+    assert result.second_order == "holds"
+    x, t = result.x
+    both.check_point(result.x)
+    assert model.measure(x) + t[0] == pytest.approx(level, abs=1e-5)
+    assert t[1] == pytest.approx(-1.0, abs=1e-5)
+    assert result.multipliers[0] == pytest.approx(3.0 - t[0], abs=1e-5)
+
+
+def test_large_tangent_spaces_are_not_judged():
+    """An orthonormal basis of them would take too long."""
+    sphere = peers.Sphere(150)
+    a = np.arange(1.0, 151.0)
+    problem = Problem(sphere, lambda x: x @ (a * x), lambda x: 2.0 * a * x, lambda x, u: 2.0 * a * u)
+    result = minimize(problem, np.full(150, 150**-0.5))
+    assert result.success
+    assert result.second_order == "unknown"
 
 
 @pytest.mark.parametrize("second", [True, False], ids=["hessian", "gradient"])

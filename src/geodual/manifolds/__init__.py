@@ -2,6 +2,7 @@
 
 from .adapter import PymanoptManifold, as_manifold
 from .base import Manifold, NoLogarithmError, NotOnManifoldError
+from .complex_matrices import ComplexStiefel, HermitianPD
 from .euclidean import Euclidean
 from .fixed_rank import FixedRank
 from .frame import Frame
@@ -16,13 +17,17 @@ from .simplex import Simplex
 from .spd import SPD
 from .sphere import Sphere
 from .stiefel import Stiefel
+from .symmetric import SkewSymmetric, Symmetric
+from .unit_circle import UnitCircle
 
 __all__ = [
     "SPD",
+    "ComplexStiefel",
     "Euclidean",
     "FixedRank",
     "Frame",
     "Grassmann",
+    "HermitianPD",
     "Hyperbolic",
     "Manifold",
     "NoLogarithmError",
@@ -34,7 +39,10 @@ __all__ = [
     "PymanoptManifold",
     "Rotations",
     "Simplex",
+    "SkewSymmetric",
     "Sphere",
     "Stiefel",
+    "Symmetric",
+    "UnitCircle",
     "as_manifold",
 ]

@@ -128,6 +128,10 @@ class PymanoptFrame(Frame):
         """Return coordinates that can be added and scaled: on a product pymanopt's own class, not a tuple."""
         return type(self.manifold.wrapped.zero_vector(self.point))(c) if self.manifold.is_product else c
 
+    def zero(self) -> Coordinates:
+        """Return the zero vector; it is complex if points are."""
+        return self._each("zero", self.point)
+
     def random(self, rng: np.random.Generator) -> Coordinates:
         with _global_generator(rng):
             return self.manifold.wrapped.random_tangent_vector(self.point)

@@ -245,6 +245,15 @@ def check_parts(x: Any, n: int, owner: object) -> None:
 
 def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
     """Return `v` if it has the structure of the point `x`; numpy would broadcast some others."""
+    if isinstance(x, dict):
+        if not (isinstance(v, dict) and v.keys() == x.keys()):
+            raise ValueError(
+                f"A vector at a point of {owner} must be a dictionary with the keys {list(x)}; give one per "
+                "factor."
+            )
+        for name, other in x.items():
+            _checked_vector(v[name], other, owner)
+        return v
     if isinstance(x, (tuple, list)):
         if not (isinstance(v, (tuple, list)) and len(v) == len(x)):
             raise ValueError(
@@ -264,7 +273,7 @@ def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
 
 def is_single(x: Any) -> bool:
     """Return whether `x` is in single precision, so that `check_point` removes its rounding errors."""
-    return bool(np.asarray(x).dtype == np.float32)
+    return np.asarray(x).dtype in (np.float32, np.complex64)
 
 
 def defect_tolerance(x: Any) -> float:

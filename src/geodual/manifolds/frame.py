@@ -13,7 +13,7 @@ import numpy as np
 from geodual.arrays import Array
 
 Point = Any
-"""An array, or a tuple of points on a `Product`."""
+"""An array or, on a `Product`, a tuple or dictionary of points."""
 Vector = Any
 """An ambient vector: it has the structure of a point."""
 Coordinates = Any
@@ -158,7 +158,7 @@ class Frame(ABC):
 
     def inner(self, a: Coordinates, b: Coordinates) -> float:
         """Return the Riemannian inner product of two tangent vectors in coordinates."""
-        return float(np.vdot(a, b))
+        return float(np.vdot(a, b).real)
 
     def norm(self, c: Coordinates) -> float:
         """Return the Riemannian norm of a tangent vector in coordinates."""

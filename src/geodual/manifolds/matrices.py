@@ -66,17 +66,26 @@ def check_hermitian(x: Array, given: Any, owner: object) -> Array:
 
     It is the array `given` in double precision.
     """
-    if np.array_equal(x, adjoint(x)):
-        return x
-    asymmetry = np.abs(x - adjoint(x)).max(axis=(-2, -1))
-    if (asymmetry > defect_tolerance(given) * np.abs(x).max(axis=(-2, -1))).any():
-        kind = (
-            "Hermitian, but it differs from its adjoint"
-            if np.iscomplexobj(x)
-            else ("symmetric, but it differs from its transpose")
-        )
-        raise NotOnManifoldError(
-            f"A point of {owner} must be {kind} by up to {asymmetry.max():.3g}; symmetrise it with "
-            f"(x + x{'.conj()' if np.iscomplexobj(x) else ''}.T) / 2."
-        )
+    if not np.array_equal(x, adjoint(x)):
+        claim, remedy = "symmetric, but it differs from its transpose", "symmetrise it with (x + x.T) / 2"
+        if np.iscomplexobj(x):
+            claim, remedy = "Hermitian, but it differs from its adjoint", "take (x + x.conj().T) / 2"
+        _check_mirror(x, adjoint(x), given, f"A point of {owner} must be {claim}", remedy)
     return hermitian(x) if is_single(given) else x
+
+
+def check_skew(x: Array, given: Any, owner: object) -> Array:
+    """Return `x` if it is skew-symmetric, or raise an error that names the defect.
+
+    It is the array `given` in double precision.
+    """
+    claim = f"A point of {owner} must be skew-symmetric, but it differs from -x.T"
+    _check_mirror(x, -adjoint(x), given, claim, "take (x - x.T) / 2")
+    return skew(x) if is_single(given) else x
+
+
+def _check_mirror(x: Array, mirror: Array, given: Any, claim: str, remedy: str) -> None:
+    """Raise an error unless a matrix, or each one of a stack, equals its mirror image up to rounding."""
+    difference = np.abs(x - mirror).max(axis=(-2, -1))
+    if (difference > defect_tolerance(given) * np.abs(x).max(axis=(-2, -1))).any():
+        raise NotOnManifoldError(f"{claim} by up to {difference.max():.3g}; {remedy}.")

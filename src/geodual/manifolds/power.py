@@ -67,6 +67,7 @@ class Power(Manifold):
                 "powers, as in Product(Power(SPD(3), 5), Power(Euclidean(2), 5))."
             )
         self.shape = (self.n, *example.shape)
+        self._dtype = complex if np.iscomplexobj(example) else float
         self.dim = self.n * manifold.dim
         self.has_log = manifold.has_log
         self.hadamard = manifold.hadamard
@@ -84,7 +85,7 @@ class Power(Manifold):
         return LoopFrame(x, [self.manifold.frame(part) for part in x])
 
     def check_point(self, x: Array) -> Array:
-        point = as_finite_array(x, self.shape, self)
+        point = as_finite_array(x, self.shape, self, self._dtype)
         try:
             checked = self._checked(point, x)
         except NotOnManifoldError:  # check them one by one, to say which one is wrong

@@ -68,6 +68,11 @@ class PymanoptFactor:
             return np.size(example) - (matrices if self.kind.startswith("Special") else 0)
         return int(self.manifold.dim)
 
+    def zero(self, x: Any) -> Any:
+        """Return the zero vector; that of a complex manifold may be real in pymanopt."""
+        zero = self.manifold.zero_vector(x)
+        return np.asarray(zero, dtype=np.result_type(zero, x))
+
     def inner_product(self, x: Any, a: Any, b: Any) -> float:
         """Return the inner product; that of unitary matrices is a complex number in pymanopt."""
         return float(np.real(self.manifold.inner_product(x, a, b)))

@@ -277,11 +277,14 @@ def _log_spectrum(spectrum: Array, y: Array) -> Array:
 
 def indefinite(x: Array) -> NotOnManifoldError:
     """Return the error for a matrix that is not positive definite, or for the worst one of a stack."""
+    owner = "HermitianPD" if np.iscomplexobj(x) else "SPD"
     if not np.isfinite(x).all():
-        return NotOnManifoldError("A point of SPD must be finite, got NaN or infinite entries; replace them.")
+        return NotOnManifoldError(
+            f"A point of {owner} must be finite, got NaN or infinite entries; replace them."
+        )
     spectra = np.linalg.eigvalsh(x).reshape(-1, x.shape[-1])
     spectrum = spectra[int(np.argmin(spectra[:, 0]))]
     return NotOnManifoldError(
-        f"A point of SPD must be positive definite, but its eigenvalues range from {spectrum[0]:.3g} "
+        f"A point of {owner} must be positive definite, but its eigenvalues range from {spectrum[0]:.3g} "
         f"to {spectrum[-1]:.3g}; add a multiple of the identity or raise its smallest eigenvalues."
     )

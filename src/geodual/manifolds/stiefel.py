@@ -125,7 +125,8 @@ class StiefelFrame(AmbientFrame):
 
     def log(self, y: Array) -> Array:
         n, p = self.point.shape[-2:]
-        if n == p and (np.linalg.det(self.point) * np.linalg.det(y) < 0.0).any():
+        is_real = not np.iscomplexobj(self.point)  # unitary matrices are connected
+        if n == p and is_real and (np.linalg.det(self.point) * np.linalg.det(y) < 0.0).any():
             raise NoLogarithmError(
                 "No curve joins square orthogonal matrices with determinants 1 and −1; "
                 "change the sign of one column."

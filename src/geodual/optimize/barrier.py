@@ -39,7 +39,7 @@ from .constraint import UNDEFINED
 from .kkt import Units
 from .lagrangian import LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
-from .trees import total
+from .trees import leaves, total
 
 _EPS = float(np.finfo(float).eps)
 _MOST_ROWS = 300  # gradients, and normal vectors, that may be formed
@@ -422,6 +422,4 @@ def _separated(frame: Frame, c: Coordinates, basis: list[Coordinates]) -> tuple[
 
 
 def _flat(u: Vector) -> Array:
-    if isinstance(u, (tuple, list)):
-        return np.concatenate([_flat(part) for part in u])
-    return np.ravel(u)
+    return np.concatenate([np.ravel(part) for part in leaves(u)])

@@ -43,7 +43,9 @@ class Layout:
         """Return the entries of a point or an ambient vector as one vector."""
         if isinstance(x, np.ndarray):  # the usual case, and this is called at every trial point
             return np.asarray(x).ravel()
-        return np.concatenate([np.ravel(part) for part in leaves(x)])
+        pieces: list[Array] = []
+        mapped(lambda _, part: pieces.append(np.ravel(part)), self._structure, x)
+        return np.concatenate(pieces)
 
     def shaped(self, entries: Array) -> Vector:
         """Return a vector of entries with the structure of a point."""
@@ -153,22 +155,13 @@ def all_entries(manifold: Manifold, name: str) -> FlatConstraint:
         Name of the term, for messages.
     """
     example = manifold.random_point(np.random.default_rng(0))
-    _check_leaves(example, manifold, name)
+    _spread(0.0, example, manifold, name, -np.inf)  # refuses entries that are complex, or not the point's own
     layout = Layout(example)
     every = np.arange(layout.size)
     entries = EntryConstraint(layout, every[:0], every, np.zeros(layout.size))
     shape = np.shape(example) if isinstance(example, np.ndarray) else (layout.size,)
     derivatives = (entries.jacobian_product, entries.directional, entries.hessian_product, entries.gradients)
     return FlatConstraint(entries.value, *derivatives, original_shape=lambda x: shape)
-
-
-def _check_leaves(example: Point, manifold: Any, name: str) -> None:
-    """Refuse terms on x itself where its entries are complex, or do not belong to the point alone."""
-    if not isinstance(example, (tuple, list)):
-        _check_entries(example, manifold, name)
-        return
-    for part, factor in zip(example, manifold.factors, strict=True):
-        _check_leaves(part, factor, name)
 
 
 class Bounds:
@@ -257,6 +250,8 @@ class Bounds:
 
 def _spread(given: Any, example: Point, manifold: Any, name: str, none: float) -> Array:
     """Return one bound per entry, given bounds for all entries or per part of a product."""
+    if isinstance(example, dict):
+        return _spread(_in_order(given, list(example), name), tuple(example.values()), manifold, name, none)
     if not isinstance(example, (tuple, list)):
         return _of_array(given, example, manifold, name, none)
     if not isinstance(given, (tuple, list)) and np.ndim(given) == 0:  # None counts as a number here
@@ -269,6 +264,16 @@ def _spread(given: Any, example: Point, manifold: Any, name: str, none: float) -
         )
     parts = zip(given, example, manifold.factors, strict=True)
     return np.concatenate([_spread(part, x, factor, name, none) for part, x, factor in parts])
+
+
+def _in_order(given: Any, keys: list[Any], name: str) -> Any:
+    """Return the bounds of the parts of a product with names, in the order of the names."""
+    if not isinstance(given, dict):
+        return given
+    unknown = [key for key in given if key not in keys]
+    if unknown:
+        raise ValueError(f"`{name}` has the unknown key {unknown[0]!r}; those of a point are {keys}.")
+    return tuple(given.get(key) for key in keys)
 
 
 def _of_array(given: Any, example: Array, manifold: Any, name: str, none: float) -> Array:

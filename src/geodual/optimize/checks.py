@@ -19,7 +19,7 @@ from geodual.manifolds.frame import Coordinates, Point, Vector
 
 from .constraint import A_CONDITION, Constraint, as_cost
 from .problem import ConstraintVector, EvaluatedPoint, Problem
-from .trees import leaves, pairing
+from .trees import leaves, mapped, pairing
 
 STEPS = 10.0 ** np.arange(-0.5, -8.25, -0.25)  # from long steps to those where rounding errors dominate
 _SLOPE_MARGIN = 0.15  # right slopes are close to whole numbers; wrong ones are lower by about 1
@@ -404,8 +404,8 @@ def named_constraints(problem: Problem) -> Iterator[tuple[str, Constraint]]:
 
 
 def _structure(x: Any) -> Any:
-    """Return the shape of an array, or a tuple of the shapes of its parts."""
-    return tuple(map(_structure, x)) if isinstance(x, (tuple, list)) else np.shape(x)
+    """Return the shape of an array, or the shapes of the parts of a point."""
+    return mapped(np.shape, x)
 
 
 def check_positive(name: str, value: float | None) -> None:

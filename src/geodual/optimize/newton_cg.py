@@ -17,6 +17,7 @@ from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates, Point
 
 from .constraint import UNDEFINED
+from .trees import leaves
 
 _MAX_BACKTRACKS = 40
 _SUFFICIENT = 1e-4  # share of the predicted decrease that a step must achieve (Armijo)
@@ -305,9 +306,9 @@ def evaluate_trial(objective: Callable[[Point], Model], x: Point) -> Model | str
 
 
 def _is_finite(x: Point) -> bool:
-    if isinstance(x, (tuple, list)):
-        return all(map(_is_finite, x))
-    return bool(np.isfinite(x).all())
+    if isinstance(x, np.ndarray):  # the usual case, and this is called at every trial point
+        return bool(np.isfinite(x).all())
+    return all(map(_is_finite, leaves(x)))
 
 
 def is_remote(start: Frame, x: Point) -> bool:

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geodual.arrays import Array
-from geodual.manifolds import Frame
 from geodual.manifolds.frame import Coordinates
+from geodual.manifolds.recoded import orthonormal_frame
 
 from .active_set import JacobianProducts, StoredJacobian, active_jacobian
 from .constraint import UNDEFINED
@@ -49,7 +49,6 @@ _FEASIBLE = 1e-9  # scaled violation of a point that counts as feasible
 _ATTEMPTS = 4  # points per direction from which to look for a feasible one
 _DRAWS = 3  # random directions of the cone from which to look for negative curvature
 _SWEEPS = 20  # of a projection onto the cone; one is enough for bounds
-_LARGEST_BASIS = 100  # dimensions for which an orthonormal basis of tangent vectors is formed
 
 
 @dataclass(frozen=True)
@@ -143,8 +142,8 @@ def judge(
     multipliers : array of shape (m,)
         Its multipliers.
     """
-    if not point.frame.orthonormal and point.frame.dim > _LARGEST_BASIS:
-        return Judgement("unknown")
+    if not point.frame.orthonormal:
+        return _judge_in_a_basis(constraints, units, point, multipliers)
     try:
         around = _Surroundings(constraints, units, point, units.scaled(multipliers))
         curvature = around.least_curvature()
@@ -161,12 +160,26 @@ def judge(
     return Judgement("unknown" if curvature.is_negative else "holds")
 
 
+def _judge_in_a_basis(
+    constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
+) -> Judgement:
+    """Judge in an orthonormal basis of tangent vectors, where coordinates of the frame have none."""
+    frame = orthonormal_frame(point.frame, constraints.problem.manifold.dim)
+    if frame is None:
+        return Judgement("unknown")
+    found = judge(constraints, units, replace(point, frame=frame), multipliers)
+    if found.curvature is None:
+        return found
+    return replace(found, curvature=Curvature(found.curvature.least, frame.unpack(found.curvature.direction)))
+
+
 class _Surroundings:
     """A KKT point with multipliers y of the scaled problem, and what lies around it."""
 
     def __init__(self, constraints: ConstraintVector, units: Units, point: EvaluatedPoint, y: Array) -> None:
         self.constraints, self.units, self.point, self.y = constraints, units, point, y
-        self.space = _TangentSpace(point.frame)
+        # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
+        self.start = np.ravel(point.frame.random(np.random.default_rng(0)))
         model = units.lagrangian(constraints, y).at(point)
         active = constraints.is_equality | (model.violations > -_ACTIVE)
         active[constraints.tail] = False  # terms have no sides: their curvature is that of the envelope
@@ -183,18 +196,18 @@ class _Surroundings:
         if self.constraints.functions:
             return self._least_with_terms()
         if not self.kept.any():
-            return self._least(self.hessian, self.space.start)
+            return self._least(self.hessian, self.start)
         if self.kept.sum() > _MANY:
             # Along the constraints a penalty vanishes. So if nothing is negative with it, nothing is along
             # them, and their gradients, which take long to form and to factor, are not needed.
             stiff = replace(self.model.function, penalty=_PENALTY).at(self.model.point)
-            with_penalty = self._least(lambda v: self.space.product(stiff, v), self.space.start)
+            with_penalty = self._least(partial(_product, stiff), self.start)
             if not with_penalty.is_negative:
                 return with_penalty
         if self._kept_jacobian is None:
             return None
         # Project before and after: rounding errors across the constraints would grow with every product.
-        return self._least(lambda v: self.along(self.hessian(self.along(v))), self.along(self.space.start))
+        return self._least(lambda v: self.along(self.hessian(self.along(v))), self.along(self.start))
 
     def _least_with_terms(self) -> Curvature:
         """Return the least curvature of the augmented Lagrangian, a minimum of which is one of the problem.
@@ -221,26 +234,29 @@ class _Surroundings:
         """Return the least curvature with a penalty; as larger ones only add to it, try several."""
         for penalty in (_PENALTY, _STIFF, _STIFF**2):
             stiff = replace(function, penalty=penalty).at(self.model.point)
-            found = self._least(partial(self.space.product, stiff), self.space.start)
+            found = self._least(partial(_product, stiff), self.start)
             if not found.is_negative:
                 break
         return found
 
     def _least(self, product: Callable[[Array], Array], start: Array) -> Curvature:
         value, vector = least_eigenpair(product, start)
-        return Curvature(value, self.space.coordinates(vector))
+        return Curvature(value, vector.reshape(self.point.frame.shape))
 
     def hessian(self, v: Array) -> Array:
         """Return the Hessian of the Lagrangian times `v`."""
-        return self.space.product(self.model, v)
+        return _product(self.model, v)
+
+    def _jacobian(self, chosen: NDArray[np.bool_]) -> StoredJacobian | JacobianProducts | None:
+        return active_jacobian(self.constraints, self.point.frame, 1.0 / self.units.constraints, chosen)
 
     @cached_property
     def _kept_jacobian(self) -> StoredJacobian | JacobianProducts | None:
-        return self.space.jacobian(self.constraints, 1.0 / self.units.constraints, self.kept)
+        return self._jacobian(self.kept)
 
     @cached_property
     def _weak_jacobian(self) -> StoredJacobian | JacobianProducts | None:
-        return self.space.jacobian(self.constraints, 1.0 / self.units.constraints, self.weak)
+        return self._jacobian(self.weak)
 
     def along(self, v: Array) -> Array:
         """Return the part of `v` along the constraints that are kept."""
@@ -253,11 +269,15 @@ class _Surroundings:
         if J is None:
             return (curvature,)
         cone = _Cone(J, int(self.weak.sum()), self.along)
-        first = self.space.entries(curvature.direction)
+        first, shape = np.ravel(curvature.direction), self.point.frame.shape
         if not curvature.is_negative:
-            return [Curvature(0.0, self.space.coordinates(d)) for d in map(cone.into, (first, -first))]
+            return [
+                Curvature(0.0, d.reshape(self.point.frame.shape)) for d in map(cone.into, (first, -first))
+            ]
         found = (cone.least_curvature(self.hessian, start) for start in cone.starts(first))
-        return (Curvature(value, self.space.coordinates(v)) for value, v in found if value < _NEGATIVE)
+        return (
+            Curvature(value, v.reshape(self.point.frame.shape)) for value, v in found if value < _NEGATIVE
+        )
 
     def lower_point(self, candidate: Curvature) -> EvaluatedPoint | None:
         """Return a feasible point along a direction that costs less than residuals explain."""
@@ -290,60 +310,6 @@ class _Surroundings:
         tail = self.constraints.tail
         off[tail] = np.abs(point.constraints - self.constraints.prox(point.constraints, 0.0))[tail]
         return off
-
-
-class _TangentSpace:
-    """Tangent vectors as plain vectors with the plain inner product."""
-
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
-        rng = np.random.default_rng(0)
-        if frame.orthonormal:
-            # A tangent vector to start from: Krylov spaces of it hold tangent vectors only.
-            self._basis: list[Coordinates] = []
-            self.start = np.ravel(frame.random(rng))
-        else:
-            self._basis = _orthonormal_basis(frame, rng)
-            self.start = rng.standard_normal(len(self._basis))
-
-    def coordinates(self, v: Array) -> Coordinates:
-        """Return a vector in the coordinates of the frame."""
-        if self.frame.orthonormal:
-            return v.reshape(self.frame.shape)
-        terms = [float(entry) * b for entry, b in zip(v, self._basis, strict=True)]
-        return sum(terms[1:], terms[0])
-
-    def entries(self, c: Coordinates) -> Array:
-        """Return coordinates of the frame as a vector."""
-        if self.frame.orthonormal:
-            return np.ravel(c)
-        return np.array([self.frame.inner(b, c) for b in self._basis])
-
-    def product(self, model: LocalLagrangian, v: Array) -> Array:
-        """Return the Hessian of a function times `v`."""
-        return self.entries(model.hessian_product(self.coordinates(v)))
-
-    def jacobian(
-        self, constraints: ConstraintVector, weights: Array, chosen: NDArray[np.bool_]
-    ) -> StoredJacobian | JacobianProducts | None:
-        """Return the gradients of some constraints as a matrix; None if there is none to work with."""
-        if self.frame.orthonormal:
-            return active_jacobian(constraints, self.frame, weights, chosen)
-        indices = np.flatnonzero(chosen)
-        gradients = constraints.gradients(self.frame.point, indices)
-        rows = np.array([self.entries(self.frame.gradient(g)) for g in gradients])
-        return StoredJacobian(rows * weights[indices, None]) if np.isfinite(rows).all() else None
-
-
-def _orthonormal_basis(frame: Frame, rng: np.random.Generator) -> list[Coordinates]:
-    """Return orthonormal tangent vectors by Gram and Schmidt's method, which is exact if done twice."""
-    basis: list[Coordinates] = []
-    for _ in range(frame.dim):
-        c = frame.random(rng)
-        for b in basis * 2:
-            c = c - frame.inner(b, c) * b
-        basis.append((1.0 / frame.norm(c)) * c)
-    return basis
 
 
 class _Cone:
@@ -410,6 +376,11 @@ class _Cone:
             best, direction = value, d
             d = self.into(d - image / length) if length > 0.0 else d
         return best, direction
+
+
+def _product(model: LocalLagrangian, v: Array) -> Array:
+    """Return the Hessian of a function times a vector."""
+    return np.ravel(model.hessian_product(v.reshape(model.frame.shape)))
 
 
 def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:

@@ -25,6 +25,7 @@ from .primal_dual import primal_dual, primal_dual_linearized
 from .problem import ConstraintVector, EvaluatedPoint, Problem
 from .proximal_lagrangian import proximal_lagrangian
 from .result import COLUMNS, InnerIterate, Iterate, Result
+from .trees import leaves, mapped
 from .updates import Stop, Update
 from .watch import InnerWatch, Watch, show
 
@@ -305,11 +306,10 @@ def _check_record(record: Any) -> Mapping[str, Callable[[Point], Any]]:
 
 
 def _copied(x: Point) -> Point:
-    # Points of pymanopt may be sequences of their own kind, which only pymanopt can build.
-    if isinstance(x, (tuple, list)):
-        return type(x)(map(_copied, x)) if type(x) in (tuple, list) else x
     # The copy of a low-rank matrix would not know its factors.
-    return np.array(x) if isinstance(x, np.ndarray) and not _is_constant(x) else x
+    return mapped(
+        lambda part: np.array(part) if isinstance(part, np.ndarray) and not _is_constant(part) else part, x
+    )
 
 
 def _is_constant(x: Any) -> bool:
@@ -319,7 +319,5 @@ def _is_constant(x: Any) -> bool:
 
 def _largest_product(x: Point) -> float:
     """Return the operations to multiply two square matrices of the size of the largest part of `x`."""
-    if isinstance(x, (tuple, list)):
-        return max(map(_largest_product, x))
-    n = round(np.sqrt(np.size(x)))
+    n = max(round(np.sqrt(np.size(part))) for part in leaves(x))
     return product_operations(n, n, n)

@@ -12,7 +12,7 @@ import numpy as np
 from geodual.manifolds.frame import Vector
 
 
-def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+def mapped(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """Apply a function to every leaf of nested tuples, lists and dictionaries.
 
     Lists become tuples, whatever their class: pymanopt has lists of its own, which jax takes for leaves.
@@ -20,9 +20,11 @@ def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
     Parameters
     ----------
     function : callable
-        Function of one leaf.
+        Function of one leaf of each tree.
     tree : any
         A leaf, or a tuple, list or dictionary of trees.
+    *others : any
+        Trees of the same structure; dictionaries may have their keys in another order.
 
     Returns
     -------
@@ -30,11 +32,11 @@ def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
         The same structure with the results.
     """
     if isinstance(tree, dict):
-        return {key: mapped(function, part) for key, part in tree.items()}
+        return {key: mapped(function, part, *(t[key] for t in others)) for key, part in tree.items()}
     if isinstance(tree, (tuple, list)):
-        parts = [mapped(function, part) for part in tree]
+        parts = [mapped(function, *row) for row in zip(tree, *others, strict=True)]
         return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
-    return function(tree)
+    return function(tree, *others)
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -85,27 +87,23 @@ def _frozen(leaf: Any) -> Any:
     return copy
 
 
-# Linear algebra on ambient vectors: arrays or, on a product, tuples of vectors.
+# Linear algebra on ambient vectors: arrays or, on a product, tuples or dictionaries of vectors.
 
 
 def total(vectors: Sequence[Vector]) -> Vector:
     """Return the sum of the vectors, in memory of its own."""
     if len(vectors) == 1:
         return scaled(1.0, vectors[0])
-    if isinstance(vectors[0], (tuple, list)):
-        return tuple(total(parts) for parts in zip(*vectors, strict=True))
-    return reduce(add, vectors)
+    return mapped(lambda *parts: reduce(add, parts), *vectors)
 
 
 def scaled(weight: float, vector: Vector) -> Vector:
     """Return `vector` times `weight`."""
-    if isinstance(vector, (tuple, list)):
-        return tuple(scaled(weight, part) for part in vector)
-    return weight * vector
+    return mapped(lambda part: weight * part, vector)
 
 
 def pairing(a: Vector, b: Vector) -> float:
     """Return the plain inner product of two ambient vectors; its real part if they are complex."""
-    if isinstance(a, (tuple, list)):
-        return sum(pairing(part, other) for part, other in zip(a, b, strict=True))
+    if isinstance(a, (dict, tuple, list)):
+        return float(sum(leaves(mapped(pairing, a, b))))
     return float(np.vdot(a, b).real)
