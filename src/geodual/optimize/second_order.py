@@ -271,13 +271,9 @@ class _Surroundings:
         cone = _Cone(J, int(self.weak.sum()), self.along)
         first, shape = np.ravel(curvature.direction), self.point.frame.shape
         if not curvature.is_negative:
-            return [
-                Curvature(0.0, d.reshape(self.point.frame.shape)) for d in map(cone.into, (first, -first))
-            ]
+            return [Curvature(0.0, d.reshape(shape)) for d in map(cone.into, (first, -first))]
         found = (cone.least_curvature(self.hessian, start) for start in cone.starts(first))
-        return (
-            Curvature(value, v.reshape(self.point.frame.shape)) for value, v in found if value < _NEGATIVE
-        )
+        return (Curvature(value, v.reshape(shape)) for value, v in found if value < _NEGATIVE)
 
     def lower_point(self, candidate: Curvature) -> EvaluatedPoint | None:
         """Return a feasible point along a direction that costs less than residuals explain."""
