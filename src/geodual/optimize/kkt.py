@@ -144,6 +144,13 @@ def measure_units(constraints: ConstraintVector, point: EvaluatedPoint) -> Units
     return Units(size if size > 0.0 else 1.0, _constraint_sizes(constraints, point, tangents))
 
 
+def term_share(constraints: ConstraintVector, point: EvaluatedPoint, units: Units) -> float:
+    """Return the slope of the terms relative to that of the whole cost; 1 where they have none."""
+    rng = np.random.default_rng(0)
+    size = _term_size(constraints, point, [random_direction(point.frame, rng) for _ in range(_PROBES)])
+    return min(size / units.cost, 1.0) if size > 0.0 else 1.0
+
+
 def _term_size(constraints: ConstraintVector, point: EvaluatedPoint, tangents: list[Coordinates]) -> float:
     """Estimate the slope of the terms from their changes along random unit directions; 0 where infinite."""
     frame, z = point.frame, point.constraints

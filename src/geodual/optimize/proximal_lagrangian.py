@@ -31,7 +31,7 @@ from .active_set import Polished, polish, polish_limit
 from .checks import check_positive
 from .feasibility import LOOK_BELOW, are_squares, lowest_valley
 from .interior_point import interior_point
-from .kkt import Units, measure_feasibility, measure_kkt, refreshed_units
+from .kkt import Units, measure_feasibility, measure_kkt, refreshed_units, term_share
 from .lagrangian import LocalLagrangian
 from .newton_cg import Minimum, newton_cg
 from .problem import ConstraintVector, EvaluatedPoint
@@ -95,13 +95,14 @@ def choose_schedule(constraints: ConstraintVector) -> Schedule:
     Only constants are convex on a whole compact manifold, and equalities leave a thin set of feasible points
     there. A small penalty that grows slowly then leads to lower minima, for about twice the work. With
     inequalities alone the minima are mostly the same. With other terms, such as norms, a small first penalty
-    is enough.
+    that grows slowly leads to lower minima too, and to fewer steps in all, because kinks stay wide.
     """
     manifold = constraints.problem.manifold
     if manifold.hadamard:
         return FAST
     if not constraints.n_equalities:
-        return replace(FAST, penalty=CAREFUL.penalty) if constraints.functions else FAST
+        slow = replace(FAST, penalty=CAREFUL.penalty, growth=CAREFUL.growth)
+        return slow if constraints.functions else FAST
     # Without a longest step the manifold is not compact, and there is no telling how far to look.
     return replace(CAREFUL, looks=math.isfinite(manifold.step_limit))
 
@@ -233,6 +234,10 @@ def proximal_lagrangian(
     schedule = FAST if multipliers.any() else choose_schedule(constraints)
     if penalty is not None:
         schedule = replace(schedule, penalty=penalty)
+    elif constraints.functions:
+        # An envelope with a larger penalty is a kink again: its bend is narrower than the point is large.
+        share = term_share(constraints, start, units)
+        schedule = replace(schedule, penalty=share * schedule.penalty)
     method = ProximalLagrangian(constraints, units, tol, inner_iterations, watch, stop, schedule)
     updates = method.iterate(start, units.scaled(multipliers))
     return with_second_try(updates, constraints, start, units=units, tol=tol, multipliers=multipliers)
