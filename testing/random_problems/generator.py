@@ -4,7 +4,8 @@ Every problem has a feasible point by construction, at which all inequalities ho
 a minimum inside its manifold: the manifold is compact, or the cost grows to infinity in all directions and at
 the edge, or a constraint holds the points in a compact ball. All data are drawn from continuous
 distributions, so that the gradients of active constraints are independent with probability 1, but for
-duplicated constraints.
+duplicated constraints. With terms, the same problems get one or two terms g(c(x)) more: norms and losses, which
+are finite, or cones, in which the feasible point lies strictly.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from geodual.manifolds import FixedRank, Manifold
+from geodual.manifolds import FixedRank, Grassmann, Manifold
 from geodual.optimize import Constraint, Problem
+from geodual.optimize import Term as NonsmoothTerm
 from geodual.optimize.trees import scaled
 
 from ..problems.case import Array
-from . import terms
+from . import functions, terms
 from .blocks import Quadratics, composed, draw_quadratics, quadratic_block, term_block
 from .embedding import Embedding, Part, embedding_of, parts_of
+from .functions import FunctionKind
 from .geometry_terms import OPEN, barrier, half_squared_distance
 from .manifolds import KINDS, draw_manifold
 from .terms import Term
@@ -59,9 +62,10 @@ class RandomProblem:
     feasible: Any
 
 
-def random_problem(seed: int) -> RandomProblem:
-    """Return the problem with the given seed; the kinds of manifolds take turns."""
-    return _Draw(seed).problem()
+def random_problem(seed: int, with_terms: bool = False) -> RandomProblem:
+    """Return the problem with the given seed, perhaps with terms; the kinds of manifolds take turns."""
+    draw = _Draw(seed)
+    return draw.problem(draw.terms() if with_terms else {})
 
 
 class _Draw:
@@ -104,7 +108,35 @@ class _Draw:
         """Return a factor between 0.01 and 100."""
         return float(10.0 ** self.rng.uniform(-2.0, 2.0))
 
-    def problem(self) -> RandomProblem:
+    def terms(self) -> dict[str, NonsmoothTerm]:
+        """Return one or two random terms by name, from random numbers of their own."""
+        rng = np.random.default_rng([26, self.seed])
+        found = {}
+        for _ in range(int(rng.integers(1, 3))):
+            weight = float(10.0 ** rng.uniform(-2.0, 1.0))
+            if rng.random() < 0.3 and not any(isinstance(p.manifold, Grassmann) for p in self.parts):
+                name, function = functions.of_points(rng, weight)
+                found[f"{name} of x"] = NonsmoothTerm(function)
+                continue
+            kinds = [name for name, kind in functions.KINDS.items() if kind.needs(self.manifold.dim)]
+            name = str(rng.choice(kinds))
+            found[name] = self._term(functions.KINDS[name], weight, rng)
+        return found
+
+    def _term(self, kind: FunctionKind, weight: float, rng: np.random.Generator) -> NonsmoothTerm:
+        """Return a function of random quadratics; the feasible point lies within a constraint."""
+        index = kind.index(rng)
+        quadratics = draw_quadratics(rng, int(index.max()) + 1, self.size)
+        values = quadratics.value(self.z)
+        if kind.inside is None:
+            target = 0.5 * rng.standard_normal(len(values))
+        else:
+            target = np.zeros(len(values))
+            target[index] = kind.inside(rng, index.shape)
+        block = quadratic_block(self.embedding, quadratics.shifted(values - target), int(rng.integers(0, 3)))
+        return NonsmoothTerm(kind.make(rng, weight), functions.arranged(block, index))
+
+    def problem(self, extra: dict[str, NonsmoothTerm]) -> RandomProblem:
         cost, gradient, hessian_product = composed(self.embedding, self._cost().times(self.weight()))
         if self.rng.random() < 0.3:
             hessian_product = None
@@ -116,10 +148,11 @@ class _Draw:
             hessian_product=hessian_product,
             inequalities=inequalities or None,
             equalities=equalities or None,
+            terms=list(extra.values()),
         )
         count, fixed = (_count(blocks, self.feasible) for blocks in (inequalities, equalities))
         kinds = f"{self.manifold}, {self.cost_kind}, {self.bounded_by}"
-        label = f"{kinds}, {count} inequalities, {fixed} equalities"
+        label = ", ".join([kinds, f"{count} inequalities, {fixed} equalities", *extra])
         return RandomProblem(self.seed, self.kind, label, problem, self.start, self.feasible)
 
     def _cost(self) -> Term:

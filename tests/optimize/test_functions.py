@@ -21,6 +21,7 @@ from geodual.optimize import (
     Quantile,
     SecondOrderCone,
     SimplexSet,
+    SpectralNorm,
     Zero,
 )
 
@@ -37,6 +38,8 @@ FUNCTIONS = [
     (GroupL2(0.6, [0, 1, 0, 2, 1]), (5,)),
     (NuclearNorm(0.5), (4, 3)),
     (NuclearNorm(0.5), (2, 4)),
+    (SpectralNorm(0.9), (4, 3)),
+    (SpectralNorm(0.9), (2, 4)),
     (Max(0.8), (5,)),
     (LInf(0.8), (5,)),
     (Ball(0.7, 0.2), (5,)),
@@ -126,6 +129,17 @@ def test_derivatives_exist_at_kinks(function: Any, shape: tuple[int, ...]) -> No
         u = point_of(function, shape, 1)
         assert np.isfinite(function.prox(z, 0.5)).all()
         assert np.isfinite(function.prox_derivative(z, 0.5)(u)).all()
+
+
+@pytest.mark.parametrize(
+    "function", [NuclearNorm(0.5), SpectralNorm(2.0)], ids=["NuclearNorm", "SpectralNorm"]
+)
+def test_the_derivative_is_right_at_equal_singular_values(function: Any) -> None:
+    q = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    z, u = q[:, :3] @ np.diag([2.0, 2.0, 0.3]), point_of(function, (5, 3), 1)
+    step = 1e-6
+    difference = (function.prox(z + step * u, 1.0) - function.prox(z - step * u, 1.0)) / (2.0 * step)
+    np.testing.assert_allclose(function.prox_derivative(z, 1.0)(u), difference, atol=2e-8)
 
 
 @pytest.mark.parametrize(

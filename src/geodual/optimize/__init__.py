@@ -18,6 +18,7 @@ from .functions import (
     Quantile,
     SecondOrderCone,
     SimplexSet,
+    SpectralNorm,
     Zero,
 )
 from .kkt import KKT
@@ -61,6 +62,7 @@ __all__ = [
     "Result",
     "SecondOrderCone",
     "SimplexSet",
+    "SpectralNorm",
     "Stop",
     "Term",
     "TermValue",

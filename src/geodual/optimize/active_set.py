@@ -242,7 +242,8 @@ class StoredJacobian:
 
     def __init__(self, rows: Array) -> None:
         self._rows, self._gram = rows, rows @ rows.T
-        self._factor = shifted_cholesky(self._gram)
+        # In the order of LAPACK, which otherwise copies the matrix in each call.
+        self._factor = np.asfortranarray(shifted_cholesky(self._gram))
 
     def apply(self, d: Array) -> Array:
         """Return J d."""

@@ -427,24 +427,48 @@ class NuclearNorm:
 
     def prox_derivative(self, z: Array, t: float) -> LinearMap:
         """Return the derivative of the prox at z, as a function of a direction."""
-        if z.shape[0] < z.shape[1]:
-            transposed = self.prox_derivative(z.T, t)
-            return lambda h: transposed(h.T).T
-        u, s, vt = np.linalg.svd(z, full_matrices=False)
-        f = np.maximum(s - t * self.weight, 0.0)
-        kept = (s > t * self.weight).astype(float)
-        symmetric = _divided(f, s, kept)
-        total = s[:, None] + s
-        skew = np.where(total > 0.0, (f[:, None] + f) / np.where(total > 0.0, total, 1.0), 1.0)
-        outer = np.where(s > 0.0, f / np.where(s > 0.0, s, 1.0), 0.0)
+        return _singular_derivative(z, L1(self.weight), t)
 
-        def derivative(h: Array) -> Array:
-            right = h @ vt.T
-            inner = u.T @ right
-            even, odd = 0.5 * (inner + inner.T), 0.5 * (inner - inner.T)
-            return np.asarray((u @ (symmetric * even + skew * odd) + (right - u @ inner) * outer) @ vt)
 
-        return derivative
+@dataclass(frozen=True, eq=False)
+class SpectralNorm:
+    """The largest singular value of a matrix times a weight.
+
+    Parameters
+    ----------
+    weight : float
+        The weight.
+
+    See Also
+    --------
+    LInf : The same for entries.
+    NuclearNorm : The sum of all singular values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodual.optimize import SpectralNorm
+    >>> SpectralNorm(1.0).prox(np.diag([3.0, 0.5]), 1.0).round(6).tolist()
+    [[2.0, 0.0], [0.0, 0.5]]
+    """
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", _check_weight(self.weight))
+
+    def value(self, z: Array) -> float:
+        """Return the weighted largest singular value."""
+        return self.weight * float(np.linalg.norm(_matrix(z), 2))
+
+    def prox(self, z: Array, t: float) -> Array:
+        """Return z with its largest singular values cut down to one level, by t times the weight in total."""
+        u, s, vt = np.linalg.svd(_matrix(z), full_matrices=False)
+        return np.asarray((u * LInf(self.weight).prox(s, t)) @ vt)
+
+    def prox_derivative(self, z: Array, t: float) -> LinearMap:
+        """Return the derivative of the prox at z, as a function of a direction."""
+        return _singular_derivative(z, LInf(self.weight), t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -659,7 +683,7 @@ class PositiveSemidefinite:
     def prox_derivative(self, z: Array, t: float) -> LinearMap:
         """Return the derivative of the prox at z, as a function of a direction."""
         spectrum, basis = np.linalg.eigh(_symmetric(z))
-        factors = _divided(np.maximum(spectrum, 0.0), spectrum, (spectrum > 0.0).astype(float))
+        factors = _divided(np.maximum(spectrum, 0.0), spectrum, np.diag((spectrum > 0.0).astype(float)))
 
         def derivative(u: Array) -> Array:
             return np.asarray(basis @ (factors * (basis.T @ _symmetric(u) @ basis)) @ basis.T)
@@ -720,11 +744,39 @@ def _symmetric(z: Array) -> Array:
 
 
 def _divided(f: Array, s: Array, slopes: Array) -> Array:
-    """Return the divided differences (fᵢ − fⱼ)/(sᵢ − sⱼ), with the mean slope where sᵢ = sⱼ."""
+    """Return the divided differences (fᵢ − fⱼ)/(sᵢ − sⱼ), with their limit where sᵢ = sⱼ.
+
+    `slopes` is the matrix of derivatives of f by s.
+    """
     gap = s[:, None] - s
     near = np.abs(gap) <= 1e-12 * np.abs(s).max(initial=0.0)
-    mean = 0.5 * (slopes[:, None] + slopes)
-    return np.where(near, mean, (f[:, None] - f) / np.where(near, 1.0, gap))
+    own = np.diag(slopes)
+    limit = 0.5 * (own[:, None] + own) - np.where(np.eye(len(s), dtype=bool), 0.0, slopes)
+    return np.where(near, limit, (f[:, None] - f) / np.where(near, 1.0, gap))
+
+
+def _singular_derivative(z: Array, function: Function, t: float) -> LinearMap:
+    """Return the derivative of the map that applies the prox of a function to the singular values of z."""
+    if z.shape[0] < z.shape[1]:
+        transposed = _singular_derivative(z.T, function, t)
+        return lambda h: transposed(h.T).T
+    u, s, vt = np.linalg.svd(z, full_matrices=False)
+    f, slopes = function.prox(s, t), function.prox_derivative(s, t)
+    # Off the diagonal: differences for the symmetric part of Uᵀ H V, sums for its antisymmetric part.
+    even_factors = _divided(f, s, np.array([slopes(e) for e in np.eye(len(s))]))
+    total = s[:, None] + s
+    odd_factors = np.where(total > 0.0, (f[:, None] + f) / np.where(total > 0.0, total, 1.0), 1.0)
+    outer = np.where(s > 0.0, f / np.where(s > 0.0, s, 1.0), 0.0)
+
+    def derivative(h: Array) -> Array:
+        right = h @ vt.T
+        inner = u.T @ right
+        even, odd = 0.5 * (inner + inner.T), 0.5 * (inner - inner.T)
+        image = even_factors * even + odd_factors * odd
+        np.fill_diagonal(image, slopes(np.diag(inner)))
+        return np.asarray((u @ image + (right - u @ inner) * outer) @ vt)
+
+    return derivative
 
 
 def _simplex_level(z: Array, total: float) -> float:

@@ -177,6 +177,13 @@ def _cost_change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordi
     return change if math.isfinite(change) else 0.0
 
 
+def term_share(constraints: ConstraintVector, point: EvaluatedPoint, units: Units) -> float:
+    """Return the slope of the terms relative to that of the whole cost; 1 where they have none."""
+    rng = np.random.default_rng(0)
+    size = _term_size(constraints, point, [random_direction(point.frame, rng) for _ in range(_PROBES)])
+    return min(size / units.cost, 1.0) if size > 0.0 else 1.0
+
+
 def _term_size(constraints: ConstraintVector, point: EvaluatedPoint, tangents: list[Coordinates]) -> float:
     """Estimate the slope of the terms from their changes along random unit directions; 0 where infinite."""
     frame, z = point.frame, point.constraints

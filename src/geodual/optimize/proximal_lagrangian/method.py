@@ -16,7 +16,7 @@ from geodual.arrays import Array
 from geodual.manifolds.base import check_size
 
 from ..checks import check_positive
-from ..kkt import Units
+from ..kkt import Units, term_share
 from ..lagrangian import LocalLagrangian
 from ..newton_cg import Minimum, newton_cg
 from ..problem import ConstraintVector, EvaluatedPoint
@@ -70,6 +70,10 @@ def proximal_lagrangian(
     schedule = FAST if multipliers.any() else choose_schedule(constraints)
     if penalty is not None:
         schedule = replace(schedule, penalty=penalty)
+    elif constraints.functions:
+        # An envelope with a larger penalty is a kink again: its bend is narrower than the point is large.
+        share = term_share(constraints, start, units)
+        schedule = replace(schedule, penalty=share * schedule.penalty)
     solve = Solve(constraints, start, units, tol, inner_iterations, watch, stop, schedule)
     updates = iterate(solve, units.scaled(multipliers))
     return with_second_try(updates, constraints, start, units=units, tol=tol, multipliers=multipliers)

@@ -59,13 +59,14 @@ def choose_schedule(constraints: ConstraintVector) -> Schedule:
     Only constants are convex on a whole compact manifold, and equalities leave a thin set of feasible points
     there. A small penalty that grows slowly then leads to lower minima, for about twice the work. With
     inequalities alone the minima are mostly the same. With other terms, such as norms, a small first penalty
-    is enough.
+    that grows slowly leads to lower minima too, and to fewer steps in all, because kinks stay wide.
     """
     if constraints.problem.manifold.hadamard:
         return FAST
     if constraints.n_equalities:
         return CAREFUL
-    return replace(FAST, penalty=CAREFUL.penalty) if constraints.functions else FAST
+    slow = replace(FAST, penalty=CAREFUL.penalty, growth=CAREFUL.growth)
+    return slow if constraints.functions else FAST
 
 
 @dataclass(frozen=True)
