@@ -446,10 +446,12 @@ class ProximalLagrangian:
         if self.constraints.size:
             back = feasibility.least_violation(self.constraints, self.units, escaped, self.tol)
         feasible = back.model
-        # Unbounded: a feasible point near the escaped one keeps at least half of the fall, and is a new low.
+        # Unbounded: the fall had no end, and a feasible point near its last point keeps at least half of it, and
+        # is a new low. A fall that was only greedy may end soon.
+        endless = minimum.status == "runaway"
         satisfied = feasibility.remaining_violation(back) <= math.sqrt(self.tol)
         fall, kept = (state.point.cost - point.cost for point in (escaped, feasible.point))
-        if satisfied and kept > 0.5 * fall > 0.0 and feasible.point.cost < self.start.cost:
+        if endless and satisfied and kept > 0.5 * fall > 0.0 and feasible.point.cost < self.start.cost:
             return UNBOUNDED
         if state.escapes >= 5:
             return RAN_AWAY
