@@ -446,8 +446,8 @@ class ProximalLagrangian:
         if self.constraints.size:
             back = feasibility.least_violation(self.constraints, self.units, escaped, self.tol)
         feasible = back.model
-        # Unbounded: the fall had no end, and a feasible point near its last point keeps at least half of it, and
-        # is a new low. A fall that was only greedy may end soon.
+        # Unbounded: the fall had no end, and a feasible point near the escaped one keeps at least half of it,
+        # and is a new low. A fall that was only greedy may end soon.
         endless = minimum.status == "runaway"
         satisfied = feasibility.remaining_violation(back) <= math.sqrt(self.tol)
         fall, kept = (state.point.cost - point.cost for point in (escaped, feasible.point))

@@ -210,7 +210,7 @@ class Scaling:
         if differenced is None:
             return 0.0
         slopes = np.abs(np.ravel(model.frame.gradient(differenced)))
-        return _NOISE * np.sqrt(slopes.size) / model.frame.unit * slopes
+        return np.asarray(_NOISE * np.sqrt(slopes.size) / model.frame.unit * slopes)
 
     def _slopes(self, point: EvaluatedPoint) -> Array:
         """Return the absolute slopes of the cost; NaN for those that may be rounding errors."""
