@@ -38,18 +38,19 @@ def require_extra(extra: str, *packages: str, what: str) -> None:
         raise MissingExtraError(_remedy(what, extra, f"not installed: {', '.join(missing)}"))
 
 
-def new_axes(width: float, height: float, columns: int = 1) -> Any:
+def new_axes(width: float, height: float, columns: int = 1, rows: int = 1) -> Any:
     """Return the axes of a new matplotlib figure: one, or an array of several side by side.
 
     Parameters
     ----------
     width, height : float
         Size of the figure in inches.
-    columns : int
-        Number of axes.
+    columns, rows : int
+        Number of axes side by side, and below each other; those share the horizontal axis.
     """
     pyplot = import_extra("matplotlib.pyplot", "funds", "Plots need matplotlib")
-    return pyplot.subplots(1, columns, figsize=(width, height), layout="constrained")[1]
+    sharing = "col" if rows > 1 else False
+    return pyplot.subplots(rows, columns, figsize=(width, height), layout="constrained", sharex=sharing)[1]
 
 
 def _remedy(what: str, extra: str, reason: str) -> str:

@@ -1,28 +1,30 @@
 """Geodesic convexity: look for geodesics that refute it, since no number of them can prove it.
 
 `check_convexity` is for users. `Declaration` is what a result may say about global minima: that a problem is
-declared convex, and what was seen of it.
+declared convex, what was seen of it, and how much less than x other points may then cost (`GlobalBound`).
 """
 
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from geodual.arrays import Array, Indices
-from geodual.manifolds import Manifold, PymanoptManifold
+from geodual.manifolds import Frame, Manifold, PymanoptManifold
 from geodual.manifolds.base import check_size
-from geodual.manifolds.frame import Point
+from geodual.manifolds.frame import Point, Vector
 
 from .checks import check_positive, named_constraints
 from .constraint import UNDEFINED
 from .kkt import random_direction
-from .problem import ConstraintVector, Problem
-from .trees import leaves
+from .problem import ConstraintVector, EvaluatedPoint, Problem
+from .trees import leaves, mapped
 
+_EPS = float(np.finfo(float).eps)
 _NOISE = 1e-8  # violation, relative to the size of the function, that may be rounding error
 _STEP = 1e-13  # length of a step, relative to a geodesic, that changes values by rounding errors only
 _MARGIN = 100.0  # violation, relative to such a change, that may be rounding error
@@ -332,7 +334,42 @@ class Declaration:
         """Whether convexity is declared and not refuted."""
         return self.state in ("open", "unchecked")
 
-    def words(self, contradiction: str) -> str:
+    def bound(
+        self, constraints: ConstraintVector, point: EvaluatedPoint, multipliers: Array, x0: Point
+    ) -> GlobalBound:
+        """Return how much less than a point others may cost, if the declaration is true.
+
+        Parameters
+        ----------
+        constraints : ConstraintVector
+            The constraints of the problem, in the metric of the solve.
+        point : EvaluatedPoint
+            The point x, with its frame in that metric.
+        multipliers : array of shape (m,)
+            λ, at least 0 for inequalities.
+        x0 : Point
+            The start of the solve.
+        """
+        x, manifold = point.x, self.problem.manifold
+        own = manifold.frame(x)
+        terms = np.array([point.cost, *(multipliers * point.constraints)])
+        slack = float(
+            16.0 * _EPS * np.abs(terms).sum() - terms[1:].sum()
+        )  # 16: as in `LocalLagrangian.noise`
+        gradients = constraints.lagrangian_gradient(x, 1.0, multipliers), self.problem.gradient(x)
+        slopes = [_norm_with_rounding(frame, *gradients) for frame in (own, point.frame)]
+        radii = [reach(frame, x0, self.problem) for frame in (own, point.frame)]
+        is_scaled = (slopes[0], radii[0]) != (slopes[1], radii[1])
+        return GlobalBound(
+            slopes[0],
+            slack,
+            radii[1],
+            slopes[1],
+            "" if manifold.hadamard else f" of the geodesically convex part of {manifold} that is meant",
+            " (in scaled variables)" if is_scaled else "",
+        )
+
+    def words(self, contradiction: str, bound: GlobalBound | None, is_global: bool) -> str:
         """Return what to say at a converged point, given what contradicts the declaration there, if anything.
 
         It begins with a space, or is empty if nothing is declared.
@@ -341,15 +378,91 @@ class Declaration:
             return ""
         if self.state == "refuted":
             contradiction = "a geodesic refutes that (see check_convexity)"
-        if contradiction:
+        if bound is None:
             return f" It is declared geodesically convex, but {contradiction}: no global minimum is claimed."
         manifold = self.problem.manifold
-        where = "" if manifold.hadamard else f" over the geodesically convex part of {manifold} that is meant"
         checked = "" if self.state == "open" else f" nor checked: {manifold} has no geodesics in closed form"
+        large = "" if is_global else " That is too much for a global minimum: try a smaller `tol`."
+        return f" {bound}{large} The declaration is not proved{checked}."
+
+
+@dataclass(frozen=True)
+class GlobalBound:
+    """How much less than x a feasible point at a distance of at most R may cost: `slope` R + `slack`.
+
+    Along the geodesic from x to a feasible y, a convex Lagrangian lies above its tangent, and at y it is at
+    most f(y). So f(y) ≥ f(x) + Σ λₖ hₖ(x) + Σ μⱼ gⱼ(x) − ‖grad L(x)‖ d(x, y).
+
+    Attributes
+    ----------
+    slope : float
+        ‖grad L(x)‖ in the metric of the user, with its rounding error.
+    slack : float
+        −Σ λₖ hₖ(x) − Σ μⱼ gⱼ(x), with its rounding error.
+    radius, scaled_slope : float
+        A radius that suits the problem, and the slope, both in the metric of the solve.
+    region, metric : str
+        Words: where the declaration applies, and in which metric the radius is.
+    """
+
+    slope: float
+    slack: float
+    radius: float
+    scaled_slope: float
+    region: str = ""
+    metric: str = ""
+
+    def gap(self, radius: float) -> float:
+        """Return how much less a feasible point may cost within a distance in the metric of the user."""
+        return _gap(self.slope, radius, self.slack)
+
+    @property
+    def usual_gap(self) -> float:
+        """The gap at the radius that suits the problem."""
+        return _gap(self.scaled_slope, self.radius, self.slack)
+
+    def is_small(self, cost: float, share: float, unit: float) -> bool:
+        """Return whether the usual gap is at most a share of the cost, or of its unit if that is larger."""
+        return self.usual_gap <= share * max(abs(cost), min(unit, 1.0))
+
+    def __str__(self) -> str:
         return (
-            f" The problem is declared geodesically convex, so this is a global minimum{where}. The "
-            f"declaration is not proved{checked}."
+            f"No feasible point{self.region} within distance {self.radius:.3g} of x{self.metric} costs less "
+            f"by more than {self.usual_gap:.2g} (if the declaration of convexity is true)."
         )
+
+
+def _gap(slope: float, radius: float, slack: float) -> float:
+    gap = slope * radius + slack
+    return max(gap, 0.0) if np.isfinite(gap) else np.inf
+
+
+def _norm_with_rounding(frame: Frame, egrad: Vector, part: Vector) -> float:
+    """Return the norm of a gradient plus its rounding error, given one of the terms that cancel in it."""
+    return frame.norm(frame.gradient(egrad)) + _EPS * frame.norm(frame.gradient(part))
+
+
+def reach(frame: Frame, x0: Point, problem: Problem) -> float:
+    """Return a radius that suits a problem: the size of x, how far its bounds are, and where it came from.
+
+    If all entries of x have two bounds, it covers all points within them. In a flat space the start does not
+    count, because there x has a size.
+    """
+    lengths = [frame.unit]
+    if problem.bounds is not None:
+        lengths.append(frame.norm(frame.coordinates(_widest(frame.point, problem.bounds))))
+    if problem.manifold.has_log and np.isfinite(problem.manifold.step_limit):
+        with suppress(*UNDEFINED):
+            lengths.append(frame.dist(x0))
+    return max(lengths)
+
+
+def _widest(x: Point, bounds: Any) -> Vector:
+    """Return the distance of each entry from the farther of its finite bounds; 0 where there is none."""
+    parts = zip(leaves(x), leaves(bounds.lower), leaves(bounds.upper), strict=True)
+    widths = (np.abs(np.stack([low - part, high - part])) for part, low, high in parts)
+    found = iter([np.where(np.isfinite(width), width, 0.0).max(axis=0) for width in widths])
+    return mapped(lambda _: next(found), x)
 
 
 _WARNING = (

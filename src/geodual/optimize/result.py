@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import numbers
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -14,11 +16,16 @@ from geodual.arrays import Array
 from geodual.extras import import_extra, new_axes
 from geodual.manifolds.frame import Point, Vector
 
+from .convexity import GlobalBound
 from .kkt import KKT
+from .trees import leaves
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+_WIDTH = 100  # of printed results, in characters
+_SHOWN = 5  # multipliers of one kind in a printed result
 
 # Colours that colour-blind readers can tell apart (Okabe and Ito).
 _PARTS = {"stationarity": "#0072B2", "feasibility": "#D55E00", "complementarity": "#009E73"}
@@ -177,18 +184,46 @@ class History(Sequence[Iteration]):
         ax = new_axes(6.4, 4.0) if ax is None else ax
         steps = [row.iteration for row in self]
         for part, colour in _PARTS.items():
-            ax.semilogy(steps, self._positive(part), ".-", color=colour, label=part)
+            ax.semilogy(
+                steps,
+                _positive(np.array([getattr(row, part) for row in self])),
+                ".-",
+                color=colour,
+                label=part,
+            )
         if tol is not None:
             ax.axhline(tol, color="0.5", linestyle="--", linewidth=1, label="tolerance")
         ax.set(xlabel="iteration", ylabel="KKT residual")
+        ax.locator_params(axis="x", integer=True)
         ax.legend(frameon=False)
         ax.grid(alpha=0.3)
         return ax
 
-    def _positive(self, part: str) -> Any:
-        """Return a part of the residual with NaN for zeros, which a logarithmic axis cannot show."""
-        values = np.array([getattr(row, part) for row in self])
-        return np.where(values > 0.0, values, np.nan)
+    def plot_cost(self, ax: Axes | None = None) -> Axes:
+        """Plot how far the cost is from its last value over the iterations.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        ax = new_axes(6.4, 4.0) if ax is None else ax
+        costs = np.array([row.cost for row in self])
+        ax.semilogy(
+            [row.iteration for row in self], _positive(np.abs(costs - costs[-1])), ".-", color="black"
+        )
+        ax.set(ylabel="|cost − last cost|")
+        ax.grid(alpha=0.3)
+        return ax
+
+
+def _positive(values: Array) -> Array:
+    """Return the values with NaN for zeros, which a logarithmic axis cannot show."""
+    return np.where(values > 0.0, values, np.nan)
 
 
 Status = Literal["converged", "max_iterations", "infeasible", "unbounded", "breakdown", "stopped", "max_time"]
@@ -425,10 +460,17 @@ class Result:
         about a hundredth of the largest. Where it is negative but no lower point is found, the condition is
         "unknown".
     global_minimum : bool
-        Whether the solve converged and the problem is declared geodesically convex, and nothing that was seen
-        contradicts the declaration. Then x is a global minimum, if the declaration is true, which is not
-        proved. On a manifold that is not Hadamard it is one among the points of the geodesically convex part
-        that the declaration is about.
+        Whether the solve converged, the problem is declared geodesically convex, nothing that was seen
+        contradicts the declaration, and the gap is small: no feasible point within a distance R of x costs
+        less by more than √tol times the larger of |f(x)| and 1 (or the size of the cost, if that is below 1),
+        if the declaration is true, which is not proved. R is the largest of 1, the size of x, the distance of
+        its farthest finite bounds and, on a manifold that is not flat, the distance from the start; all in
+        the metric of the solve, see `docs/notation.md`. `message` states R and the gap. On a manifold that is
+        not Hadamard this is about the geodesically convex part that is meant by the declaration.
+    global_bound : object or None
+        What `global_gap` computes with; None if convexity is not declared or was contradicted.
+    n_bounds : tuple of two int
+        How many of `multipliers` and of `equality_multipliers` are those of bounds.
     best_feasible : object or None
         The feasible iterate of lowest cost, with its `x` and `cost`; None if no iterate was feasible.
     dual_average : array of shape (n_inequalities + n_equalities,) or None
@@ -476,9 +518,11 @@ class Result:
     method: str = ""
     second_order: SecondOrder = "unknown"
     global_minimum: bool = False
+    global_bound: GlobalBound | None = field(default=None, repr=False)
     lower_multipliers: Vector | None = field(default=None, repr=False)
     upper_multipliers: Vector | None = field(default=None, repr=False)
     terms: tuple[TermValue, ...] = field(default=(), repr=False)
+    n_bounds: tuple[int, int] = field(default=(0, 0), repr=False)
     best_feasible: Feasible | None = field(default=None, repr=False)
     dual_average: Array | None = field(default=None, repr=False)
 
@@ -486,6 +530,40 @@ class Result:
     def success(self) -> bool:
         """Whether every part of the KKT residual is within the tolerance."""
         return self.status == "converged"
+
+    def global_gap(self, radius: float) -> float:
+        """Return how much less than x a feasible point may cost within a distance of at most `radius`.
+
+        For a geodesically convex problem, f(y) ≥ f(x) + Σ λₖ hₖ(x) + Σ μⱼ gⱼ(x) − ‖grad L(x)‖ d(x, y) for
+        every feasible y, where L is the Lagrangian and d the distance on the manifold of the problem. This
+        holds at every x, so it tells how good a solve is that ended early, too.
+
+        Parameters
+        ----------
+        radius : float
+            The largest distance of y from x.
+
+        Returns
+        -------
+        float
+            An upper bound on f(x) − f(y), at least 0. It is infinite if the problem is not declared
+            geodesically convex, or if something that was seen contradicts the declaration.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from geodual.manifolds import Euclidean
+        >>> from geodual.optimize import Problem, minimize
+        >>> problem = Problem(Euclidean(2), lambda x: x @ x, gradient=lambda x: 2.0 * x,
+        ...                   geodesically_convex=True)
+        >>> bool(minimize(problem, np.ones(2)).global_gap(radius=100.0) < 1e-6)
+        True
+        >>> round(minimize(problem, np.ones(2), max_iter=0).global_gap(radius=2.0), 6)  # f(x) = 2
+        5.656854
+        """
+        if not (isinstance(radius, numbers.Real) and radius >= 0.0):
+            raise ValueError(f"`radius` must be a number of at least 0, got {radius!r}; give a distance.")
+        return math.inf if self.global_bound is None else self.global_bound.gap(float(radius))
 
     def warm_start(self) -> dict[str, Any]:
         """Return where to go on: ``minimize(problem, **result.warm_start())``.
@@ -505,11 +583,116 @@ class Result:
             known["term_multipliers"] = [term.multiplier for term in self.terms]
         return known
 
+    def __str__(self) -> str:
+        rows = summary_rows(self)
+        margin = max(len(name) for name, _ in rows) + 2
+        lines = [textwrap.fill(text, _WIDTH) for text in (_headline(self), self.message)]
+        for name, text in rows:
+            lines.append(textwrap.fill(f"{name:<{margin}}{text}", _WIDTH, subsequent_indent=" " * margin))
+        return "\n".join(lines)
+
     def _repr_html_(self) -> str:
-        """Return the status, the message and the last iterations as HTML, for notebooks."""
-        words = f"<b>{escape(self.status)}</b> after {self.n_iter} iterations: {escape(self.message)}"
-        return f"<p>{words}</p>{self.history[-5:]._repr_html_()}"
+        """Return what printing shows, and the last iterations, as HTML for notebooks."""
+        status, words = self.status, _headline(self).removeprefix(self.status)
+        rows = (
+            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}'
+            "</td></tr>"
+            for name, text in summary_rows(self)
+        )
+        return (
+            f"<p><b>{escape(status)}</b>{escape(words)} {escape(self.message)}</p>"
+            f"<table>{''.join(rows)}</table>{self.history[-3:]._repr_html_()}"
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the KKT residual over the iterations."""
+        """Plot the history: the cost, and below it the KKT residual with the tolerance.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw the residual alone; by default a new figure has both, one above the other.
+
+        Returns
+        -------
+        matplotlib Axes
+            Those of the residual.
+        """
+        if ax is None:
+            upper, ax = new_axes(6.4, 6.0, rows=2)
+            self.history.plot_cost(upper)
         return self.history.plot(ax, tol=self.tol)
+
+
+def _headline(result: Result) -> str:
+    """Return the status, the number of iterations, the time, and the method if the result knows it."""
+    seconds = result.history[-1].seconds if result.history else 0.0
+    by = f", by {result.method}" if result.method else ""
+    count = f"{result.n_iter} iteration{'' if result.n_iter == 1 else 's'}"
+    return f"{result.status} after {count} in {seconds:.3g} s{by}."
+
+
+def summary_rows(result: Result) -> list[tuple[str, str]]:
+    """Return what to show of a result, as pairs of a name and a text."""
+    rows = [("cost", f"{result.cost:.10g}")]
+    for part in _PARTS:
+        value = getattr(result.kkt, part)
+        rows.append((part, f"{value:.2e} ({'within' if value <= result.tol else 'above'} {result.tol:g})"))
+    if result.success:
+        rows.append(("second order", result.second_order))
+    if result.global_bound is not None and str(result.global_bound) not in result.message:
+        rows.append(("global gap", str(result.global_bound)))
+    rows += _multiplier_rows(result)
+    rows += [("term", _term_words(term)) for term in result.terms]
+    if not result.success and result.best_feasible is not None:
+        rows.append(("best feasible", f"cost {result.best_feasible.cost:.10g}, in `best_feasible`"))
+    if result.status in ("max_iterations", "max_time", "stopped"):
+        rows.append(("go on by", "minimize(problem, **result.warm_start())"))
+    return rows
+
+
+def _multiplier_rows(result: Result) -> list[tuple[str, str]]:
+    """Return the active constraints with their multipliers, the largest few of each kind."""
+    n, m = (len(lam) - k for lam, k in zip(_multipliers(result), result.n_bounds, strict=True))
+    inequalities = [(f"inequality {k}", value) for k, value in enumerate(result.multipliers[:n])]
+    equalities = [(f"equality {k}", value) for k, value in enumerate(result.equality_multipliers[:m])]
+    bounds = [*_bound_multipliers(result, "lower"), *_bound_multipliers(result, "upper")]
+    least = result.tol * max((np.abs(lam).max(initial=0.0) for lam in _multipliers(result)), default=0.0)
+    kinds = (
+        ("inequalities", n, inequalities),
+        ("equalities", m, equalities),
+        ("bounds", sum(result.n_bounds), bounds),
+    )
+    return [(kind, _active_words(size, named, least)) for kind, size, named in kinds if size]
+
+
+def _multipliers(result: Result) -> tuple[Array, Array]:
+    return result.multipliers, result.equality_multipliers
+
+
+def _bound_multipliers(result: Result, side: str) -> Iterator[tuple[str, float]]:
+    """Yield the names and multipliers of the bounds that press on entries of x from one side."""
+    vector = getattr(result, f"{side}_multipliers")
+    parts = [] if vector is None else leaves(vector)
+    for number, part in enumerate(parts):
+        where = f" of part {number}" if len(parts) > 1 else ""
+        for index in map(tuple, np.argwhere(part > 0.0).tolist()):
+            yield f"{side} bound of entry {index[0] if len(index) == 1 else index}{where}", part[index]
+
+
+def _active_words(size: int, named: list[tuple[str, float]], least: float) -> str:
+    """Return how many multipliers are not 0, and the largest of them."""
+    active = sorted((one for one in named if abs(one[1]) > least), key=lambda one: -abs(one[1]))
+    if not active:
+        return f"none of {size} active"
+    shown = ", ".join(f"{value:.4g} ({name})" for name, value in active[:_SHOWN])
+    rest = f", and {len(active) - _SHOWN} smaller" if len(active) > _SHOWN else ""
+    return f"{len(active)} of {size} active; multipliers {shown}{rest}"
+
+
+def _term_words(term: TermValue) -> str:
+    """Return what a term of the problem costs, and the support or rank that it leaves."""
+    support = term.support
+    facts = [f"cost {term.cost:.6g}", f"{np.count_nonzero(support)} of {support.size} entries not 0"]
+    if term.rank is not None:
+        facts.append(f"rank {term.rank}")
+    return ", ".join([f"{term.name}: {facts[0]}", *facts[1:]])

@@ -20,11 +20,12 @@ from geodual.threads import blas_threads_for, product_operations
 from .checks import check_start
 from .convexity import Declaration
 from .interior_point import interior_point
-from .kkt import measure_units
+from .kkt import Units, measure_units
 from .primal_dual import primal_dual, primal_dual_linearized
 from .problem import ConstraintVector, EvaluatedPoint, Problem
 from .proximal_lagrangian import proximal_lagrangian
 from .result import COLUMNS, InnerIterate, Iterate, Result
+from .scaling import Scaling, kept_even
 from .trees import leaves, mapped
 from .updates import Stop, Update
 from .watch import InnerWatch, Watch, show
@@ -42,6 +43,7 @@ class MethodChoice:
     name: str
     run: Method
     max_iter: int
+    scales: bool = False
 
     @cached_property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -76,8 +78,8 @@ class MethodChoice:
 METHODS = {
     choice.name: choice
     for choice in (
-        MethodChoice("proximal-lagrangian", proximal_lagrangian, 400),
-        MethodChoice("interior-point", interior_point, 2000),
+        MethodChoice("proximal-lagrangian", proximal_lagrangian, 400, scales=True),
+        MethodChoice("interior-point", interior_point, 2000, scales=True),
         MethodChoice("primal-dual", primal_dual, 1000),
         MethodChoice("primal-dual-linearized", primal_dual_linearized, 10_000),
     )
@@ -219,13 +221,24 @@ def minimize(
     # Trial points may overflow; solvers recognise and reject them, so numpy need not warn.
     with np.errstate(all="ignore"), blas_threads_for(_largest_product(x0)):
         constraints, start = check_start(problem, x0)
-        units = measure_units(constraints, start)
         first = _check_multipliers(constraints, multipliers, equality_multipliers)
         first = _with_terms(constraints, first, term_multipliers)
+        scaling = Scaling(constraints, start)
+        if chosen.scales:
+            scaling = scaling.adapted(start, first)
+            constraints, start = scaling.constraints, scaling.at(start)
+        units = measure_units(constraints, start)
         inner = InnerWatch(constraints, units, deadline, inner_callback, show if verbose > 1 else None)
-        known = {"units": units, "tol": tol, "multipliers": first, "deadline": deadline}
+        known: dict[str, Any] = {"tol": tol, "deadline": deadline}
         known |= {"watch": inner, "stop": inner.is_over}
-        updates = chosen.start(constraints, start, known, options)
+
+        def run(scaling: Scaling, point: EvaluatedPoint, units: Units, y: Array) -> Iterator[Update | Stop]:
+            there = known | {"units": units, "multipliers": y}
+            return chosen.start(scaling.constraints, point, there, options)
+
+        updates = run(scaling, start, units, first)
+        if chosen.scales:
+            updates = kept_even(updates, scaling, tol, run)
         declaration = Declaration.examined(problem, x0)
         seen = (inner, callback, recorded, verbose, chosen.name)
         watch = Watch(constraints, units, tol, deadline, declaration, *seen)

@@ -16,7 +16,7 @@ from geodual.arrays import Array
 from geodual.manifolds.frame import Point
 
 from .constraint import UNDEFINED
-from .convexity import Declaration
+from .convexity import Declaration, GlobalBound
 from .kkt import KKT, Units, measure_feasibility, measure_kkt, refreshed_units
 from .newton_cg import LocalModel
 from .problem import ConstraintVector, EvaluatedPoint
@@ -289,6 +289,23 @@ class Watch:
             return ("breakdown", f"{message} {wrong}") if wrong else (status, message)
         return status, message
 
+    def _count_bounds(self) -> tuple[int, int]:
+        """Return how many inequalities and how many equalities are bounds."""
+        is_bound = self.constraints.bounded_entries >= 0
+        n = self.constraints.n_inequalities
+        return int(is_bound[:n].sum()), int(is_bound[n:].sum())
+
+    def _bound(self, iterate: Iterate) -> GlobalBound | None:
+        """Return how much less than an iterate other points may cost, if convexity is declared."""
+        # The bound needs convexity of the Lagrangian, which that of g(c(x)) does not imply.
+        if not self.declaration.stands or self.constraints.functions:
+            return None
+        # The last point knows the metric in which it was found.
+        last, multipliers = self._last.point, [iterate.multipliers, iterate.equality_multipliers]
+        point = last if last.x is iterate.x else self.constraints.evaluate(iterate.x)
+        lam, start = np.concatenate(multipliers), self._start.point.x
+        return self.declaration.bound(self.constraints, point, lam, start)
+
     def _measure(self, point: EvaluatedPoint, lam: Array) -> KKT:
         self.units = refreshed_units(self.units, self.constraints, point)
         return measure_kkt(self.constraints, point, lam, self.units)
@@ -296,14 +313,16 @@ class Watch:
     def _result(self, iterate: Iterate, status: Status, message: str) -> Result:
         """Return the result at the end of a solve, with what can be said about curvature and convexity."""
         second_order: SecondOrder = "unknown"
-        is_global, problem = False, self.constraints.problem
+        problem = self.constraints.problem
         status, message = self._examined(status, message)
+        bound, is_global = self._bound(iterate), False
         if status == "converged":
             second_order = self._judge(self._last)
             message += _NOT_A_MINIMUM if second_order == "fails" else ""
             contradiction = self._contradiction(iterate, second_order)
-            is_global = self.declaration.stands and not contradiction
-            message += self.declaration.words(contradiction)
+            bound = None if contradiction else bound
+            is_global = bound is not None and bound.is_small(iterate.cost, self.tol**0.5, self.units.cost)
+            message += self.declaration.words(contradiction, bound, is_global)
         if not problem.manifold.hadamard and not is_global:
             message += _NOT_HADAMARD.format(problem.manifold)
         lam, mu = iterate.multipliers, iterate.equality_multipliers
@@ -317,6 +336,7 @@ class Watch:
             lower_multipliers=lower,
             upper_multipliers=upper,
             terms=iterate.terms,
+            n_bounds=self._count_bounds(),
             kkt=iterate.kkt,
             status=status,
             message=message,
@@ -328,6 +348,7 @@ class Watch:
             best_cost=best_cost,
             second_order=second_order,
             global_minimum=is_global,
+            global_bound=bound,
             best_feasible=self.feasible,
             dual_average=None if self.dual_sum is None else self.dual_sum / self.step_sum,
         )

@@ -70,10 +70,12 @@ def _after_escape(solve: Solve, state: State, minimum: Minimum[LocalLagrangian])
     if solve.constraints.size:
         back = feasibility.least_violation(solve.constraints, solve.units, escaped, solve.tol)
     feasible = back.model
-    # Unbounded: a feasible point near the escaped one keeps at least half of the fall, and is a new low.
+    # Unbounded: the fall had no end, and a feasible point near the escaped one keeps at least half of it, and
+    # is a new low. A fall that was only greedy may end soon.
+    endless = minimum.status == "runaway"
     satisfied = feasibility.remaining_violation(back) <= math.sqrt(solve.tol)
     fall, kept = (state.point.cost - point.cost for point in (escaped, feasible.point))
-    if satisfied and kept > 0.5 * fall > 0.0 and feasible.point.cost < solve.start.cost:
+    if endless and satisfied and kept > 0.5 * fall > 0.0 and feasible.point.cost < solve.start.cost:
         return UNBOUNDED
     if state.escapes >= _ESCAPES:
         return RAN_AWAY
