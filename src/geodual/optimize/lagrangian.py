@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,9 @@ from .problem import ConstraintVector, EvaluatedPoint
 from .trees import scaled, total
 
 _EPS = float(np.finfo(float).eps)
+Preconditioner = Callable[["LocalLagrangian", Coordinates], Coordinates]
+"""Takes a function at a point and a tangent vector, and returns an approximate H⁻¹ c."""
+
 _DIFFERENCE_STEP = float(np.sqrt(_EPS))  # balances truncation and rounding of a forward difference
 
 
@@ -104,6 +108,7 @@ class LocalLagrangian:
         )
         self._terms = self._measure_terms()
         self.value: float = sum(self._terms)
+        self.preconditioner: Preconditioner | None = None
 
     def _estimate(self) -> Array:
         function = self.function
@@ -165,8 +170,8 @@ class LocalLagrangian:
         return product
 
     def precondition(self, c: Coordinates) -> Coordinates:
-        """Return `c` itself: nothing is known about a user's Hessian."""
-        return c
+        """Return an approximate inverse of the Hessian applied to `c`: `c` itself, unless one was given."""
+        return c if self.preconditioner is None else self.preconditioner(self, c)
 
 
 class _Hessian:

@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from geodual.manifolds.base import check_size
 from . import feasibility
 from .active_set import Polished, polish, polish_limit
 from .checks import check_positive
+from .dense_hessian import DenseHessian
 from .feasibility import LOOK_BELOW, are_squares, lowest_valley
 from .interior_point import interior_point
 from .kkt import Units, measure_feasibility, measure_kkt, refreshed_units
@@ -260,6 +262,7 @@ class ProximalLagrangian:
 
     def __post_init__(self) -> None:
         self.manifold = self.constraints.problem.manifold
+        self.hessian = DenseHessian(self.manifold)
         self.gradients_only = prefers_quasi_newton(self.constraints)
 
     @property
@@ -343,21 +346,24 @@ class ProximalLagrangian:
 
     def _descend(self, start: LocalLagrangian, tol: float, small: bool) -> _Minimum:
         """Minimise the augmented Lagrangian from a point, within the budget of an inner solve."""
-        minimise = limited_memory if small else newton_cg
         first = self.start.cost / self.units.cost
         # A fall counts from the start of the solve, because iterates may lie far above it.
         fall_limit = endless_fall(first) + max(start.value - first, 0.0)
-        return minimise(
-            start.function,
-            start,
-            tol=tol,
-            max_iter=self.inner_iterations * (_SMALL_STEPS if small else 1),
-            step_limit=self.manifold.step_limit,
-            fall_limit=fall_limit,
-            may_escape=True,
-            watch=self.watch,
-            stop=self.stop,
-        )
+        settings: dict[str, Any] = {
+            "tol": tol,
+            "step_limit": self.manifold.step_limit,
+            "fall_limit": fall_limit,
+            "may_escape": True,
+            "watch": self.watch,
+            "stop": self.stop,
+        }
+        if small:
+            steps = self.inner_iterations * _SMALL_STEPS
+            return limited_memory(start.function, start, max_iter=steps, **settings)
+        settings |= {"max_iter": self.inner_iterations, "prepare": self.hessian.prepare}
+        before = self.hessian.n_products
+        minimum = newton_cg(start.function, start, **settings)
+        return replace(minimum, n_products=minimum.n_products + self.hessian.n_products - before)
 
     def _advance(self, state: State, minimum: _Minimum) -> tuple[Update, State]:
         """Update the multipliers from the inner minimum, polish if promising, and prepare the next step."""
