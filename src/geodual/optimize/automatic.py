@@ -5,10 +5,10 @@ A library is an `Engine`. It gives all inequalities, and all equalities, as one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +32,32 @@ class Engine:
     place : callable
         ``place(data)`` returns the data as the library wants them.
     prepare : callable
-        ``prepare(functions, name)`` returns an object with two functions of placed data: ``bind_cost(data)``
-        returns the only function with its gradient and its Hessian product, and ``bind_constraints(data)``
-        all functions as one `JoinedConstraint`.
+        ``prepare(groups)`` takes the functions by the name of their group: the only "cost", and those of
+        "inequalities" and "equalities" that there are. It returns an object whose ``bind(data)`` returns the
+        arguments of `Problem` for placed data, each group of constraints as one `JoinedConstraint`, and
+        "joint", which evaluates all groups together, or None.
     """
 
     place: Callable[[Any], Any]
-    prepare: Callable[[Sequence[Function], str], Any]
+    prepare: Callable[[Mapping[str, Sequence[Function]]], Any]
+
+
+class Joint(Protocol):
+    """The cost f and the vectors of constraints c₁, c₂, … of a problem, evaluated together.
+
+    Weights are a number for the cost, and one vector per vector of constraints.
+    """
+
+    def values(self, x: Point) -> tuple[Any, Sequence[Array]]:
+        """Return f(x) and all c(x)."""
+
+    def gradient(self, x: Point, a: float, w: Sequence[Array]) -> Vector:
+        """Return the gradient of a f + Σ ⟨w, c⟩."""
+
+    def hessian(
+        self, x: Point, a: float, w: Sequence[Array], s: Sequence[Array], u: Vector
+    ) -> tuple[Vector, Sequence[Array]]:
+        """Return the Hessian of a f + Σ ⟨w, c⟩ plus Jᵀ diag(s) J, applied to u, and the slopes J u."""
 
 
 class PreparedFunctions:
@@ -57,20 +76,18 @@ class PreparedFunctions:
     def __init__(self, engine: Engine, cost: Any, inequalities: Any, equalities: Any) -> None:
         self._place = engine.place
         check_function(cost, "cost")
-        self._cost = engine.prepare([cost], "cost")
-        self._blocks = {}
+        groups = {"cost": [cost]}
         for name, functions in (("inequalities", listed(inequalities)), ("equalities", listed(equalities))):
             for k, function in enumerate(functions):
                 check_function(function, f"{name}[{k}]")
             if functions:
-                self._blocks[name] = engine.prepare(functions, name)
+                groups[name] = functions
+        self._prepared = engine.prepare(groups)
 
     def bound(self, data: Any) -> dict[str, Any]:
-        """Return the arguments of `Problem` for some data."""
-        placed = self._place(data)
-        cost, gradient, hessian_product = self._cost.bind_cost(placed)
-        blocks = {name: block.bind_constraints(placed) for name, block in self._blocks.items()}
-        return {"cost": cost, "gradient": gradient, "hessian_product": hessian_product, **blocks}
+        """Return the arguments of `Problem` for some data, and "joint"."""
+        arguments: dict[str, Any] = self._prepared.bind(self._place(data))
+        return arguments
 
 
 def called(function: Function, name: str, x: Point, data: Any) -> Any:

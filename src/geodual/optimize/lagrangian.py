@@ -187,16 +187,14 @@ class _Hessian:
 
     def product(self, c: Coordinates) -> Coordinates:
         u = self._frame.tangent(c)
-        terms = self._multiplier_terms(c, u)
-        if self._stiffness is not None:
-            # The penalty adds ρ Jᵀ J of the active constraints, formed by two products.
-            slopes = self._constraints.derivative(self._x, u)
-            terms += self._constraints.adjoint(self._x, self._stiffness * slopes)
-        return self._to_riemannian(total(terms), c)
+        return self._to_riemannian(total(self._terms(c, u)), c)
 
-    def _multiplier_terms(self, c: Coordinates, u: Vector) -> list[Vector]:
+    def _terms(self, c: Coordinates, u: Vector) -> list[Vector]:
         """Return terms of the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y; differenced if not given."""
-        terms = self._constraints.lagrangian_hessian(self._x, self._cost_weight, self._weighted, u)
+        # The penalty adds ρ Jᵀ J of the active constraints.
+        terms = self._constraints.lagrangian_hessian(
+            self._x, self._cost_weight, self._weighted, u, self._stiffness
+        )
         if self._undifferentiated is not None:
             # A numpy number: where the step underflows, the product is infinite instead of an exception.
             length = np.float64(self._frame.norm(c))
