@@ -17,11 +17,12 @@ import pytest
 from joblib.externals.loky.backend.reduction import dumps
 
 from geodual.manifolds import Euclidean, Product, Sphere
-from geodual.optimize import Problem, check_gradient, minimize
+from geodual.optimize import ConstraintVector, Lagrangian, Problem, autodiff, check_gradient, minimize
 from geodual.optimize.autodiff import spd_half_squared_distance
 from geodual.optimize.trees import as_data
 
-DERIVATIVES = 5  # value, jacobian_product, directional, hessian_product, gradients
+CODE = 3  # pieces of code per problem: values, gradient, Hessian product
+CALLS = (3, 4)  # of the cost and of a constraint, when all of it is traced; slopes are traced by themselves
 LOOK = 1  # one more trace, which compiles nothing, tells whether compiled code can be shared
 
 
@@ -59,14 +60,70 @@ def compilations(caplog: pytest.LogCaptureFixture, run: Callable[[], object]) ->
 
 
 @pytest.mark.parametrize("n", [1, 6, 30])
-def test_a_list_of_functions_is_compiled_once_per_derivative(
+def test_a_problem_is_compiled_once_however_many_functions_it_has(
     n: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bounds, x = lower_bounds(n), np.zeros(30)
-    problem = Problem.from_jax(Euclidean(30), lambda x: x @ x, inequalities=bounds)
-    assert compilations(caplog, lambda: use_everything(problem, x)) == DERIVATIVES + 3  # of the cost
+    cost, bounds, x = Counted(lambda x: x @ x), lower_bounds(n), np.zeros(30)
+    autodiff._compiler_options(n > 20)  # compiles something to see which options jax knows
+    problem = Problem.from_jax(Euclidean(30), cost, inequalities=bounds, equalities=lambda x: x[:2])
+    assert compilations(caplog, lambda: use_everything(problem, x)) == CODE
     assert compilations(caplog, lambda: use_everything(problem, x + 1.0)) == 0
-    assert {bound.calls for bound in bounds} == {DERIVATIVES + LOOK}
+    assert {(cost.calls, bound.calls) for bound in bounds} == {CALLS}
+
+
+def test_derivatives_that_are_used_often_get_code_of_their_own(caplog: pytest.LogCaptureFixture) -> None:
+    problem = Problem.from_jax(
+        Euclidean(3), lambda x: x @ x, inequalities=[lambda x: x**2, lambda x: x[0] * x[1]]
+    )
+    (block,), x, u = problem.blocks, np.array([1.0, 2.0, 3.0]), np.array([1.0, -1.0, 2.0])
+    slopes, rows = block.derivative(x, u), block.rows(x, np.array([1, 3]))
+
+    def use_often() -> None:
+        for _ in range(autodiff._RARE):
+            np.testing.assert_array_equal(block.derivative(x, u), slopes)
+            np.testing.assert_array_equal(block.rows(x, np.array([1, 3])), rows)
+
+    np.testing.assert_array_equal(slopes, [2.0, -4.0, 12.0, 1.0])
+    np.testing.assert_array_equal(rows, [[0.0, 4.0, 0.0], [2.0, 1.0, 0.0]])
+    assert compilations(caplog, use_often) == 2
+    assert compilations(caplog, use_often) == 0
+
+
+def test_options_that_jax_does_not_know_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(autodiff, "_USUAL", {"xla_no_such_option": True})
+    assert autodiff._compiler_options.__wrapped__(False) == {}
+    assert autodiff._compiler_options.__wrapped__(True) == autodiff._QUICK
+
+
+def test_a_solver_evaluates_all_functions_together() -> None:
+    """The sums over blocks with bounds between them are those of the functions one by one."""
+    problem = Problem.from_jax(
+        Euclidean(3),
+        lambda x: jnp.sum(x**3),
+        inequalities=[lambda x: x[:2] ** 2, lambda x: x[0] * x[2]],
+        equalities=lambda x: jnp.sin(x[1]),
+        lower=-5.0,
+    )
+    by_hand = Problem(
+        Euclidean(3),
+        problem.cost,
+        problem.gradient,
+        problem.hessian_product,
+        inequalities=problem.blocks[:1],
+        equalities=problem.blocks[2:],
+        lower=-5.0,
+    )
+    rng = np.random.default_rng(0)
+    x, u = rng.standard_normal((2, 3))
+    y = np.abs(rng.standard_normal(7))
+    ours, theirs = (
+        Lagrangian(ConstraintVector(each, x), y, 0.5, penalty=3.0)(x) for each in (problem, by_hand)
+    )
+    assert problem.joint is not None
+    assert by_hand.joint is None
+    np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-14)
+    np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=1e-13)
+    np.testing.assert_allclose(ours.hessian_product(u), theirs.hessian_product(u), rtol=1e-13)
 
 
 def test_functions_of_a_list_by_themselves_use_the_code_of_the_whole(
@@ -149,7 +206,7 @@ def test_new_data_of_the_same_shapes_are_not_compiled_again() -> None:
     problem = projection(cost, bound)
     np.testing.assert_allclose(minimize(problem, np.zeros(2)).x, [0.6, 0.8], atol=1e-8)
     before = cost.calls, bound.calls
-    assert before <= (3 + LOOK, DERIVATIVES + LOOK)
+    assert before == CALLS
     for radius in (2, 3):
         other = problem.with_data({"target": [3.0, 4.0] @ np.eye(2), "radius": radius})
         result = minimize(other, np.zeros(2))
@@ -170,7 +227,7 @@ def test_new_data_of_other_shapes_are_compiled_once_more() -> None:
     result = minimize(problem.with_data(data), np.ones(2))
     np.testing.assert_allclose(result.x, [-1.0, -2.0], atol=1e-8)
     assert result.multipliers.shape == (3,)
-    assert before < bound.calls <= 2 * DERIVATIVES + LOOK
+    assert before < bound.calls <= 2 * CALLS[1]
 
 
 def test_data_are_copied_and_in_double_precision() -> None:

@@ -3,85 +3,164 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from operator import itemgetter
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from geodual.arrays import Array
+
 from .automatic import Engine, Function, JoinedConstraint, called, part_name
 from .constraint import A_CONDITION
-from .trees import as_doubles
+from .trees import as_doubles, mapped
 
 # Code of many small functions takes long to optimise, and then runs no faster.
 _MANY = 20
 _QUICK = {"xla_backend_optimization_level": 0}
+# Measured with jax 0.10 on 1,000 to 1,000,000 entries: compiles twice as fast, and the code is as fast.
+_USUAL = {"xla_cpu_use_fusion_emitters": False}
+_RARE = 100  # uses for which a derivative is taken from another: compiling takes as long as a thousand calls
 
 _shared: dict[tuple[Any, ...], tuple[Any, dict[str, Function]]] = {}
 """The fingerprint and the compiled code of functions, by their identity."""
 
 
 class CompiledFunctions:
-    """Functions written with `jax.numpy`, compiled together with their derivatives for any data.
+    """The functions of a problem, written with `jax.numpy`, compiled together for any data.
 
-    Each derivative is one compiled function of (x, data, ...), however many functions there are. Code is
-    shared with other objects that hold the same functions, if these still compute the same, and is freed with
-    the functions.
+    A solve needs three pieces of code, however many functions there are: all values, the gradient of a
+    weighted sum, and a product with its Hessian. Code is shared with other objects that hold the same
+    functions, if these still compute the same, and is freed with the functions.
 
     Parameters
     ----------
-    functions : sequence of callables
-        ``function(x)`` or, if there are data, ``function(x, data)``.
-    name : str
-        "cost", "inequalities" or "equalities".
+    groups : dict of sequences of callables
+        The only "cost", and the constraints by the name of their group. Each is ``function(x)`` or, if there
+        are data, ``function(x, data)``.
     """
 
-    def __init__(self, functions: Sequence[Function], name: str) -> None:
-        self.functions = tuple(functions)
-        self.name = name
+    def __init__(self, groups: Mapping[str, Sequence[Function]]) -> None:
+        self.groups = {name: tuple(functions) for name, functions in groups.items()}
         self._code: dict[str, Function] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:  # another process compiles for itself
-        return CompiledFunctions, (self.functions, self.name)
+        return CompiledFunctions, (self.groups,)
 
     def run(self, derivative: str, data: PlacedData, x: Any, *rest: Any) -> Any:
         """Run compiled code in double precision on numpy arrays, without changing jax's settings."""
         with jax.enable_x64(True):
-            x = as_doubles(x)
-            result = self._code_for(x, data)[derivative](x, data.placed, *map(as_doubles, rest))
-            return jax.tree.map(np.asarray, result)
+            x = _doubles(x)
+            result = self.code_for(x, data)[derivative](x, data.placed, *rest)
+            return mapped(np.asarray, result)
 
-    def _code_for(self, x: Any, data: PlacedData) -> dict[str, Function]:
-        if self._code is None:  # the first point tells what the functions compute
-            self._code = _compiled(self.functions, self.name, x, data.placed)
+    def code_for(self, x: Any, data: PlacedData) -> dict[str, Function]:
+        """Return the code; the first point tells what the functions compute."""
+        if self._code is None:
+            self._code = _compiled(self.groups, x, data.placed)
         return self._code
 
-    def bind_cost(self, data: PlacedData) -> list[Function]:
-        """Return the value, gradient and Hessian product of the cost for some data."""
-        return [partial(self.run, name, data) for name in ("value", "gradient", "hessian_product")]
+    def bind(self, data: PlacedData) -> dict[str, Any]:
+        """Return the cost and the groups for some data, and all functions together as "joint"."""
+        joint = JointFunctions(self, data)
+        blocks = {name: joint.block(k) for k, name in enumerate(list(self.groups)[1:])}
+        return {
+            "cost": joint.cost,
+            "gradient": joint.cost_gradient,
+            "hessian_product": joint.cost_hessian_product,
+            **blocks,
+            "joint": joint,
+        }
 
-    def bind_constraints(self, data: PlacedData) -> JoinedConstraint:
-        """Return all functions as one block of constraints for some data."""
+
+class JointFunctions:
+    """The cost f and the vectors c₁, c₂, … of a problem with data, evaluated together.
+
+    Weights are a number for the cost, and one vector per vector of constraints.
+    """
+
+    def __init__(self, functions: CompiledFunctions, data: PlacedData) -> None:
+        self._functions, self._data = functions, data
+        self._zeros: list[Array] = []  # one vector per group, once their sizes are known
+        self._uses: dict[str, int] = {}
+
+    def values(self, x: Any) -> tuple[Any, tuple[Array, ...]]:
+        """Return f(x) and all c(x)."""
+        cost, vectors = self._functions.run("values", self._data, x)
+        return cost, vectors
+
+    def gradient(self, x: Any, a: float, w: Sequence[Array]) -> Any:
+        """Return the gradient of a f + Σ ⟨w, c⟩."""
+        return self._functions.run("gradient", self._data, x, float(a), tuple(w))
+
+    def hessian(self, x: Any, a: float, w: Sequence[Array], s: Sequence[Array], u: Any) -> tuple[Any, Any]:
+        """Return the Hessian of a f + Σ ⟨w, c⟩ plus Jᵀ diag(s) J, applied to u, and the slopes J u."""
+        run, weights = self._functions.run, (float(a), tuple(w), tuple(s))
+        product, slopes = run("hessian", self._data, x, *weights, _doubles(u))
+        return product, slopes
+
+    def cost(self, x: Any) -> Any:
+        """Return f(x)."""
+        return self.values(x)[0]
+
+    def cost_gradient(self, x: Any) -> Any:
+        """Return ∇f(x)."""
+        return self.gradient(x, 1.0, self._no_weights(x))
+
+    def cost_hessian_product(self, x: Any, u: Any) -> Any:
+        """Return ∇²f(x)[u]."""
+        zeros = self._no_weights(x)
+        return self.hessian(x, 1.0, zeros, zeros, u)[0]
+
+    def _no_weights(self, x: Any) -> list[Array]:
+        if not self._zeros:
+            self._zeros = [np.zeros(len(vector)) for vector in self.values(x)[1]]
+        return self._zeros
+
+    def _weights(self, k: int, x: Any, w: Any) -> list[Array]:
+        """Return weights that are 0 outside group k."""
+        return [as_doubles(w) if i == k else zeros for i, zeros in enumerate(self._no_weights(x))]
+
+    def block(self, k: int) -> JoinedConstraint:
+        """Return group k by itself, as a block of constraints."""
+        zeros = self._no_weights
         return JoinedConstraint(
-            value=partial(self.run, "value", data),
-            jacobian_product=partial(self.run, "jacobian_product", data),
-            directional=partial(self.run, "directional", data),
-            hessian_product=partial(self.run, "hessian_product", data),
-            gradients=partial(self._gradients, data),
-            shapes=partial(self._shapes, data),
-            n_parts=len(self.functions),
+            value=lambda x: self.values(x)[1][k],
+            jacobian_product=lambda x, w: self.gradient(x, 0.0, self._weights(k, x, w)),
+            directional=partial(self._directional, k),
+            hessian_product=lambda x, w, u: self.hessian(x, 0.0, self._weights(k, x, w), zeros(x), u)[0],
+            gradients=partial(self._gradients, k),
+            shapes=partial(self._shapes, k),
+            n_parts=len(list(self._functions.groups.values())[k + 1]),
+            group=k,
         )
 
-    def _gradients(self, data: PlacedData, x: Any, indices: Any) -> list[Any]:
-        stack = self.run("jacobian", data, x)  # on a product: a tuple of Jacobians
-        return [jax.tree.map(lambda part, k=k: part[k], stack) for k in indices]
+    def _is_rare(self, derivative: str, uses: int) -> bool:
+        """Count uses of a derivative that has a slower substitute; return whether they are few yet."""
+        self._uses[derivative] = self._uses.get(derivative, 0) + uses
+        return self._uses[derivative] <= _RARE
 
-    def _shapes(self, data: PlacedData, x: Any) -> list[tuple[int, ...]]:
+    def _directional(self, k: int, x: Any, u: Any) -> Any:
+        if self._is_rare("directional", 1):
+            zeros = self._no_weights(x)
+            return self.hessian(x, 0.0, zeros, zeros, u)[1][k]
+        return self._functions.run("directional", self._data, x, as_doubles(u))[k]
+
+    def _gradients(self, k: int, x: Any, indices: Any) -> list[Any]:
+        if self._is_rare("jacobian", len(indices)):
+            units = np.eye(len(self._no_weights(x)[k]))[indices]
+            return [self.gradient(x, 0.0, self._weights(k, x, unit)) for unit in units]
+        stack = self._functions.run("jacobian", self._data, x)[k]  # on a product: a tuple of Jacobians
+        return [mapped(itemgetter(i), stack) for i in indices]
+
+    def _shapes(self, k: int, x: Any) -> list[tuple[int, ...]]:
         with jax.enable_x64(True):
             x = as_doubles(x)
-            parts = jax.eval_shape(self._code_for(x, data)["parts"], x, data.placed)
+            code = self._functions.code_for(x, self._data)
+            parts = jax.eval_shape(code["arrays"], x, self._data.placed)[k]
         return [part.shape for part in parts]
 
 
@@ -101,12 +180,15 @@ JAX = Engine(PlacedData, CompiledFunctions)
 """What `Problem.from_jax` uses."""
 
 
-def _compiled(functions: tuple[Function, ...], name: str, x: Any, data: Any) -> dict[str, Function]:
+def _doubles(x: Any) -> Any:
+    # The usual case first, because this is called at every point.
+    return x if type(x) is np.ndarray and x.dtype == np.float64 else as_doubles(x)
+
+
+def _compiled(groups: Mapping[str, tuple[Function, ...]], x: Any, data: Any) -> dict[str, Function]:
     """Return compiled derivatives, which are kept for later problems as long as the functions exist."""
-    key = (name, *map(id, functions))
-    fingerprint = _fingerprint(functions, name, x, data)
-    if key in _shared and _shared[key][0] == fingerprint:
-        return _shared[key][1]
+    functions = [function for group in groups.values() for function in group]
+    key = tuple((name, *map(id, group)) for name, group in groups.items())
 
     def forget(_: Any, kept: dict[Any, Any] = _shared) -> None:
         kept.pop(key, None)
@@ -116,24 +198,37 @@ def _compiled(functions: tuple[Function, ...], name: str, x: Any, data: Any) -> 
         references = [weakref.ref(function, forget) for function in functions]
     except TypeError:  # some objects allow none; their code is not kept
         references, key = [partial(_itself, function) for function in functions], ()
-    options = _QUICK if len(functions) > _MANY else None
+    remaining = iter(references)
+    named = {name: [next(remaining) for _ in group] for name, group in groups.items()}
+    options = _compiler_options(len(functions) > _MANY)
+    derivatives = _Derivatives(named)
     code = {
-        label: jax.jit(derivative, compiler_options=options)
-        for label, derivative in _derivatives(references, name).items()
+        name: jax.jit(getattr(derivatives, name), compiler_options=options) for name in _Derivatives.NAMES
     }
+    fingerprint = _fingerprint(code["values"].trace(x, data).jaxpr)  # this trace is not made again
+    if key in _shared and _shared[key][0] == fingerprint:
+        return _shared[key][1]
     if key:
         _shared[key] = fingerprint, code
     return code
 
 
-def _fingerprint(functions: Sequence[Function], name: str, x: Any, data: Any) -> tuple[Any, ...]:
+@cache
+def _compiler_options(many: bool) -> dict[str, Any]:
+    options = (_QUICK if many else {}) | _USUAL
+    try:
+        jax.jit(_itself, compiler_options=options).lower(0.0).compile()
+    except jax.errors.JaxRuntimeError:  # another version of jax does not know this option
+        return _QUICK if many else {}
+    return options
+
+
+def _fingerprint(trace: Any) -> tuple[Any, ...]:
     """Return what tells whether functions still compute what they did.
 
     Numbers that a function takes from elsewhere are compiled into it. If they have changed since, code that
     was compiled before must not be used for a new problem.
     """
-    value = _derivatives([partial(_itself, function) for function in functions], name)["value"]
-    trace = jax.make_jaxpr(value)(x, data)
     return str(trace.jaxpr), *map(_content, trace.consts)
 
 
@@ -143,73 +238,78 @@ def _content(constant: Any) -> int:
     return hash(np.asarray(constant).tobytes())
 
 
-def _itself(function: Function) -> Function:
+def _itself(function: Any) -> Any:
     return function
 
 
-def _derivatives(references: Sequence[Function], name: str) -> dict[str, Function]:
-    derive = _cost_derivatives if name == "cost" else _constraint_derivatives
-    return derive(references, name)
+class _Derivatives:
+    """Values and derivatives of the cost and of all groups of constraints, to be compiled.
+
+    Parameters
+    ----------
+    named : dict of sequences of callables
+        References to the functions by the name of their group, the cost first.
+    """
+
+    NAMES = ("arrays", "values", "gradient", "directional", "hessian", "jacobian")
+
+    def __init__(self, named: Mapping[str, Sequence[Function]]) -> None:
+        ((_, (self._cost,)), *groups) = named.items()
+        self._groups = [[(part_name(name, k), f) for k, f in enumerate(group)] for name, group in groups]
+
+    def _value(self, x: Any, data: Any) -> Any:
+        return jnp.asarray(_traced(self._cost(), "cost", x, data), dtype=float)
+
+    def arrays(self, x: Any, data: Any) -> list[Any]:
+        return [[_array(name, f, x, data) for name, f in group] for group in self._groups]
+
+    def _vectors(self, x: Any, data: Any) -> tuple[Any, ...]:
+        parts = [[_entries(name, f, x, data) for name, f in group] for group in self._groups]
+        return tuple(map(jnp.concatenate, parts))
+
+    def values(self, x: Any, data: Any) -> Any:
+        return self._value(x, data), self._vectors(x, data)
+
+    def gradient(self, x: Any, data: Any, a: Any, w: Any) -> Any:
+        return self._gradient(x, data, a, w, w)
+
+    def _gradient(self, x: Any, data: Any, a: Any, w: Any, used: Any) -> Any:
+        """Return the gradient of a f + Σ ⟨w, c⟩, without the functions for which all of `used` is 0."""
+        cost = jax.grad(self._value)(x, data)
+        terms = [_where(a != 0.0, jax.tree.map(lambda part: a * part, cost))]
+        for group, weights, uses in zip(self._groups, w, used, strict=True):
+            start = 0
+            for name, f in group:
+                own, pull = jax.vjp(lambda y, name=name, f=f: _entries(name, f, y, data), x)
+                span = slice(start, start := start + own.size)
+                terms.append(_where(jnp.any(uses[span] != 0.0), pull(weights[span])[0]))
+        # A gradient by complex entries in the sense of `PymanoptManifold`; jax has its conjugate.
+        return jax.tree.map(lambda *gradients: jnp.conj(sum(gradients[1:], gradients[0])), *terms)
+
+    def directional(self, x: Any, data: Any, u: Any) -> Any:
+        return jax.jvp(lambda y: self._vectors(y, data), (x,), (u,))[1]
+
+    def hessian(self, x: Any, data: Any, a: Any, w: Any, s: Any, u: Any) -> Any:
+        # Forward over reverse mode: one product costs a few gradients and forms no Hessian. It is the
+        # derivative of the gradient along u in x, and along diag(s) J u in w.
+        slopes = self.directional(x, data, u)
+        bent = jax.tree.map(jnp.multiply, s, slopes)
+        used = jax.tree.map(lambda weights, stiff: (weights != 0.0) | (stiff != 0.0), w, s)
+        return jax.jvp(lambda y, z: self._gradient(y, data, a, z, used), (x, w), (u, bent))[1], slopes
+
+    def jacobian(self, x: Any, data: Any) -> Any:
+        return jax.tree.map(jnp.conj, jax.jacrev(lambda y: self._vectors(y, data))(x))
 
 
-def _cost_derivatives(references: Sequence[Function], name: str) -> dict[str, Function]:
-    (reference,) = references
-
-    def value(x: Any, data: Any) -> Any:
-        return jnp.asarray(_traced(reference(), name, x, data), dtype=float)
-
-    def gradient(x: Any, data: Any) -> Any:
-        return _conjugated(jax.grad(value)(x, data))
-
-    def hessian_product(x: Any, data: Any, u: Any) -> Any:
-        # Forward over reverse mode: one product costs a few gradients and forms no Hessian.
-        return jax.jvp(lambda y: gradient(y, data), (x,), (u,))[1]
-
-    return {"value": value, "gradient": gradient, "hessian_product": hessian_product}
-
-
-def _constraint_array(function: Function, name: str, x: Any, data: Any) -> Any:
-    values = jnp.asarray(_traced(function, name, x, data))
+def _array(name: str, reference: Function, x: Any, data: Any) -> Any:
+    values = jnp.asarray(_traced(reference(), name, x, data))
     if values.dtype == bool:
         raise ValueError(A_CONDITION.format(name))
     return jnp.asarray(values, dtype=float)
 
 
-def _constraint_derivatives(references: Sequence[Function], name: str) -> dict[str, Function]:
-    """Return the derivatives of all functions, joined into one vector."""
-
-    def array(k: int, x: Any, data: Any) -> Any:
-        return _constraint_array(references[k](), part_name(name, k), x, data)
-
-    def part(k: int, x: Any, data: Any) -> Any:
-        return jnp.ravel(array(k, x, data))
-
-    def parts(x: Any, data: Any) -> list[Any]:
-        return [array(k, x, data) for k in range(len(references))]
-
-    def value(x: Any, data: Any) -> Any:
-        return jnp.concatenate([part(k, x, data) for k in range(len(references))])
-
-    def jacobian_product(x: Any, data: Any, w: Any) -> Any:
-        pulled, start = [], 0
-        for k in range(len(references)):
-            own, pull = jax.vjp(lambda y, k=k: part(k, y, data), x)
-            weights, start = w[start : start + own.size], start + own.size
-            pulled.append(_unless_unweighted(pull(weights)[0], weights))
-        return _conjugated(jax.tree.map(lambda *gradients: sum(gradients[1:], gradients[0]), *pulled))
-
-    def directional(x: Any, data: Any, u: Any) -> Any:
-        return jax.jvp(lambda y: value(y, data), (x,), (u,))[1]
-
-    def hessian_product(x: Any, data: Any, w: Any, u: Any) -> Any:
-        return jax.jvp(lambda y: jacobian_product(y, data, w), (x,), (u,))[1]
-
-    def jacobian(x: Any, data: Any) -> Any:
-        rows = [jax.jacrev(lambda y, k=k: part(k, y, data))(x) for k in range(len(references))]
-        return _conjugated(jax.tree.map(lambda *blocks: jnp.concatenate(blocks), *rows))
-
-    derivatives = (parts, value, jacobian_product, directional, hessian_product, jacobian)
-    return {function.__name__: function for function in derivatives}
+def _entries(name: str, reference: Function, x: Any, data: Any) -> Any:
+    return jnp.ravel(_array(name, reference, x, data))
 
 
 def _traced(function: Function, name: str, x: Any, data: Any) -> Any:
@@ -222,14 +322,8 @@ def _traced(function: Function, name: str, x: Any, data: Any) -> Any:
         ) from None
 
 
-def _conjugated(gradient: Any) -> Any:
-    """Return a gradient by complex entries in the sense of `PymanoptManifold`; jax has its conjugate."""
-    return jax.tree.map(jnp.conj, gradient)
-
-
-def _unless_unweighted(gradient: Any, weights: Any) -> Any:
+def _where(weighted: Any, gradient: Any) -> Any:
     """Return 0 if all weights of a function are 0: 0 · ∞ would be NaN where it has no derivative."""
-    weighted = jnp.any(weights != 0.0)
     return jax.tree.map(lambda part: jnp.where(weighted, part, 0.0), gradient)
 
 

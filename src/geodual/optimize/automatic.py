@@ -6,10 +6,10 @@ A library is an `Engine`. It gives all inequalities, and all equalities, as one 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +34,32 @@ class Engine:
     place : callable
         ``place(data)`` returns the data as the library wants them.
     prepare : callable
-        ``prepare(functions, name)`` returns an object with two functions of placed data: ``bind_cost(data)``
-        returns the only function with its gradient and its Hessian product, and ``bind_constraints(data)``
-        all functions as one `JoinedConstraint`.
+        ``prepare(groups)`` takes the functions by the name of their group: the only "cost", those of
+        "inequalities" and "equalities" that there are, and the maps of terms. It returns an object whose
+        ``bind(data)`` returns the arguments of `Problem` for placed data, each group of constraints as one
+        `JoinedConstraint`, and "joint", which evaluates all groups together, or None.
     """
 
     place: Callable[[Any], Any]
-    prepare: Callable[[Sequence[Function], str], Any]
+    prepare: Callable[[Mapping[str, Sequence[Function]]], Any]
+
+
+class Joint(Protocol):
+    """The cost f and the vectors of constraints c₁, c₂, … of a problem, evaluated together.
+
+    Weights are a number for the cost, and one vector per vector of constraints.
+    """
+
+    def values(self, x: Point) -> tuple[Any, Sequence[Array]]:
+        """Return f(x) and all c(x)."""
+
+    def gradient(self, x: Point, a: float, w: Sequence[Array]) -> Vector:
+        """Return the gradient of a f + Σ ⟨w, c⟩."""
+
+    def hessian(
+        self, x: Point, a: float, w: Sequence[Array], s: Sequence[Array], u: Vector
+    ) -> tuple[Vector, Sequence[Array]]:
+        """Return the Hessian of a f + Σ ⟨w, c⟩ plus Jᵀ diag(s) J, applied to u, and the slopes J u."""
 
 
 class PreparedFunctions:
@@ -63,35 +82,30 @@ class PreparedFunctions:
     ) -> None:
         self._place = engine.place
         check_function(cost, "cost")
-        self._cost = engine.prepare([cost], "cost")
-        self._blocks = {}
+        groups = {"cost": [cost]}
         for name, functions in (("inequalities", listed(inequalities)), ("equalities", listed(equalities))):
             for k, function in enumerate(functions):
                 check_function(function, f"{name}[{k}]")
             if functions:
-                self._blocks[name] = engine.prepare(functions, name)
-        self._terms = [
-            (term, None if term.map is None else engine.prepare([term.map], f"terms[{k}].map"))
-            for k, term in enumerate(terms)
-        ]
+                groups[name] = functions
+        self._terms = terms
+        groups |= {map_name(k): [term.map] for k, term in enumerate(terms) if term.map is not None}
+        self._prepared = engine.prepare(groups)
 
     def bound(self, data: Any) -> dict[str, Any]:
-        """Return the arguments of `Problem` for some data."""
-        placed = self._place(data)
-        cost, gradient, hessian_product = self._cost.bind_cost(placed)
-        blocks = {name: block.bind_constraints(placed) for name, block in self._blocks.items()}
-        terms = [Term(t.function, m and m.bind_constraints(placed)) for t, m in self._terms]
-        return {
-            "cost": cost,
-            "gradient": gradient,
-            "hessian_product": hessian_product,
-            "terms": terms,
-            **blocks,
-        }
+        """Return the arguments of `Problem` for some data, and "joint"."""
+        arguments: dict[str, Any] = self._prepared.bind(self._place(data))
+        terms = [Term(term.function, arguments.pop(map_name(k), None)) for k, term in enumerate(self._terms)]
+        return arguments | {"terms": terms}
+
+
+def map_name(k: int) -> str:
+    """Return the name of the group that is the map of the k-th term."""
+    return f"terms[{k}].map"
 
 
 def part_name(name: str, k: int) -> str:
-    """Return what messages call the k-th of some functions; the map of a term is one by itself."""
+    """Return what messages call the k-th function of a group; the map of a term is one by itself."""
     return name if name.endswith(".map") else f"{name}[{k}]"
 
 
@@ -120,10 +134,13 @@ class JoinedConstraint(Constraint):
         ``shapes(x)`` returns the shape of what each function returns; it must not depend on x.
     n_parts : int
         Number n of functions.
+    group : int, optional
+        The number of the vector among those that a `Joint` evaluates together.
     """
 
     shapes: Callable[[Point], Sequence[tuple[int, ...]]]
     n_parts: int
+    group: int | None = None
 
     def shape(self, x: Point) -> tuple[int, ...]:
         """Return the shape of what a single function returns."""

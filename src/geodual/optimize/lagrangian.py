@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +18,9 @@ from .problem import ConstraintVector, EvaluatedPoint
 from .trees import scaled, total
 
 _EPS = float(np.finfo(float).eps)
+Preconditioner = Callable[["LocalLagrangian", Coordinates], Coordinates]
+"""Takes a function at a point and a tangent vector, and returns an approximate H⁻¹ c."""
+
 _DIFFERENCE_STEP = float(np.sqrt(_EPS))  # balances truncation and rounding of a forward difference
 
 
@@ -111,6 +115,7 @@ class LocalLagrangian:
         )
         self._terms = self._measure_terms()
         self.value: float = sum(self._terms)
+        self.preconditioner: Preconditioner | None = None
 
     def _estimate(self) -> Array:
         function = self.function
@@ -207,22 +212,29 @@ class LocalLagrangian:
 
     @cached_property
     def _hessian(self) -> _Hessian:
-        return _Hessian(self.function, self.frame, self.estimates, self._egrad, self.penalty_map)
+        return _Hessian(
+            self.function, self.frame, self.estimates, self._egrad, self._active_stiffness, self.penalty_map
+        )
+
+    @property
+    def _active_stiffness(self) -> Array | None:
+        """ρ w² of each active constraint and 0 of others, without terms; None if no constraint is active."""
+        function, constraints = self.function, self.function.constraints
+        if not function.penalty or constraints.functions:
+            return None
+        active = constraints.is_equality | (self.estimates > 0.0)
+        return function.penalty * function.weights**2 * active if active.any() else None
 
     @cached_property
     def penalty_map(self) -> LinearMap | None:
-        """The Hessian of the envelopes, a map of slopes Dc[u]: ρ w² (I − P); None if it is 0.
+        """The Hessian of the envelopes, a map of slopes Dc[u]: ρ w² (I − P); None without penalty or terms.
 
         P is the derivative of the prox.
         """
         function, constraints = self.function, self.function.constraints
-        if not function.penalty:
+        if not function.penalty or not constraints.functions:
             return None
-        active = constraints.is_equality | (self.estimates > 0.0)
         stiffness = function.penalty * function.weights**2
-        if not constraints.functions:
-            factors = stiffness * active
-            return (lambda slopes: factors * slopes) if active.any() else None
         derivative = constraints.prox_derivative(self._z, self._steps)
         return lambda slopes: stiffness * (slopes - derivative(slopes))
 
@@ -234,8 +246,8 @@ class LocalLagrangian:
         return product
 
     def precondition(self, c: Coordinates) -> Coordinates:
-        """Return `c` itself: nothing is known about a user's Hessian."""
-        return c
+        """Return an approximate inverse of the Hessian applied to `c`: `c` itself, unless one was given."""
+        return c if self.preconditioner is None else self.preconditioner(self, c)
 
 
 class _Hessian:
@@ -247,27 +259,29 @@ class _Hessian:
         frame: Frame,
         estimates: Array,
         egrad: Vector,
+        stiffness: Array | None,
         penalty_map: LinearMap | None,
     ) -> None:
         self._constraints, self._cost_weight = function.constraints, function.cost_weight
         self._frame, self._x = frame, frame.point
         self._weighted = function.constraints.weighted(np.asarray(function.weights * estimates))
-        self._penalty_map = penalty_map
+        self._stiffness, self._penalty_map = stiffness, penalty_map
         self._to_riemannian = frame.hessian_map(egrad)
         self._undifferentiated = self._gradient_without_hessian(frame.point)
 
     def product(self, c: Coordinates) -> Coordinates:
         u = self._frame.tangent(c)
-        terms = self._multiplier_terms(c, u)
-        if self._penalty_map is not None:
-            # The penalty adds ρ Jᵀ (I − P) J, formed by two products; I − P picks the active inequalities.
-            slopes = self._constraints.derivative(self._x, u)
-            terms += self._constraints.adjoint(self._x, self._penalty_map(slopes))
-        return self._to_riemannian(total(terms), c)
+        return self._to_riemannian(total(self._terms(c, u)), c)
 
-    def _multiplier_terms(self, c: Coordinates, u: Vector) -> list[Vector]:
+    def _terms(self, c: Coordinates, u: Vector) -> list[Vector]:
         """Return terms of the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y; differenced if not given."""
-        terms = self._constraints.lagrangian_hessian(self._x, self._cost_weight, self._weighted, u)
+        # The penalty adds ρ Jᵀ J of the active constraints; with terms, ρ Jᵀ (I − P) J.
+        constraints = self._constraints
+        weights = (self._cost_weight, self._weighted)
+        terms = constraints.lagrangian_hessian(self._x, *weights, u, self._stiffness)
+        if self._penalty_map is not None:
+            slopes = constraints.derivative(self._x, u)
+            terms += constraints.adjoint(self._x, self._penalty_map(slopes))
         if self._undifferentiated is not None:
             # A numpy number: where the step underflows, the product is infinite instead of an exception.
             length = np.float64(self._frame.norm(c))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,9 @@ from geodual.arrays import Array, Indices
 from geodual.manifolds import Frame, Manifold, as_manifold
 from geodual.manifolds.frame import Point, Vector
 
-from .automatic import PreparedFunctions
+from .automatic import JoinedConstraint, Joint, PreparedFunctions
 from .bounds import Bounds
-from .constraint import INSTALL_JAX, Constraint, as_cost, blocks_of, check_function, parts_of
+from .constraint import INSTALL_JAX, Constraint, as_cost, as_vector, blocks_of, check_function, parts_of
 from .functions import LinearMap, NonPositive, Zero
 from .term import PlacedFunction, Term, check_terms, is_constraint, term_block
 from .trees import as_data, pairing, same_structure, scaled, total
@@ -91,6 +91,8 @@ class Problem:
         The data of the functions, if automatic derivatives were asked for with data; None otherwise.
     automatic : bool
         Whether the derivatives are automatic.
+    joint : object or None
+        Evaluates cost and automatic constraints together; None if they are evaluated one by one.
 
     See Also
     --------
@@ -171,6 +173,7 @@ class Problem:
         self.term_blocks = tuple(_position(block, self.blocks) for block in own)
         self.automatic = False
         self.data: Any = None
+        self.joint: Joint | None = None
         self._bind: Callable[[Any], Self]
 
     @classmethod
@@ -324,8 +327,10 @@ class Problem:
     @classmethod
     def _automatic(cls, functions: PreparedFunctions, manifold: Any, data: Any, **settings: Any) -> Self:
         data = as_data(data)
-        problem = cls(manifold, **functions.bound(data), **settings)
-        problem.automatic, problem.data = True, data
+        arguments = functions.bound(data)
+        joint = arguments.pop("joint")
+        problem = cls(manifold, **arguments, **settings)
+        problem.automatic, problem.data, problem.joint = True, data, joint
         problem._bind = partial(cls._automatic, functions, manifold, **settings)
         return problem
 
@@ -377,6 +382,13 @@ class EvaluatedPoint:
     def x(self) -> Point:
         """The point."""
         return self.frame.point
+
+
+class Weighted(NamedTuple):
+    """Weights of all constraints, sorted for `ConstraintVector` by how their blocks are evaluated."""
+
+    together: list[Array]
+    apart: list[tuple[Constraint, Array]]
 
 
 class ConstraintVector:
@@ -451,6 +463,10 @@ class ConstraintVector:
             for term, k in zip(problem.terms, problem.term_blocks, strict=True)
         )
         self.functions = tuple(term for term in self.terms if term.part.start >= self.tail.start)
+        # Blocks that are evaluated together with the cost, in the order of `joint`, and those that are not.
+        joined = [(b.group, k) for k, b in enumerate(problem.blocks) if isinstance(b, JoinedConstraint)]
+        self._together = [k for group, k in sorted(joined) if group is not None and problem.joint]
+        self._apart = [k for k in range(len(sizes)) if k not in self._together]
         # Gradients of blocks without `directional`, at the last point they were asked for.
         self._rows_at: Point = None
         self._rows: dict[int, Sequence[Vector]] = {}
@@ -470,11 +486,22 @@ class ConstraintVector:
 
     def evaluate(self, x: Point) -> EvaluatedPoint:
         """Return `x` with its frame, cost and constraints."""
-        return EvaluatedPoint(self.problem.manifold.frame(x), as_cost(self.problem.cost(x)), self.value(x))
+        problem, frame = self.problem, self.problem.manifold.frame(x)
+        if problem.joint is None:
+            return EvaluatedPoint(frame, as_cost(problem.cost(x)), self.value(x))
+        cost, vectors = problem.joint.values(x)
+        return EvaluatedPoint(frame, as_cost(cost), self._value(x, vectors))
 
     def value(self, x: Point) -> Array:
         """Return c(x)."""
-        values = _joined([block(x) for block in self.problem.blocks])
+        return self._value(
+            x, self.problem.joint.values(x)[1] if self._together and self.problem.joint else ()
+        )
+
+    def _value(self, x: Point, vectors: Sequence[Array]) -> Array:
+        """Return c(x), given the vectors of the blocks that are evaluated together."""
+        known = dict(zip(self._together, map(as_vector, vectors), strict=True))
+        values = _joined([known[k] if k in known else b(x) for k, b in enumerate(self.problem.blocks)])
         if len(values) != self.size:
             raise ValueError(
                 f"The constraints gave {len(values)} numbers, but {self.size} at the start; "
@@ -520,11 +547,10 @@ class ConstraintVector:
         problem, n = copy(self.problem), self.problem.n_inequality_blocks + self.problem.n_equality_blocks
         head = np.where(np.arange(self.size) < self.tail.start, w, 0.0)
         weighted = self.weighted(head)
-        problem.cost = lambda x: (
-            as_cost(self.problem.cost(x)) + sum(float(part @ b(x)) for b, part in weighted)
-        )
+        problem.joint = None
+        problem.cost = lambda x: as_cost(self.problem.cost(x)) + float(head @ self.value(x))
         problem.gradient = lambda x: self.lagrangian_gradient(x, 1.0, head)
-        if self.problem.hessian_product is None or any(b.hessian_product is None for b, _ in weighted):
+        if self.problem.hessian_product is None or any(b.hessian_product is None for b, _ in weighted.apart):
             problem.hessian_product = None
         else:
             problem.hessian_product = lambda x, u: total(self.lagrangian_hessian(x, 1.0, weighted, u))
@@ -560,34 +586,48 @@ class ConstraintVector:
             self._rows[k] = block.rows(x, np.arange(size))
         return np.array([pairing(row, u) for row in self._rows[k]])
 
-    def weighted(self, w: Array) -> list[tuple[Constraint, Array]]:
-        """Return the blocks that have a non-zero weight, with their weights."""
-        return [(block, part) for block, part in self._parts(w) if part.any()]
+    def weighted(self, w: Array) -> Weighted:
+        """Return the weights of the blocks that are evaluated together, and other blocks that have some."""
+        parts = self.split(w)
+        blocks = [(self.problem.blocks[k], parts[k]) for k in self._apart if parts[k].any()]
+        return Weighted([parts[k] for k in self._together], blocks)
 
     def lagrangian_gradient(self, x: Point, cost_weight: float, w: Array) -> Vector:
         """Return the Euclidean gradient of a f + ⟨w, c⟩."""
-        terms = [block.jacobian_product(x, part) for block, part in self.weighted(w)]
-        if cost_weight or not terms:  # without any term, 0 · ∇f gives zero the structure of a point
-            terms.append(scaled(cost_weight, self.problem.gradient(x)))
+        problem, weighted = self.problem, self.weighted(w)
+        terms = [block.jacobian_product(x, part) for block, part in weighted.apart]
+        if problem.joint is not None:
+            terms.append(problem.joint.gradient(x, cost_weight, weighted.together))
+        elif cost_weight or not terms:  # without any term, 0 · ∇f gives zero the structure of a point
+            terms.append(scaled(cost_weight, problem.gradient(x)))
         return total(terms)
 
     def lagrangian_hessian(
-        self, x: Point, cost_weight: float, weighted: list[tuple[Constraint, Array]], u: Vector
+        self, x: Point, cost_weight: float, weighted: Weighted, u: Vector, stiffness: Array | None = None
     ) -> list[Vector]:
         """Return terms whose sum is the Euclidean Hessian of a f + ⟨w, c⟩ times `u`, as far as it is given.
 
-        `weighted` is the result of ``weighted(w)``, which is computed once for many products.
+        `weighted` is the result of ``weighted(w)``, which is computed once for many products. With a
+        stiffness s, Jᵀ diag(s) J u is added, where J has the gradients of the constraints as rows.
         """
-        terms = [b.hessian_product(x, part, u) for b, part in weighted if b.hessian_product is not None]
-        if cost_weight and self.problem.hessian_product is not None:
+        joint = self.problem.joint
+        terms = [b.hessian_product(x, part, u) for b, part in weighted.apart if b.hessian_product is not None]
+        if joint is None and cost_weight and self.problem.hessian_product is not None:
             terms.append(scaled(cost_weight, self.problem.hessian_product(x, u)))
+        stiff = self.split(np.zeros(self.size) if stiffness is None else stiffness)
+        if joint is not None:
+            own = [stiff[k] for k in self._together]
+            terms.append(joint.hessian(x, cost_weight, weighted.together, own, u)[0])
+        for k in self._apart:
+            if stiff[k].any():
+                slopes = stiff[k] * self._block_derivative(k, x, u)
+                # A copy: a function may write its next result to the same memory.
+                terms.append(scaled(1.0, self.problem.blocks[k].jacobian_product(x, slopes)))
         return terms
 
-    def gradient_without_hessian(
-        self, x: Point, cost_weight: float, weighted: list[tuple[Constraint, Array]]
-    ) -> Vector | None:
+    def gradient_without_hessian(self, x: Point, cost_weight: float, weighted: Weighted) -> Vector | None:
         """Return the Euclidean gradient of all parts without a second derivative; None if there are none."""
-        terms = [b.jacobian_product(x, part) for b, part in weighted if b.hessian_product is None]
+        terms = [b.jacobian_product(x, part) for b, part in weighted.apart if b.hessian_product is None]
         if cost_weight and self.problem.hessian_product is None:
             terms.append(scaled(cost_weight, self.problem.gradient(x)))
         return total(terms) if terms else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -103,6 +103,21 @@ class TorchFunctions:
         return [_arrays(point, _gradient(entries[k], leaves(point))) for k in indices]
 
 
+class TorchProblem:
+    """All functions of a problem, by the name of their group."""
+
+    def __init__(self, groups: Mapping[str, Sequence[Function]]) -> None:
+        self._groups = {name: TorchFunctions(functions, name) for name, functions in groups.items()}
+
+    def bind(self, data: Any) -> dict[str, Any]:
+        """Return the arguments of `Problem` for some data."""
+        (_, cost), *groups = self._groups.items()
+        value, gradient, hessian_product = cost.bind_cost(data)
+        blocks = {name: group.bind_constraints(data) for name, group in groups}
+        arguments = {"cost": value, "gradient": gradient, "hessian_product": hessian_product}
+        return {**arguments, **blocks, "joint": None}  # nothing is compiled, so nothing is gained
+
+
 def _gradient(
     scalar: torch.Tensor, variables: list[torch.Tensor], keep: bool = False
 ) -> Sequence[torch.Tensor]:
@@ -153,4 +168,4 @@ def torch_engine() -> Engine:
     """Return what `Problem.from_torch` uses; raise an `ImportError` if torch cannot be imported."""
     if _missing is not None:
         raise ImportError("Problem.from_torch needs torch: pip install 'geodual[torch]'.") from _missing
-    return Engine(_place, TorchFunctions)
+    return Engine(_place, TorchProblem)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -115,18 +116,22 @@ def minimise(solve: Solve, state: State) -> Minimum[LocalLagrangian]:
 def _descend(solve: Solve, start: LocalLagrangian, tol: float, small: bool) -> Minimum[LocalLagrangian]:
     """Minimise the augmented Lagrangian from a point, within the budget of an inner solve."""
     first = solve.start.cost / solve.units.cost
-    return (limited_memory if small else newton_cg)(
-        start.function,
-        start,
-        tol=tol,
-        max_iter=solve.inner_iterations * (_SMALL_STEPS if small else 1),
-        step_limit=solve.manifold.step_limit,
+    settings: dict[str, Any] = {
+        "tol": tol,
+        "step_limit": solve.manifold.step_limit,
         # A fall counts from the start of the solve, because iterates may lie far above it.
-        fall_limit=endless_fall(first) + max(start.value - first, 0.0),
-        may_escape=True,
-        watch=solve.watch,
-        stop=solve.stop,
-    )
+        "fall_limit": endless_fall(first) + max(start.value - first, 0.0),
+        "may_escape": True,
+        "watch": solve.watch,
+        "stop": solve.stop,
+    }
+    if small:
+        steps = solve.inner_iterations * _SMALL_STEPS
+        return limited_memory(start.function, start, max_iter=steps, **settings)
+    settings |= {"max_iter": solve.inner_iterations, "prepare": solve.hessian.prepare}
+    before = solve.hessian.n_products
+    minimum = newton_cg(start.function, start, **settings)
+    return replace(minimum, n_products=minimum.n_products + solve.hessian.n_products - before)
 
 
 def prefers_quasi_newton(constraints: ConstraintVector) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from geodual.arrays import Array
 
+from ..dense_hessian import DenseHessian
 from ..kkt import Units, measure_feasibility, measure_kkt, refreshed_units
 from ..lagrangian import LocalLagrangian
 from ..newton_cg import Minimum
@@ -187,6 +188,8 @@ class Solve:
         The feasible point of lowest cost so far: while there is one, the problem is not infeasible.
     progress : Progress
         The best update so far, and how long ago it was.
+    hessian : DenseHessian
+        Forms the Hessian of inner problems for which conjugate gradients take too many steps.
     """
 
     constraints: ConstraintVector
@@ -202,6 +205,7 @@ class Solve:
     def __post_init__(self) -> None:
         self.manifold = self.constraints.problem.manifold
         self.progress = Progress()
+        self.hessian = DenseHessian(self.manifold)
         self.note_feasible(self.start)
 
     @property
