@@ -60,7 +60,9 @@ def pick(rng: Rng, *choices: Any) -> Any:
 
 
 def has_nan(values: Any) -> bool:
-    """Tell whether numbers, as an array or nested in tuples and lists, hold a NaN or an infinity."""
+    """Tell whether numbers, in an array or nested in tuples, lists and dictionaries, hold NaN or infinity."""
+    if isinstance(values, dict):
+        return any(map(has_nan, values.values()))
     if isinstance(values, (tuple, list)):
         return any(map(has_nan, values))
     return not bool(np.isfinite(np.asarray(values, dtype=complex)).all())

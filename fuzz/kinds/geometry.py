@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -23,15 +24,28 @@ _SIZES = {
     "Rotations": 1,
     "Simplex": 1,
 }
+_SIZES |= {"ComplexStiefel": 2, "HermitianPD": 1, "SkewSymmetric": 1, "Symmetric": 1, "UnitCircle": 1}
 _SIZES |= {"Sphere": 1, "Stiefel": 2, "Power": 2, "PymanoptManifold": 1, "as_manifold": 1}
 _SIZES |= {"Euclidean": 2, "PositiveOrthant": 2, "Product": 2}  # these take any number
+
+
+_NEWER: dict[str, Callable[[int], Manifold]] = {
+    "ComplexStiefel": lambda n: manifolds.ComplexStiefel(n, (n + 1) // 2),
+    "HermitianPD": manifolds.HermitianPD,
+    "SkewSymmetric": lambda n: manifolds.SkewSymmetric(n + 1),
+    "Symmetric": manifolds.Symmetric,
+    "UnitCircle": manifolds.UnitCircle,
+    "named": lambda n: Product(R=manifolds.Rotations(n + 1), z=manifolds.UnitCircle(n)),
+    "long": lambda n: Power(manifolds.Rotations(3), 60 * n),
+}
 
 
 def draw(rng: Rng) -> Case:
     """Return an operation on a random manifold, or the making of one."""
     if rng.random() < 0.2:
         return _made(rng)
-    manifold = draw_manifold(pick(rng, *KINDS), rng)
+    kind = pick(rng, *KINDS, *_NEWER)
+    manifold = _NEWER[kind](int(rng.integers(1, 5))) if kind in _NEWER else draw_manifold(kind, rng)
     operation = pick(rng, *_OPERATIONS)
     x, y = manifold.random_point(rng), manifold.random_point(rng)
     u = manifold.random_tangent(x, rng)
@@ -61,6 +75,8 @@ def _made(rng: Rng) -> Case:
 
 
 def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
+    if isinstance(x, dict):
+        return {key: _mapped(change, part) for key, part in x.items()}
     if isinstance(x, (tuple, list)):
         return tuple(_mapped(change, part) for part in x)
     return change(np.asarray(x))
@@ -68,7 +84,8 @@ def _mapped(change: Callable[[Any], Any], x: Any) -> Any:
 
 def _ill(rng: Rng, x: Any) -> tuple[str, Any]:
     how = pick(rng, *_FORMS)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), catch_warnings():
+        simplefilter("ignore", np.exceptions.ComplexWarning)  # some forms drop imaginary parts
         return how, _mapped(_FORMS[how], x)
 
 

@@ -1,4 +1,8 @@
-"""Random manifolds of every kind that `geodual.manifolds` exports, and some of pymanopt's."""
+"""Random manifolds of the real kinds that `geodual.manifolds` exports, and some of pymanopt's.
+
+Complex ones, and flat spaces of matrices, came later. They are not among them, because that would change the
+problem of every seed.
+"""
 
 from __future__ import annotations
 

@@ -268,6 +268,10 @@ def _checked_vector(v: Vector, x: Point, owner: object) -> Vector:
             f"A vector at a point of {owner} must have the shape of the point, {np.shape(x)}, got {found}; "
             "check the sizes of both."
         )
+    if np.iscomplexobj(v) and not np.iscomplexobj(x):  # imaginary parts would be dropped, or spread
+        raise ValueError(
+            f"A vector at a point of {owner} must be real, got complex numbers; take its real part."
+        )
     return v
 
 

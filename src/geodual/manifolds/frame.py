@@ -190,12 +190,17 @@ class AmbientFrame(Frame):
         return c
 
     def coordinates(self, u: Vector) -> Array:
-        return np.asarray(u)
+        return in_double_precision(u)
 
     def random(self, rng: np.random.Generator) -> Array:
         # Under the embedded metric `gradient` projects orthogonally onto the tangent space. Projecting twice
         # removes the rounding error of a draw that was almost normal to it.
         return np.asarray(self.gradient(self.gradient(normal_like(self.point, rng))))
+
+
+def in_double_precision(u: Any) -> Array:
+    """Return `u` as an array in double precision; complex numbers stay complex."""
+    return np.asarray(u, dtype=complex if np.iscomplexobj(u) else float)
 
 
 def dots(a: Array, b: Array, axis: int = -1) -> Array:

@@ -98,7 +98,7 @@ class Grassmann(Manifold):
         return check_orthonormal(x, given, self)
 
     def project(self, x: Array, v: Vector) -> Array:
-        return GrassmannFrame(x).gradient(np.asarray(v))
+        return GrassmannFrame(x).gradient(np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         return np.asarray(np.linalg.qr(rng.standard_normal((self.n, self.p)))[0])

@@ -194,6 +194,7 @@ class HyperbolicFrame(Frame):
 
 def _parts(x: Array) -> tuple[Array, Array]:
     """Return the time and the space coordinates."""
+    x = np.asarray(x)
     return (x[0], x[1:]) if x.ndim == 1 else (x[..., :1], x[..., 1:])
 
 

@@ -34,7 +34,7 @@ def product(a: Array, b: Array) -> Array:
     """Return a @ b, for a long stack of small matrices entry by entry; numpy calls BLAS for each of them."""
     if a.ndim != 3 or a.shape[-1] > _SMALL or len(a) < _MANY:
         return np.asarray(a @ b)
-    left, right = (np.ascontiguousarray(factor.transpose(1, 2, 0)) for factor in (a, b))
+    left, right = (np.ascontiguousarray(np.transpose(factor, (1, 2, 0))) for factor in (a, b))
     return np.ascontiguousarray(np.einsum("ijk,jlk->ilk", left, right).transpose(2, 0, 1))
 
 

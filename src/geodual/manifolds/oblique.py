@@ -85,7 +85,7 @@ class Oblique(Manifold):
         return x / norms if is_single(given) else x
 
     def project(self, x: Array, v: Vector) -> Array:
-        return SphereFrame(x, axis=-2).gradient(np.asarray(v))
+        return SphereFrame(x, axis=-2).gradient(np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         x = rng.standard_normal((self.n, self.m))

@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotrf, dsyevd, dsygst
 from geodual.arrays import Array
 
 from .base import Manifold, NotOnManifoldError, as_finite_array, check_size
-from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, normal_like, x_coth_x
+from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, in_double_precision, normal_like, x_coth_x
 from .matrices import adjoint, check_hermitian, hermitian
 
 SHORT = 0.3  # step length up to which the second-order retraction is close to exp
@@ -103,7 +103,7 @@ class SPD(Manifold):
         return frame.tangent(frame.log(self._check_symmetric(y)))
 
     def project(self, x: Array, v: Vector) -> Array:
-        return hermitian(np.asarray(v))
+        return hermitian(np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         # Eigenvalues are log-normal, and the eigenvectors a random orthogonal matrix.
@@ -147,7 +147,7 @@ class CongruenceFrame(Frame):
         return np.asarray(self.factor @ c @ self._adjoint)
 
     def coordinates(self, u: Vector) -> Array:
-        return hermitian(self._congruent(np.asarray(u)))
+        return hermitian(self._congruent(in_double_precision(u)))
 
     def random(self, rng: np.random.Generator) -> Array:
         return hermitian(normal_like(self.point, rng))

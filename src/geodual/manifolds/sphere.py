@@ -88,7 +88,7 @@ class Sphere(Manifold):
         return x / norms if is_single(given) else x
 
     def project(self, x: Array, v: Vector) -> Array:
-        return SphereFrame(x).gradient(np.asarray(v))
+        return SphereFrame(x).gradient(np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         x = rng.standard_normal(self.n)

@@ -97,7 +97,7 @@ class Stiefel(Manifold):
         return check_orthonormal(x, given, self)
 
     def project(self, x: Array, v: Vector) -> Array:
-        return _project(x, np.asarray(v))
+        return _project(x, np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         # Uniform (Haar) draws need the signs of a QR decomposition with a positive diagonal of R.

@@ -71,7 +71,7 @@ class Symmetric(Manifold):
         return check_hermitian(x, given, self)
 
     def project(self, x: Array, v: Vector) -> Array:
-        return hermitian(np.asarray(v))
+        return hermitian(np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         return hermitian(rng.standard_normal((self.n, self.n)))
@@ -133,7 +133,7 @@ class SkewSymmetric(Manifold):
         return check_skew(x, given, self)
 
     def project(self, x: Array, v: Vector) -> Array:
-        return skew(np.asarray(v))
+        return skew(np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         return skew(rng.standard_normal((self.n, self.n)))
