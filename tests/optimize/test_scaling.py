@@ -165,6 +165,7 @@ def start(case: Case, where: str) -> Any:
     x = case.solution[1] if isinstance(case.solution, tuple) else case.solution
     if isinstance(case.problem.manifold, PositiveOrthant):
         return np.exp({"near": 0.0, "far": 5.0}[where] * np.random.default_rng(1).standard_normal(x.shape))
+    # Logistic losses are flat far out: all steps there are short.
     far = (1.0 if case.problem.manifold.dim == 6 else 1e3) * np.random.default_rng(1).standard_normal(x.shape)
     x0 = np.zeros_like(x) if where == "near" else far
     return (np.eye(3), x0) if isinstance(case.solution, tuple) else x0
@@ -253,6 +254,25 @@ def test_a_start_where_curvatures_are_others_is_measured_again() -> None:
     result = minimize(problem, np.array([30.0, 0.0]))
     assert_true(Case(problem, 2.0 * math.log(2.0), 30.0 / s), result)
     assert not result.success or result.cost == pytest.approx(2.0 * math.log(2.0), abs=1e-9)
+
+
+@pytest.mark.parametrize("top", [10.0, 1e3, 1e5])
+def test_polynomials_of_large_arguments_are_fitted(top: float) -> None:
+    """Powers up to t⁶ differ by up to 10³⁰, and no curvature is near 1."""
+    t = np.linspace(0.0, top, 50)
+    V, y = np.vander(t, 7, increasing=True), np.sin(6.0 * t / top)
+    problem = Problem(
+        Euclidean(7),
+        lambda x: 0.5 * float(np.sum((V @ x - y) ** 2)),
+        lambda x: V.T @ (V @ x - y),
+        lambda x, u: V.T @ (V @ u),
+        geodesically_convex=True,
+    )
+    lengths = np.linalg.norm(V, axis=0)
+    solution = np.linalg.lstsq(V / lengths, y, rcond=None)[0] / lengths
+    result = minimize(problem, np.zeros(7))
+    assert result.global_minimum
+    assert result.cost == pytest.approx(problem.cost(solution), rel=1e-9)
 
 
 def test_powers_of_flat_spaces_are_scaled() -> None:

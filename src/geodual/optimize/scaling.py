@@ -31,6 +31,7 @@ from .updates import Stop, Update
 # If curvatures differ by a factor κ, a gradient of norm `tol` leaves a gap of up to κ tol²/2. A dense Hessian
 # shows only √κ in its rows, so below this ratio κ is at most 1e8, and the gap at most tol/2 for tol = 1e-8.
 _UNEVEN = 1e4
+_STEEP = 1e4  # curvature from which residuals would be relative to it (`kkt.Units`): scale to this at most
 _EVEN = 10.0  # a ratio that single random products of a well-scaled matrix show, too
 _ROUNDS = 8  # of equilibration: each halves the exponents, so that 1e32 becomes 1.3
 _REPEATS = 2  # of a solve, if the curvatures at its end are not those at its start
@@ -168,7 +169,7 @@ class Scaling:
         scaled = self
         for _ in range(_ROUNDS):
             scaled = scaled._times(np.sqrt(np.where(np.isfinite(rows), rows, 1.0)))
-            rows = scaled._rows(point, multipliers, rng)
+            rows = scaled._rows(point, multipliers, rng, _STEEP)
             if not spread(rows) > _EVEN:
                 break
         return scaled
@@ -181,11 +182,13 @@ class Scaling:
         scaled.constraints.problem = problem
         return scaled
 
-    def _rows(self, point: EvaluatedPoint, multipliers: Array, rng: np.random.Generator) -> Array:
+    def _rows(
+        self, point: EvaluatedPoint, multipliers: Array, rng: np.random.Generator, most: float = np.inf
+    ) -> Array:
         """Estimate the norms of the rows of the Lagrangian's Hessian, relative to those of curved parts.
 
-        If there are none, they are relative to their geometric mean. The slopes of the cost stand in for rows
-        that are 0. NaN stands for what is not known, or cannot be scaled.
+        If there are none, they are relative to their geometric mean, or to `most` if that is less. The slopes
+        of the cost stand in for rows that are 0. NaN stands for what is not known, or cannot be scaled.
         """
         model = Lagrangian(self.constraints, multipliers).at(self.at(point))
         # Different lengths, so that integers do not cancel.
@@ -196,7 +199,7 @@ class Scaling:
             return np.full(self._flat.size, np.nan)
         rows[~(rows > self._noise(model))] = np.nan
         curved = rows[~self._flat]
-        rows = relative(rows, curved if np.isfinite(curved).any() else rows)
+        rows = relative(rows, curved) if np.isfinite(curved).any() else relative(rows, rows, most)
         straight = self._flat & np.isnan(rows)
         if straight.any():
             slopes = self._slopes(point)[straight]
@@ -218,10 +221,10 @@ class Scaling:
         return np.where(slopes > _EPS * slopes.max(), slopes / self._d, np.nan)
 
 
-def relative(rows: Array, typical: Array) -> Array:
-    """Return rows divided by the geometric mean of typical ones; NaN stands for none."""
+def relative(rows: Array, typical: Array, most: float = np.inf) -> Array:
+    """Return rows divided by the geometric mean of typical ones, or by `most`; NaN stands for none."""
     known = typical[np.isfinite(typical)]
-    return np.asarray(rows / np.exp(np.mean(np.log(known)))) if known.size else rows
+    return np.asarray(rows / min(np.exp(np.mean(np.log(known))), most)) if known.size else rows
 
 
 def spread(rows: Array) -> float:
