@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import jax.numpy as jnp
 import numpy as np
 import pymanopt
 import pytest
@@ -275,8 +276,11 @@ class TestDegeneratePoints:
         assert result.x == pytest.approx(np.array([1.0, 0.0]), abs=0.05)
 
     @pytest.mark.parametrize("method", METHODS)
-    def test_a_point_of_inflection_is_left(self, method: str) -> None:
-        result = minimize(on_line(lambda x: x**3, lambda x: 3.0 * x**2, lower=-2.0), [0.0], method)
+    @pytest.mark.parametrize("power", [3, 5])
+    @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+    def test_a_point_of_inflection_is_left(self, scale: float, power: int, method: str) -> None:
+        problem = on_line(lambda x: scale * x**power, lambda x: scale * power * x ** (power - 1), lower=-2.0)
+        result = minimize(problem, [0.0], method)
         assert result.x[0] == pytest.approx(-2.0)
 
     def test_an_inflection_along_one_of_many_flat_directions_is_left(self) -> None:

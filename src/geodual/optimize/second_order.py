@@ -43,8 +43,8 @@ _EVERY = 4  # Lanczos steps between two estimates
 _UNLUCKY = 10.0  # so many times smaller than usual may the share of an eigenvector in a random start be
 _NOTHING = 1e-8  # relative length of a new direction from which it is rounding noise
 _HALVINGS = 20  # of the step beside a saddle point
-_FLAT_STEP = 0.01  # in units of length: a third derivative of size 1 changes the cost by 1e-7 then
-_FLAT = _FLAT_STEP / 3.0  # curvature that a third derivative of size 1 outweighs within that step
+_FLAT_STEPS = np.array([0.01, 0.1])  # units of length: a fifth derivative of size 1 shows in the longer one
+_FLAT = 3e-3  # curvature that a third derivative of size 1 outweighs within the shorter one
 _PENALTY = 3.0  # of the scaled problem: the one with which the default method begins
 _STIFF = 100.0  # penalty that keeps the step near the constraints
 _FEASIBLE = 1e-9  # scaled violation of a point that counts as feasible
@@ -88,8 +88,8 @@ class Curvature:
         unit : float
             Length of the longest step.
         """
-        # Without curvature, only one step is long enough for higher derivatives to show.
-        lengths = 0.5 ** np.arange(_HALVINGS) if self.is_negative else np.array([_FLAT_STEP])
+        # Without curvature, steps must be long enough for higher derivatives to show.
+        lengths = 0.5 ** np.arange(_HALVINGS) if self.is_negative else _FLAT_STEPS
         for length in unit * lengths:
             for sign in (1.0, -1.0):
                 trial = moved(sign * length * self.direction)
