@@ -264,15 +264,15 @@ class _TangentSpace:
             self._basis: list[Coordinates] = []
             self.start = np.ravel(frame.random(rng))
         else:
-            self._basis = _orthonormal_basis(frame, rng)
+            self._basis, self._zero = _orthonormal_basis(frame, rng), 0.0 * frame.random(rng)
             self.start = rng.standard_normal(len(self._basis))
 
     def coordinates(self, v: Array) -> Coordinates:
         """Return a vector in the coordinates of the frame."""
         if self.frame.orthonormal:
             return v.reshape(self.frame.shape)
-        terms = [float(entry) * b for entry, b in zip(v, self._basis, strict=True)]
-        return sum(terms[1:], terms[0])
+        terms = (float(entry) * b for entry, b in zip(v, self._basis, strict=True))
+        return sum(terms, self._zero)
 
     def entries(self, c: Coordinates) -> Array:
         """Return coordinates of the frame as a vector."""
@@ -303,7 +303,8 @@ def _orthonormal_basis(frame: Frame, rng: np.random.Generator) -> list[Coordinat
         c = frame.random(rng)
         for b in basis * 2:
             c = c - frame.inner(b, c) * b
-        basis.append((1.0 / frame.norm(c)) * c)
+        length = frame.norm(c)
+        basis += [(1.0 / length) * c] if length > _NOTHING else []
     return basis
 
 
@@ -352,24 +353,24 @@ class _Cone:
         return d / length if length > _NOTHING else 0.0 * d
 
     def starts(self, first: Array) -> Iterator[Array]:
-        """Yield vectors from which to look for negative curvature: both ways, and inwards."""
+        """Yield vectors from which to look for negative curvature: both ways, then inwards."""
         yield first
         yield -first
-        yield -self._pull(np.ones(self._size))
-        for w in np.random.default_rng(0).exponential(size=(_DRAWS, self._size)):
+        draws = np.random.default_rng(0).exponential(size=(_DRAWS, self._size))
+        for w in (np.ones(self._size), *draws):
             yield -self._pull(w)
 
     def least_curvature(self, product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
         """Return the least curvature that projected gradient steps from a vector find, and its direction."""
-        d = self.into(start)
-        best, direction = math.inf, d
+        best, direction, slope, step = math.inf, start, 0.0 * start, 1.0
         for _ in range(_SWEEPS):
+            d = self.into(direction - step * slope)
             image = product(d)
             value, length = float(d @ image), float(np.linalg.norm(image))
-            if not value < best:
-                break
-            best, direction = value, d
-            d = self.into(d - image / length) if length > 0.0 else d
+            if value < best:
+                best, direction, slope = value, d, image / length if length > 0.0 else image
+            else:
+                step *= 0.5
         return best, direction
 
 
