@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import jax.numpy as jnp
 import numpy as np
 import pymanopt
 import pytest
