@@ -41,7 +41,7 @@ _MANY = 50  # active constraints whose gradients are formed only if need be
 _STEPS = 40  # of Lanczos at most: enough for the sign of an extreme eigenvalue that is not tiny
 _EVERY = 4  # Lanczos steps between two estimates
 _UNLUCKY = 10.0  # so many times smaller than usual may the share of an eigenvector in a random start be
-_NOTHING = 1e-8  # relative length of a new direction from which it is rounding noise
+_NOTHING = 1e-6  # relative length up to which a new direction may be noise: differences have errors of 1e-8
 _HALVINGS = 20  # of the step beside a saddle point
 _FLAT_STEPS = np.array([0.01, 0.1])  # units of length: a fifth derivative of size 1 shows in the longer one
 _FLAT = 3e-3  # curvature that a third derivative of size 1 outweighs within the shorter one
@@ -383,16 +383,17 @@ def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[fl
     length = float(np.linalg.norm(start))
     if length <= _NOTHING:
         return math.inf, start
-    basis, images = [start / length], []
+    basis, images, largest = [start / length], [], 0.0
     while True:
         images.append(product(basis[-1]))
+        largest = max(largest, float(np.linalg.norm(images[-1])))
         V = np.array(basis)
         # Orthogonalise twice against all earlier vectors: without it, rounding errors repeat eigenvalues.
         residual = images[-1] - V.T @ (V @ images[-1])
         residual -= V.T @ (V @ residual)
         length = float(np.linalg.norm(residual))
         # An invariant subspace is exact: a random start has a part in every eigenspace.
-        last = length <= _NOTHING * float(np.linalg.norm(images[-1])) or len(basis) >= min(_STEPS, start.size)
+        last = length <= _NOTHING * largest or len(basis) >= min(_STEPS, start.size)
         if last or len(basis) % _EVERY == 0:
             T = V @ np.array(images).T
             values, vectors = np.linalg.eigh(0.5 * (T + T.T))
