@@ -57,6 +57,23 @@ class TestWeaklyActiveBounds:
         result = minimize(problem, np.zeros(14), method)
         assert result.cost < 0.2 * np.sum(A**2)
 
+    def test_random_quadratic_functions_leave_a_corner_where_they_fall(self) -> None:
+        for seed in range(30):
+            rng = np.random.default_rng(seed)
+            A = rng.standard_normal((4, 4))
+            Q = A + A.T + rng.uniform(0.0, 3.0) * np.eye(4)
+            problem = Problem(
+                Euclidean(4),
+                lambda x, Q=Q: 0.5 * x @ Q @ x,
+                lambda x, Q=Q: Q @ x,
+                lambda x, u, Q=Q: Q @ u,
+                lower=0.0,
+                upper=1.0,
+            )
+            result = minimize(problem, np.zeros(4))
+            near = np.clip(result.x + 1e-2 * rng.standard_normal((5000, 4)), 0.0, 1.0)
+            assert (0.5 * np.einsum("ij,jk,ik->i", near, Q, near) >= result.cost - 1e-7).all(), seed
+
     def test_a_cone_without_descent_is_not_called_a_saddle(self) -> None:
         """x y ≥ 0 for x, y ≥ 0, although x y has negative curvature on the plane."""
         problem = Problem(PLANE, lambda x: x[0] * x[1], lambda x: x[::-1], lambda x, u: u[::-1], lower=0.0)
@@ -275,8 +292,11 @@ class TestDegeneratePoints:
         assert result.x == pytest.approx(np.array([1.0, 0.0]), abs=0.05)
 
     @pytest.mark.parametrize("method", METHODS)
-    def test_a_point_of_inflection_is_left(self, method: str) -> None:
-        result = minimize(on_line(lambda x: x**3, lambda x: 3.0 * x**2, lower=-2.0), [0.0], method)
+    @pytest.mark.parametrize("power", [3, 5])
+    @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+    def test_a_point_of_inflection_is_left(self, scale: float, power: int, method: str) -> None:
+        problem = on_line(lambda x: scale * x**power, lambda x: scale * power * x ** (power - 1), lower=-2.0)
+        result = minimize(problem, [0.0], method)
         assert result.x[0] == pytest.approx(-2.0)
 
     def test_an_inflection_along_one_of_many_flat_directions_is_left(self) -> None:

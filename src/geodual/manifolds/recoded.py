@@ -162,7 +162,7 @@ def orthonormal_frame(frame: Frame, dim: int) -> RecodedFrame | None:
     if dim > _MOST:
         return None
     rng = np.random.default_rng(0)
-    basis: list[Coordinates] = []
+    zero, basis = 0.0 * frame.random(rng), []
     for _ in range(dim):
         vector = frame.random(rng)
         for _ in range(2):  # Gram and Schmidt, twice: once leaves rounding errors of a draw near the others
@@ -174,7 +174,7 @@ def orthonormal_frame(frame: Frame, dim: int) -> RecodedFrame | None:
         return np.array([frame.inner(vector, c) for vector in basis])
 
     def unpack(a: Array) -> Coordinates:
-        c = 0.0 * basis[0]
+        c = zero
         for weight, vector in zip(a, basis, strict=True):
             c = c + float(weight) * vector
         return c

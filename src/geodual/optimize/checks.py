@@ -265,7 +265,7 @@ def check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Evaluate
     constraints = ConstraintVector(problem, x0)
     if not problem.automatic:
         _check_are_numbers(problem, x0)
-    if np.ndim(_evaluated("cost", "cost(x)", problem.cost, x0)) != 0:
+    if np.ndim(_called("cost", "cost(x)", problem.cost, x0)) != 0:
         raise ValueError("The cost must be a number, not an array; sum up its entries.")
     point = constraints.evaluate(x0)
     if not np.isfinite(point.cost):
@@ -281,7 +281,7 @@ def check_start(problem: Problem, x0: Point) -> tuple[ConstraintVector, Evaluate
 
 def _check_are_numbers(problem: Problem, x0: Point) -> None:
     for name, block in named_constraints(problem):
-        if np.asarray(_evaluated(name, "its function", block.value, x0)).dtype == bool:
+        if np.asarray(_called(name, "its function", block.value, x0)).dtype == bool:
             raise ValueError(A_CONDITION.format(name))
 
 
@@ -374,13 +374,18 @@ def check_structure(vector: Vector, frame: Frame, what: str, call: str) -> Vecto
 
 
 def _evaluated(what: str, call: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function; if it fails or changes its arguments, the error says which one it was."""
-    before = [np.array(leaf) for leaf in leaves(arguments)]
+    """Call a function; if it fails, the error says which one it was."""
     try:
-        result = function(*arguments)
+        return _called(what, call, function, *arguments)
     except Exception as error:
         error.add_note(f"The {what} failed at `x0`; check {call}.")
         raise
+
+
+def _called(what: str, call: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function; raise if it writes into its arguments."""
+    before = [np.array(leaf) for leaf in leaves(arguments)]
+    result = function(*arguments)
     if not all(map(np.array_equal, before, leaves(arguments))):
         raise ValueError(f"The {what} changes its argument; work on a copy, as in x = x.copy(), in {call}.")
     return result

@@ -39,10 +39,10 @@ _MANY = 50  # active constraints whose gradients are formed only if need be
 _STEPS = 40  # of Lanczos at most: enough for the sign of an extreme eigenvalue that is not tiny
 _EVERY = 4  # Lanczos steps between two estimates
 _UNLUCKY = 10.0  # so many times smaller than usual may the share of an eigenvector in a random start be
-_NOTHING = 1e-8  # relative length of a new direction from which it is rounding noise
+_NOTHING = 1e-6  # relative length up to which a new direction may be noise: differences have errors of 1e-8
 _HALVINGS = 20  # of the step beside a saddle point
-_FLAT_STEP = 0.01  # in units of length: a third derivative of size 1 changes the cost by 1e-7 then
-_FLAT = _FLAT_STEP / 3.0  # curvature that a third derivative of size 1 outweighs within that step
+_FLAT_STEPS = np.array([0.01, 0.1])  # units of length: a fifth derivative of size 1 shows in the longer one
+_FLAT = 3e-3  # curvature that a third derivative of size 1 outweighs within the shorter one
 _PENALTY = 3.0  # of the scaled problem: the one with which the default method begins
 _STIFF = 100.0  # penalty that keeps the step near the constraints
 _FEASIBLE = 1e-9  # scaled violation of a point that counts as feasible
@@ -85,8 +85,8 @@ class Curvature:
         unit : float
             Length of the longest step.
         """
-        # Without curvature, only one step is long enough for higher derivatives to show.
-        lengths = 0.5 ** np.arange(_HALVINGS) if self.is_negative else np.array([_FLAT_STEP])
+        # Without curvature, steps must be long enough for higher derivatives to show.
+        lengths = 0.5 ** np.arange(_HALVINGS) if self.is_negative else _FLAT_STEPS
         for length in unit * lengths:
             for sign in (1.0, -1.0):
                 trial = moved(sign * length * self.direction)
@@ -353,24 +353,24 @@ class _Cone:
         return d / length if length > _NOTHING else 0.0 * d
 
     def starts(self, first: Array) -> Iterator[Array]:
-        """Yield vectors from which to look for negative curvature: both ways, and inwards."""
+        """Yield vectors from which to look for negative curvature: both ways, then inwards."""
         yield first
         yield -first
-        yield -self._pull(np.ones(self._size))
-        for w in np.random.default_rng(0).exponential(size=(_DRAWS, self._size)):
+        draws = np.random.default_rng(0).exponential(size=(_DRAWS, self._size))
+        for w in (np.ones(self._size), *draws):
             yield -self._pull(w)
 
     def least_curvature(self, product: Callable[[Array], Array], start: Array) -> tuple[float, Array]:
         """Return the least curvature that projected gradient steps from a vector find, and its direction."""
-        d = self.into(start)
-        best, direction = math.inf, d
+        best, direction, slope, step = math.inf, start, 0.0 * start, 1.0
         for _ in range(_SWEEPS):
+            d = self.into(direction - step * slope)
             image = product(d)
             value, length = float(d @ image), float(np.linalg.norm(image))
-            if not value < best:
-                break
-            best, direction = value, d
-            d = self.into(d - image / length) if length > 0.0 else d
+            if value < best:
+                best, direction, slope = value, d, image / length if length > 0.0 else image
+            else:
+                step *= 0.5
         return best, direction
 
 
@@ -388,16 +388,17 @@ def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[fl
     length = float(np.linalg.norm(start))
     if length <= _NOTHING:
         return math.inf, start
-    basis, images = [start / length], []
+    basis, images, largest = [start / length], [], 0.0
     while True:
         images.append(product(basis[-1]))
+        largest = max(largest, float(np.linalg.norm(images[-1])))
         V = np.array(basis)
         # Orthogonalise twice against all earlier vectors: without it, rounding errors repeat eigenvalues.
         residual = images[-1] - V.T @ (V @ images[-1])
         residual -= V.T @ (V @ residual)
         length = float(np.linalg.norm(residual))
         # An invariant subspace is exact: a random start has a part in every eigenspace.
-        last = length <= _NOTHING * float(np.linalg.norm(images[-1])) or len(basis) >= min(_STEPS, start.size)
+        last = length <= _NOTHING * largest or len(basis) >= min(_STEPS, start.size)
         if last or len(basis) % _EVERY == 0:
             T = V @ np.array(images).T
             values, vectors = np.linalg.eigh(0.5 * (T + T.T))
