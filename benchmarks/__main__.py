@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--record", action="store_true", help="with check: record the ratios instead")
     random = parser.add_argument_group("random", "options of the section random")
     random.add_argument("--n", type=int, default=1000, help="number of problems")
+    random.add_argument("--first", type=int, default=0, help="first seed; from 100000 on a third has terms")
     random.add_argument("--tol", type=float, default=1e-8, help="KKT residual to reach")
     random.add_argument("--method", default="proximal-lagrangian", help="method of minimize")
     accuracy = parser.add_argument_group("accuracy", "options of the section accuracy")
@@ -73,7 +74,7 @@ def main() -> None:
     scale.add_argument("--results", type=Path, help="where to save the rows; by default with the page")
     arguments = parser.parse_args()
     options = {
-        "random": {"n": arguments.n, "tol": arguments.tol, "method": arguments.method},
+        "random": {"n": arguments.n, "first": arguments.first, "tol": arguments.tol, "method": arguments.method},
         "accuracy": {
             "halves": (arguments.half,) if arguments.half else tuple(HALVES),
             "n_seeds": arguments.seeds,
