@@ -78,7 +78,12 @@ def main() -> None:
     scale.add_argument("--results", type=Path, help="where to save the rows; by default with the page")
     arguments = parser.parse_args()
     options = {
-        "random": {"n": arguments.n, "first": arguments.first, "tol": arguments.tol, "method": arguments.method},
+        "random": {
+            "n": arguments.n,
+            "first": arguments.first,
+            "tol": arguments.tol,
+            "method": arguments.method,
+        },
         "nonsmooth": {"manpg": arguments.manpg},
         "accuracy": {
             "halves": (arguments.half,) if arguments.half else tuple(HALVES),

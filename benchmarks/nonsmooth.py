@@ -91,7 +91,19 @@ def nonsmooth_table(manpg: Path | None = None, report: Callable[[str], object] =
     for make, seeds, peer in _cases(manpg):
         rows.append(_row(make, seeds, peer).cells())
         report("  " + "  ".join(rows[-1]))
-    header = ("problem", "size", "runs", "residual", "zeros", "rank", "cost", "peer", "its cost", "time", "its time")
+    header = (
+        "problem",
+        "size",
+        "runs",
+        "residual",
+        "zeros",
+        "rank",
+        "cost",
+        "peer",
+        "its cost",
+        "time",
+        "its time",
+    )
     return (
         "Means over the runs, worst residual; (how often ours is no higher). Processor time, but for published\n"
         f"{format_table(header, rows)}"
@@ -99,7 +111,9 @@ def nonsmooth_table(manpg: Path | None = None, report: Callable[[str], object] =
 
 
 def _cases(manpg: Path | None) -> list[tuple[Callable[..., NonsmoothProblem], Sequence[int], Any]]:
-    oblique = [(partial(nonsmooth.oblique_sparse_pca, mu=mu), SEEDS, f"oblique {mu:g}") for mu in (0.1, 0.5, 1.0)]
+    oblique = [
+        (partial(nonsmooth.oblique_sparse_pca, mu=mu), SEEDS, f"oblique {mu:g}") for mu in (0.1, 0.5, 1.0)
+    ]
     sizes = [(n, r) for n in (100, 200, 300, 400, 500) for r in (5, 10)]
     on_stiefel = [partial(nonsmooth.stiefel_sparse_pca, n, r) for n, r in sizes]
     on_stiefel += [partial(nonsmooth.compressed_modes, n) for n in (64, 128)]

@@ -120,7 +120,9 @@ FINITE: dict[str, FunctionKind] = {
 """Norms and losses."""
 
 CONSTRAINTS: dict[str, FunctionKind] = {
-    "Box": FunctionKind(lambda rng, w: Box(-1.0, 1.0), _vector, lambda rng, shape: rng.uniform(-0.9, 0.9, shape)),
+    "Box": FunctionKind(
+        lambda rng, w: Box(-1.0, 1.0), _vector, lambda rng, shape: rng.uniform(-0.9, 0.9, shape)
+    ),
     "Ball": FunctionKind(lambda rng, w: Ball(1.0), _vector, _in_ball),
     "SecondOrderCone": FunctionKind(lambda rng, w: SecondOrderCone(), _vector, _in_cone),
     "PositiveSemidefinite": FunctionKind(lambda rng, w: PositiveSemidefinite(), _symmetric, _definite),

@@ -131,7 +131,9 @@ def test_derivatives_exist_at_kinks(function: Any, shape: tuple[int, ...]) -> No
         assert np.isfinite(function.prox_derivative(z, 0.5)(u)).all()
 
 
-@pytest.mark.parametrize("function", [NuclearNorm(0.5), SpectralNorm(2.0)], ids=["NuclearNorm", "SpectralNorm"])
+@pytest.mark.parametrize(
+    "function", [NuclearNorm(0.5), SpectralNorm(2.0)], ids=["NuclearNorm", "SpectralNorm"]
+)
 def test_the_derivative_is_right_at_equal_singular_values(function: Any) -> None:
     q = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
     z, u = q[:, :3] @ np.diag([2.0, 2.0, 0.3]), point_of(function, (5, 3), 1)
