@@ -21,6 +21,7 @@ from .geometry import geometry_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
 from .metric_shapes import local_pairs_table, many_features_table
+from .nonsmooth import nonsmooth_table
 from .null_universes import null_table
 from .random_study import random_table
 from .regression_accuracy import regression_table
@@ -37,6 +38,7 @@ SECTIONS: dict[str, Callable[..., str]] = {
     "scaling": scaling_table,
     "families": families_table,
     "random": random_table,
+    "nonsmooth": nonsmooth_table,
     "metric": metric_fit_table,
     "itml": itml_table,
     "lmnn": lmnn_table,
@@ -60,8 +62,11 @@ def main() -> None:
     parser.add_argument("--record", action="store_true", help="with check: record the ratios instead")
     random = parser.add_argument_group("random", "options of the section random")
     random.add_argument("--n", type=int, default=1000, help="number of problems")
+    random.add_argument("--first", type=int, default=0, help="first seed; from 100000 on a third has terms")
     random.add_argument("--tol", type=float, default=1e-8, help="KKT residual to reach")
     random.add_argument("--method", default="proximal-lagrangian", help="method of minimize")
+    nonsmooth = parser.add_argument_group("nonsmooth", "options of the section nonsmooth")
+    nonsmooth.add_argument("--manpg", type=Path, help="folder of the code of ManPG, to run in Octave")
     accuracy = parser.add_argument_group("accuracy", "options of the section accuracy")
     accuracy.add_argument("--half", choices=list(HALVES), help="one half of the data sets; both by default")
     accuracy.add_argument("--seeds", type=int, default=3, help="number of times that folds are drawn")
@@ -73,7 +78,13 @@ def main() -> None:
     scale.add_argument("--results", type=Path, help="where to save the rows; by default with the page")
     arguments = parser.parse_args()
     options = {
-        "random": {"n": arguments.n, "tol": arguments.tol, "method": arguments.method},
+        "random": {
+            "n": arguments.n,
+            "first": arguments.first,
+            "tol": arguments.tol,
+            "method": arguments.method,
+        },
+        "nonsmooth": {"manpg": arguments.manpg},
         "accuracy": {
             "halves": (arguments.half,) if arguments.half else tuple(HALVES),
             "n_seeds": arguments.seeds,

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from geodual.manifolds import SPD, Grassmann, Hyperbolic, Manifold, PositiveOrthant, Power, Product, Simplex
 
+from .term_check import TermAnswer, map_value
+
 Array = NDArray[np.floating[Any]]
 
 STEP = 3e-4  # of first differences: their error, of order 4, and rounding errors are both about 1e-12
@@ -45,6 +47,8 @@ class Verdict:
         Infinite if an inequality has a negative multiplier, otherwise 0.
     fall : float
         By how much the cost falls on the way to a feasible neighbour; 0 if it rises.
+    terms : float
+        How far a multiplier of a term g(c(x)) is from a subgradient, or the value of the term from c(x).
     """
 
     stationarity: float
@@ -52,11 +56,12 @@ class Verdict:
     complementarity: float
     sign: float
     fall: float
+    terms: float = 0.0
 
     @property
     def is_kkt_point(self) -> bool:
         """Whether the KKT conditions hold."""
-        parts = (self.stationarity, self.feasibility, self.complementarity, self.sign)
+        parts = (self.stationarity, self.feasibility, self.complementarity, self.sign, self.terms)
         return all(part <= 1.0 for part in parts)  # false for NaN
 
     @property
@@ -66,7 +71,13 @@ class Verdict:
 
 
 def check_answer(
-    problem: Any, start: Any, x: Any, multipliers: Array, equality_multipliers: Array, tol: float
+    problem: Any,
+    start: Any,
+    x: Any,
+    multipliers: Array,
+    equality_multipliers: Array,
+    tol: float,
+    terms: Sequence[Any] = (),
 ) -> Verdict:
     """Check a point and its multipliers.
 
@@ -82,26 +93,31 @@ def check_answer(
         The multipliers of the answer.
     tol : float
         The tolerance that the solver claims to have reached.
+    terms : sequence of TermValue
+        The terms of the answer, each with its `value` and `multiplier`.
     """
     there = LocalFunctions(problem, start)
     here = LocalFunctions(problem, x)
-    lam = np.concatenate([multipliers, equality_multipliers])
-    cost_unit = _unit(_cost_size(there), _cost_size(here))
-    sizes = np.maximum(_constraint_sizes(there), _EPS)
-    units = _unit(sizes, sizes)
-    c, n = here.values[1:], len(multipliers)
-    excess = np.where(np.arange(len(c)) < n, np.maximum(c, 0.0), np.abs(c))
-    weights = np.array([1.0, *lam])
+    lam, n = np.concatenate([multipliers, equality_multipliers]), len(multipliers)
+    m = len(lam)
+    cost_unit = _unit(*(max(_cost_size(f), _term_slope(f)) for f in (there, here)))
+    all_sizes = np.maximum(_constraint_sizes(there), _EPS)
+    sizes, units = all_sizes[:m], _unit(all_sizes[:m], all_sizes[:m])
+    c = here.values[1 : m + 1]
+    excess = np.where(np.arange(m) < n, np.maximum(c, 0.0), np.abs(c))
+    answers = _term_answers(here, terms, all_sizes[m:], cost_unit)
+    weights = np.concatenate([[1.0], lam, *(np.ravel(answer.y) for answer in answers)])
     gradient = weights @ here.jacobian
     noise = RELATIVE * here.terms(weights)
     noise += 10.0 * _EPS / STEP * float(np.abs(weights) @ np.abs(here.values))
-    active = (np.arange(len(c)) >= n) | (c > -ACTIVE * sizes)
+    active = (np.arange(m) >= n) | (c > -ACTIVE * sizes)
     return Verdict(
         stationarity=float(np.linalg.norm(gradient)) / (SLACK * tol * cost_unit + noise),
         feasibility=float(np.max(excess / (SLACK * tol * units), initial=0.0)),
         complementarity=float(np.max(np.abs(lam * c)[:n], initial=0.0)) / (SLACK * tol * cost_unit),
         sign=float(np.inf if (multipliers < 0.0).any() else 0.0),
-        fall=_greatest_fall(here, lam, active, n, noise + SLACK * tol * cost_unit),
+        fall=_greatest_fall(here, weights, active, n, noise + SLACK * tol * cost_unit, answers),
+        terms=max((max(a.distance, a.excess) / (SLACK * tol) for a in answers), default=0.0),
     )
 
 
@@ -109,7 +125,20 @@ def check_result(problem: Any, start: Any, result: Any) -> Verdict:
     """Check a `Result` of a solve that started at `start`."""
     answer = (result.x, result.multipliers, result.equality_multipliers)
     with np.errstate(all="ignore"):  # neighbours may lie where a logarithm has no value
-        return check_answer(problem, start, *answer, result.tol)
+        return check_answer(problem, start, *answer, result.tol, result.terms)
+
+
+def _term_answers(
+    here: LocalFunctions, terms: Sequence[Any], sizes: Array, cost_unit: float
+) -> list[TermAnswer]:
+    """Return what the solver says about each term, with the unit of its map: the median size of its entries."""
+    answers, first = [], 0
+    for term, said in zip(here.problem.terms, terms, strict=True):
+        c = map_value(term, here.x)
+        unit = float(_unit(*(2 * [np.median(sizes[first : first + c.size])])))
+        answers.append(TermAnswer(term.function, c, said.value, said.multiplier, unit, float(cost_unit)))
+        first += c.size
+    return answers
 
 
 class LocalFunctions:
@@ -119,15 +148,24 @@ class LocalFunctions:
         self.problem, self.x = problem, x
         self.basis = _orthonormal_tangents(problem.manifold, x)
         self.values = self(np.zeros(len(self.basis)))
-        """Cost, inequalities and equalities at the point."""
+        """Cost, inequalities, equalities and the maps of terms at the point."""
         self.jacobian = self.derivative(np.eye(len(self.basis)))
         """Their gradients, one per row."""
 
     def __call__(self, a: Array) -> Array:
-        """Return cost, inequalities and equalities at x(a)."""
+        """Return cost, inequalities, equalities and the maps of terms at x(a)."""
         y = self.problem.manifold.retract(self.x, _combined(a, self.basis)) if a.any() else self.x
         blocks = (*self.problem.inequalities, *self.problem.equalities)
-        return np.concatenate([[self.problem.cost(y)], *(np.atleast_1d(block.value(y)) for block in blocks)])
+        maps = [np.ravel(map_value(term, y)) for term in self.problem.terms]
+        values = [np.atleast_1d(block.value(y)) for block in blocks]
+        return np.concatenate([[self.problem.cost(y)], *values, *maps])
+
+    def term_cost(self, values: Array) -> float:
+        """Return Σ g(c), given what calling it at a point returns."""
+        shapes = [map_value(term, self.x).shape for term in self.problem.terms]
+        return sum(
+            term.function.value(c) for term, c in zip(self.problem.terms, _split(values, shapes), strict=True)
+        )
 
     def _along(self, direction: Array, t: float) -> Array:
         return self(t * direction)
@@ -235,15 +273,44 @@ def _constraint_sizes(functions: LocalFunctions) -> Array:
     return np.asarray(np.maximum(size, np.abs(values)))
 
 
+def _split(values: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+    """Return the maps of terms, which come last among the values, in their shapes."""
+    sizes = [int(np.prod(shape)) for shape in shapes]
+    first, parts = len(values) - sum(sizes), []
+    for shape, size in zip(shapes, sizes, strict=True):
+        parts.append(values[first : first + size].reshape(shape))
+        first += size
+    return parts
+
+
+def _term_slope(functions: LocalFunctions) -> float:
+    """Return the slope of the terms from their changes along random unit directions; 0 where infinite."""
+    rng, dim = np.random.default_rng(1), len(functions.basis)
+    if not functions.problem.terms:
+        return 0.0
+    directions = rng.standard_normal((6, dim))
+    steps = (directions / np.linalg.norm(directions, axis=1)[:, None]) @ functions.jacobian.T
+    before = functions.term_cost(functions.values)
+    changes = np.array([functions.term_cost(functions.values + step) - before for step in steps])
+    return float(np.sqrt(dim * np.mean(np.where(np.isfinite(changes), changes, 0.0) ** 2)))
+
+
 def _greatest_fall(
-    here: LocalFunctions, lam: Array, active: NDArray[np.bool_], n_inequalities: int, slope: float
+    here: LocalFunctions,
+    weights: Array,
+    active: NDArray[np.bool_],
+    n_inequalities: int,
+    slope: float,
+    answers: Sequence[TermAnswer],
 ) -> float:
     """Return by how much the cost falls at a feasible neighbour, in units of what is allowed."""
-    rows = here.jacobian[1:][active]
+    rows, shapes = here.jacobian[1 : len(active) + 1][active], [answer.c.shape for answer in answers]
+    maps = [_split(column, shapes) for column in here.jacobian.T]
+    for k, answer in enumerate(answers):
+        rows = np.vstack([rows, answer.normals @ np.array([np.ravel(parts[k]) for parts in maps]).T])
     normal, free = _row_space_and_complement(rows, len(here.basis))
     if not len(free):
         return 0.0
-    weights = np.array([1.0, *lam])
     curvatures, vectors = np.linalg.eigh(here.hessian(weights, free))
     rng = np.random.default_rng(0)
     directions = np.vstack([vectors[:, :1].T, rng.standard_normal((TRIES, len(free)))]) @ free
@@ -253,7 +320,7 @@ def _greatest_fall(
         for length in NEIGHBOURS:
             allowed = length * slope + CURVATURE * length**2 * size + 10.0 * _EPS * abs(here.values[0])
             step = length / np.linalg.norm(d) * d
-            falls.append(_fall(here, step, lam, active, n_inequalities, normal) / allowed)
+            falls.append(_fall(here, step, weights, active, n_inequalities, normal, answers) / allowed)
             if np.isfinite(falls[-1]):
                 break
     return float(max(falls))
@@ -270,19 +337,31 @@ def _row_space_and_complement(rows: Array, d: int) -> tuple[Array, Array]:
 
 
 def _fall(
-    here: LocalFunctions, a: Array, lam: Array, active: NDArray[np.bool_], n_inequalities: int, normal: Array
+    here: LocalFunctions,
+    a: Array,
+    weights: Array,
+    active: NDArray[np.bool_],
+    n_inequalities: int,
+    normal: Array,
+    answers: Sequence[TermAnswer],
 ) -> float:
     """Move a neighbour onto the feasible set and return by how much its cost is lower; −∞ if that fails."""
-    is_equality = np.arange(len(lam)) >= n_inequalities
+    m, shapes = len(active), [answer.c.shape for answer in answers]
+    lam, is_equality = weights[1 : m + 1], np.arange(m) >= n_inequalities
     for _ in range(4):
         values = here(a)
-        excess = np.where(is_equality, values[1:], np.maximum(values[1:], 0.0))
-        if not excess[active].any():
+        c = values[1 : m + 1]
+        excess = np.where(is_equality, c, np.maximum(c, 0.0))
+        maps = _split(values, shapes)
+        off = [answer.off(each) for answer, each in zip(answers, maps, strict=True)]
+        wrong = np.concatenate([excess[active], *off])
+        if not wrong.any():
             break
-        a = a - normal @ excess[active]
+        a = a - normal @ wrong
     if (np.abs(excess[~active]) > 0.0).any() or not np.isfinite(values).all():
         return -np.inf
     # The violation of the answer, which its tolerance allows, lowers its cost by ⟨λ, c⟩: add that again. What
     # is left of the violation of the neighbour counts twice its price.
-    cost = here.values[0] + lam @ here.values[1:]
-    return float(cost - values[0] - 2.0 * np.abs(lam) @ np.abs(excess))
+    cost = here.values[0] + lam @ here.values[1 : m + 1] + sum(answer.cost for answer in answers)
+    there = values[0] + sum(answer.cost_at(each) for answer, each in zip(answers, maps, strict=True))
+    return float(cost - there - 2.0 * np.abs(lam) @ np.abs(excess))

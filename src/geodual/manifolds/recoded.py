@@ -162,7 +162,8 @@ def orthonormal_frame(frame: Frame, dim: int) -> RecodedFrame | None:
     if dim > _MOST:
         return None
     rng = np.random.default_rng(0)
-    zero, basis = 0.0 * frame.random(rng), []
+    zero = 0.0 * frame.random(rng)
+    basis: list[Coordinates] = []
     for _ in range(dim):
         vector = frame.random(rng)
         for _ in range(2):  # Gram and Schmidt, twice: once leaves rounding errors of a draw near the others
