@@ -53,7 +53,6 @@ _POLISH_AGAIN = 0.1  # after a failed polish, try again once the residual has fa
 _GREED = 10.0  # growth of the (scaled) violation in an inner solve at which it is rejected
 _MANY = 500  # constraints whose gradients take long to form
 _SECOND_STEPS = 150  # of the second try at most
-_SECOND_PATIENCE = 30  # iterations of the first try after which the second may come in between
 
 _Minimum = Minimum[LocalLagrangian]
 
@@ -503,12 +502,10 @@ def with_second_try(
 ) -> Iterator[Update | Stop]:
     """Pass updates on; if they end in a breakdown or as infeasible, try the interior-point method.
 
-    If it does not reach the tolerance either, the best update and the stop of the first try come last. On
-    Hadamard manifolds the second try comes in between if the first takes long.
+    It starts only once the first try has given up, so that no solve pays for both without need, and its
+    updates say that they are its own. If it does not reach the tolerance either, the best update and the stop
+    of the first try come last.
     """
-    has_inequalities = constraints.n_inequalities > 0
-    # On Hadamard manifolds both mostly find the same minimum, so try early. Elsewhere only as a last resort.
-    patience = _SECOND_PATIENCE if has_inequalities and constraints.problem.manifold.hadamard else -1
     progress = Progress()
     last: Update | None = None
 
@@ -518,20 +515,16 @@ def with_second_try(
             # Before a stop an update may come without a residual.
             if isinstance(update, Stop) or update.kkt is None or not math.isfinite(update.worst):
                 return
-            progress.note(update, unfinished=False)
-            yield update
+            own = replace(update, by="interior-point")
+            progress.note(own, unfinished=False)
+            yield own
 
-    for count, update in enumerate(updates, start=1):
+    for update in updates:
         if isinstance(update, Update):
             last = update  # a method yields its best update before it gives up
-            yield update
-            if count == patience:
-                yield from second_try()
-            continue
-        if last is not None and update.status in ("breakdown", "infeasible") and has_inequalities:
+        elif last is not None and update.status in ("breakdown", "infeasible") and constraints.n_inequalities:
             progress.note(last, unfinished=False)
-            if count <= patience or patience < 0:
-                yield from second_try()
+            yield from second_try()
             # The point of least violation belongs to "infeasible"; otherwise the best point is of most use.
             yield last if update.status == "infeasible" else progress.best or last
         yield update

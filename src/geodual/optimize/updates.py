@@ -42,6 +42,8 @@ class Update:
         Whether the second-order condition "holds" or "fails" at x, if the method has checked it already.
     advice : str
         What to do if the budget of iterations runs out here; by default, to raise it.
+    by : str
+        Name of the safeguard or method that made the step; empty for the method itself.
 
     See Also
     --------
@@ -77,6 +79,7 @@ class Update:
     dual_used: Array | None = None
     second_order: SecondOrder | None = None
     advice: str = "raise `max_iter`, or use the default method if this is another one."
+    by: str = ""
 
     @property
     def worst(self) -> float:
