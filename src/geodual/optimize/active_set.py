@@ -28,7 +28,6 @@ from .lagrangian import LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
 from .trees import total
 
-_MAX_STEPS = 12
 _ENOUGH = 0.1  # share of the residual that a step must reach for another: Newton's method is faster still
 _CG_ACCURACY = (1e-10, 1e-3)  # least and greatest relative residual of conjugate gradients
 _MANY = 100  # constraints from which a polish takes long
@@ -65,9 +64,7 @@ def polish(
     The frames must be orthonormal, because tangent vectors are stored as rows of a matrix.
     """
     best = start
-    for _ in range(_MAX_STEPS):
-        if best.kkt.worst <= target:
-            break
+    while best.kkt.worst > target:
         trial = _step(constraints, units, best, penalty)
         if trial is None:
             break

@@ -17,8 +17,8 @@ the large part of the matrix is known. Constraints are told apart:
 - A *separable* one depends on a single entry of x, as a bound does. It adds to one diagonal entry.
 - Of the others, the gradients of the stiffest are formed, as rows of a matrix W.
 
-H is replaced by σ I. The matrix σ I + diagonal + Wᵀ D W is inverted on the tangent space. It takes the
-factors of a thin QR decomposition of W; Woodbury's formula would lose too many digits.
+H is replaced by σ I. The matrix σ I + diagonal + Wᵀ D W is inverted on the tangent space. It takes a thin QR
+decomposition of Wᵀ; Woodbury's formula would lose too many digits.
 """
 
 from __future__ import annotations

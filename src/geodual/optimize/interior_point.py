@@ -27,7 +27,7 @@ from .problem import ConstraintVector, EvaluatedPoint
 from .second_order import Judgement, judge
 from .updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, endless_fall, infeasible, no_progress
 
-_FIRST_MU = (0.1, 0.3)  # the first μ, and at most this divided by the number of inequalities
+_FIRST_MU = (0.1, 0.3)  # the first μ; from a strict start at most the second over the number of inequalities
 _SOLVED = 10.0  # a barrier problem is solved if its residual is at most this multiple of μ
 _USUAL_DELTA = 1e-6  # least δ; smaller ones make Newton systems worse, and convergence is fast already
 _LEAST_DELTA = 1e-10  # least δ where the last digits need it
@@ -69,7 +69,8 @@ def interior_point(
     multipliers : array of shape (m,)
         Multipliers to start from.
     barrier : float, optional
-        The first μ, for the scaled problem. The default is 0.1, or less if there are many inequalities.
+        The first μ, for the scaled problem. The default is 0.1, or less if the start satisfies many
+        inequalities strictly.
     """
     check_positive("barrier", barrier)
     if constraints.functions:
@@ -121,12 +122,19 @@ class InteriorPoint:
         self.constraints, self.start, self.units, self.tol = constraints, start, units, tol
         self.inequalities = slice(0, constraints.n_inequalities)
         self.preconditioner = BarrierPreconditioner(constraints, start)
-        self.first_mu = barrier or min(_FIRST_MU[0], _FIRST_MU[1] / max(constraints.n_inequalities, 1))
+        self.first_mu = barrier or self._usual_mu()
         self.progress = Progress()
         self.feasible = False  # whether a feasible point was seen
         self.saddle_cost = math.inf  # cost beside the last saddle point that was left
         self.restarts = self.escapes = 0
         self.products = 0  # Hessian products since the last update
+
+    def _usual_mu(self) -> float:
+        # Many logarithms would outweigh the cost at a strictly feasible start, and drive it away. With slacks
+        # a small μ pins multipliers of inactive constraints to where they are, for many steps.
+        n = self.constraints.n_inequalities
+        is_strict = bool((self.start.constraints[:n] < 0.0).all())
+        return min(_FIRST_MU[0], _FIRST_MU[1] / max(n, 1)) if is_strict else _FIRST_MU[0]
 
     @property
     def last_mu(self) -> float:

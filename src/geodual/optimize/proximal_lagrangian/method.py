@@ -24,7 +24,6 @@ from ..problem import ConstraintVector, EvaluatedPoint
 from ..quasi_newton import limited_memory
 from ..updates import Stop, Update, endless_fall
 from . import safeguards
-from .second_method import with_second_try
 from .state import FAST, PROXIMAL_WEIGHT, Solve, State, Turn, choose_schedule
 
 _SMALL_STEPS = 25  # quasi-Newton steps that count as one Newton iteration, which takes as many gradients
@@ -77,7 +76,9 @@ def proximal_lagrangian(
         schedule = replace(schedule, penalty=share * schedule.penalty)
     solve = Solve(constraints, start, units, tol, inner_iterations, watch, stop, schedule)
     updates = iterate(solve, units.scaled(multipliers))
-    return with_second_try(updates, constraints, start, units=units, tol=tol, multipliers=multipliers)
+    return safeguards.second_method(
+        updates, constraints, start, units=units, tol=tol, multipliers=multipliers
+    )
 
 
 def iterate(solve: Solve, y: Array) -> Iterator[Update | Stop]:
@@ -213,4 +214,4 @@ STAGES: tuple[Callable[[Solve, Turn], Turn], ...] = (
     safeguards.restoration,
     safeguards.patience,
 )
-"""What an iteration does after its inner solve, in order. `with_second_try` is the last safeguard."""
+"""What an iteration does after its inner solve, in order. `second_method` comes after the last iteration."""
