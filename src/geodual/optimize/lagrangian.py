@@ -212,17 +212,19 @@ class LocalLagrangian:
 
     @cached_property
     def _hessian(self) -> _Hessian:
-        return _Hessian(
-            self.function, self.frame, self.estimates, self._egrad, self._active_stiffness, self.penalty_map
-        )
+        penalty_map = None if self.function.constraints.is_separable else self.penalty_map
+        added = (self._active_stiffness, penalty_map)
+        return _Hessian(self.function, self.frame, self.estimates, self._egrad, *added)
 
     @property
     def _active_stiffness(self) -> Array | None:
-        """ρ w² of each active constraint and 0 of others, without terms; None if no constraint is active."""
+        """The penalty's diagonal, if it has one: ρ w² of active constraints; None if nothing is active."""
         function, constraints = self.function, self.function.constraints
-        if not function.penalty or constraints.functions:
+        if not function.penalty or not constraints.is_separable:
             return None
-        active = constraints.is_equality | (self.estimates > 0.0)
+        active: Array = np.asarray(constraints.is_equality | (self.estimates > 0.0), dtype=float)
+        if constraints.functions:
+            active = 1.0 - constraints.prox_derivative(self._z, self._steps)(np.ones(constraints.size))
         return function.penalty * function.weights**2 * active if active.any() else None
 
     @cached_property
