@@ -4,8 +4,8 @@ Every problem has a feasible point by construction, at which all inequalities ho
 a minimum inside its manifold: the manifold is compact, or the cost grows to infinity in all directions and at
 the edge, or a constraint holds the points in a compact ball. All data are drawn from continuous
 distributions, so that the gradients of active constraints are independent with probability 1, but for
-duplicated constraints. With terms, the same problems get one or two terms g(c(x)) more: norms and losses, which
-are finite, or cones, in which the feasible point lies strictly.
+duplicated constraints. With terms, the same problems get one or two terms g(c(x)) more: norms and losses,
+which are finite, or cones, in which the feasible point lies strictly.
 """
 
 from __future__ import annotations
