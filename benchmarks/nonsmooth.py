@@ -111,9 +111,8 @@ def nonsmooth_table(manpg: Path | None = None, report: Callable[[str], object] =
 
 
 def _cases(manpg: Path | None) -> list[tuple[Callable[..., NonsmoothProblem], Sequence[int], Any]]:
-    oblique = [
-        (partial(nonsmooth.oblique_sparse_pca, mu=mu), SEEDS, f"oblique {mu:g}") for mu in (0.1, 0.5, 1.0)
-    ]
+    weights = (0.1, 0.5, 1.0)
+    oblique = [(partial(nonsmooth.oblique_sparse_pca, mu=mu), SEEDS, f"oblique {mu:g}") for mu in weights]
     sizes = [(n, r) for n in (100, 200, 300, 400, 500) for r in (5, 10)]
     on_stiefel = [partial(nonsmooth.stiefel_sparse_pca, n, r) for n, r in sizes]
     on_stiefel += [partial(nonsmooth.compressed_modes, n) for n in (64, 128)]

@@ -234,8 +234,9 @@ def proximal_lagrangian(
     schedule = FAST if multipliers.any() else choose_schedule(constraints)
     if penalty is not None:
         schedule = replace(schedule, penalty=penalty)
-    elif constraints.functions:
-        # An envelope with a larger penalty is a kink again: its bend is narrower than the point is large.
+    elif constraints.functions and not (constraints.n_inequalities or constraints.n_equalities):
+        # An envelope with a larger penalty is a kink again: its bend is narrower than the point is large. But
+        # constraints need that penalty.
         share = term_share(constraints, start, units)
         schedule = replace(schedule, penalty=share * schedule.penalty)
     method = ProximalLagrangian(constraints, units, tol, inner_iterations, watch, stop, schedule)
