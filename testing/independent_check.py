@@ -131,7 +131,7 @@ def check_result(problem: Any, start: Any, result: Any) -> Verdict:
 def _term_answers(
     here: LocalFunctions, terms: Sequence[Any], sizes: Array, cost_unit: float
 ) -> list[TermAnswer]:
-    """Return what the solver says about each term, with the unit of its map: the median size of its entries."""
+    """Return what the solver says about each term; the unit of a map is the median size of its entries."""
     answers, first = [], 0
     for term, said in zip(here.problem.terms, terms, strict=True):
         c = map_value(term, here.x)

@@ -1,9 +1,9 @@
 """Check what a solver says about terms g(c(x)), by values of g alone.
 
-The multiplier y of a term must be a subgradient of g at p, the value of the term: g(w) ≥ g(p) + ⟨y, w − p⟩ for
-all w. We test that at many w, near and far, and along coordinates. p must be c(x) up to the tolerance. And no
-neighbour of x may be lower. Nothing of the solver is used; prox operators serve only to find points w at which
-g is finite, where its value confirms that.
+The multiplier y of a term must be a subgradient of g at p, the value of the term: g(w) ≥ g(p) + ⟨y, w − p⟩
+for all w. We test that at many w, near and far, and along coordinates. p must be c(x) up to the tolerance.
+And no neighbour of x may be lower. Nothing of the solver is used; prox operators serve only to find points w
+at which g is finite, where its value confirms that, and the neighbours to try.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class TermAnswer:
         return np.asarray(self.normals @ np.ravel(c - self.function.prox(c + t * self.y, t)))
 
     def cost_at(self, c: Array) -> float:
-        """Return g(c), or where that is infinite its value at the nearest point, plus twice the price of the way."""
+        """Return g(c); where that is infinite, g at the nearest point plus twice the price of the way."""
         value = float(self.function.value(c))
         if np.isfinite(value):
             return value

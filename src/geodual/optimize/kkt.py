@@ -21,6 +21,7 @@ _PROBES = 6  # random directions from which the size of every constraint gradien
 _ROUNDING = float(np.sqrt(np.finfo(float).eps))  # a slope below this share of a size may be rounding error
 _FLAT = 1e-6  # share of a cost's size below which a curvature may be the error of a difference of gradients
 _AHEAD = np.array([1.0, 0.1])  # how far ahead to look where derivatives vanish, in units of length
+_LEAST_SHARE = 1e-3  # a smaller slope may be rounding noise; row-sparse recovery needs 0.01 or less
 _ALIKE = 10.0  # sizes within this factor of the median of their block count as equal
 
 
@@ -178,10 +179,10 @@ def _cost_change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordi
 
 
 def term_share(constraints: ConstraintVector, point: EvaluatedPoint, units: Units) -> float:
-    """Return the slope of the terms relative to that of the whole cost; 1 where they have none."""
+    """Return the slope of the terms relative to that of the whole cost, at least 0.001; 1 without a slope."""
     rng = np.random.default_rng(0)
     size = _term_size(constraints, point, [random_direction(point.frame, rng) for _ in range(_PROBES)])
-    return min(size / units.cost, 1.0) if size > 0.0 else 1.0
+    return float(np.clip(size / units.cost, _LEAST_SHARE, 1.0)) if size > 0.0 else 1.0
 
 
 def _term_size(constraints: ConstraintVector, point: EvaluatedPoint, tangents: list[Coordinates]) -> float:

@@ -70,8 +70,9 @@ def proximal_lagrangian(
     schedule = FAST if multipliers.any() else choose_schedule(constraints)
     if penalty is not None:
         schedule = replace(schedule, penalty=penalty)
-    elif constraints.functions:
-        # An envelope with a larger penalty is a kink again: its bend is narrower than the point is large.
+    elif constraints.functions and not constraints.tail.start:
+        # An envelope with a larger penalty is a kink again: its bend is narrower than the point is large. But
+        # constraints need that penalty.
         share = term_share(constraints, start, units)
         schedule = replace(schedule, penalty=share * schedule.penalty)
     solve = Solve(constraints, start, units, tol, inner_iterations, watch, stop, schedule)
