@@ -47,9 +47,7 @@ from ..updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, infeasible, n
 from .state import FAST, Solve, State, Turn
 
 _ESCAPES = 5  # inner solves that may run away: the penalty has grown by 10¹⁰ then
-_GREED = (
-    10.0  # growth of the scaled violation in an inner solve at which it is rejected: an order of magnitude
-)
+_GREED = 10.0  # growth of the scaled violation in an inner solve that is too much: an order of magnitude
 _POLISH_AGAIN = 0.1  # after a failed polish, try again once the residual has fallen to this share
 _SADDLES = 10  # saddle points that a solve may leave; each costs less than the last, so there is no cycle
 _MISSES = 3  # iterations in a row without a fall of the violation, at a penalty grown a thousandfold
