@@ -105,7 +105,7 @@ def nonsmooth_table(manpg: Path | None = None, report: Callable[[str], object] =
         "its time",
     )
     return (
-        "Means over the runs, worst residual; (how often ours is no higher). CPU time, unless published\n"
+        "Means over runs, worst residual; (how often ours is no higher). Processor time, not if published\n"
         f"{format_table(header, rows)}"
     )
 

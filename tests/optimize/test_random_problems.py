@@ -30,10 +30,7 @@ def test_the_default_method_solves_it_and_claims_no_more_than_is_true(seed: int)
     assert verdict.is_minimum == (result.second_order != "fails"), f"{drawn.label}: {verdict}"
 
 
-UNSOLVED_WITH_TERMS = {12: "a breakdown at a residual of 2"}
-
-
-@pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed not in UNSOLVED_WITH_TERMS])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_with_terms_it_is_solved_and_the_claims_are_true(seed: int) -> None:
     drawn = random_problem(seed, with_terms=True)
     result = minimize(drawn.problem, drawn.start)

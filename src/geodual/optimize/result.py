@@ -367,7 +367,7 @@ class InnerIterate:
     x : Point
         The point.
     cost : float
-        f(x).
+        f(x), and the terms.
     feasibility : float
         Largest violation of a constraint, as in `KKT`.
     value : float

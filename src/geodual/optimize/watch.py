@@ -95,7 +95,7 @@ class InnerWatch:
             self._iteration,
             self._inner,
             point.x,
-            point.cost,
+            self.constraints.total_cost(point),
             measure_feasibility(self.constraints, point, self.units),
             model.value,
             model.frame.norm(model.gradient),
