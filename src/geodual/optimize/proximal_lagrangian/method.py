@@ -208,6 +208,7 @@ def _next_inner_tol(solve: Solve, state: State, violation: float) -> float:
 
 STAGES: tuple[Callable[[Solve, Turn], Turn], ...] = (
     safeguards.escape,
+    safeguards.relaxation,
     multipliers,
     safeguards.polish,
     penalty,

@@ -3,6 +3,8 @@
 Each takes what an iteration has come to and returns it, changed if it acted. In their order:
 
 - escape: a weak penalty may let the iterates run to infinity (Birgin and Martínez 2014).
+- relaxation: kinks of terms may be so sharp that inner solves do not end; a smaller penalty, which is a wider
+  Moreau envelope, rounds them off (Rockafellar 1976: the method converges for every penalty).
 - polish: near a solution the plain method converges linearly, Newton's method on the KKT system quadratically
   (Bertsekas 1982).
 - saddle: it may converge to a saddle point or a maximum, which directions of negative curvature leave (Curtis
@@ -18,6 +20,9 @@ D. P. Bertsekas, *Constrained Optimization and Lagrange Multiplier Methods*, Aca
 
 E. G. Birgin, J. M. Martínez, *Practical Augmented Lagrangian Methods for Constrained Optimization*, SIAM,
 2014.
+
+R. T. Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm in convex
+programming", Mathematics of Operations Research 1(2), 1976.
 
 F. E. Curtis, D. P. Robinson, "Exploiting negative curvature in deterministic and stochastic optimization",
 Mathematical Programming 176, 2019.
@@ -48,6 +53,8 @@ from .state import FAST, Solve, State, Turn
 
 _ESCAPES = 5  # inner solves that may run away: the penalty has grown by 10¹⁰ then
 _GREED = 10.0  # growth of the scaled violation in an inner solve that is too much: an order of magnitude
+_SHARP = 4  # inner solves in a row without an end, after which kinks count as too sharp
+_RELAXATIONS = 3  # a thousand times less penalty; then it may grow for good
 _POLISH_AGAIN = 0.1  # after a failed polish, try again once the residual has fallen to this share
 _SADDLES = 10  # saddle points that a solve may leave; each costs less than the last, so there is no cycle
 _MISSES = 3  # iterations in a row without a fall of the violation, at a penalty grown a thousandfold
@@ -100,6 +107,16 @@ def is_greedy(model: LocalLagrangian, start: EvaluatedPoint) -> bool:
         for point in (model.point, start)
     )
     return bool(there > _GREED * max(1.0, here))
+
+
+def relaxation(solve: Solve, turn: Turn) -> Turn:
+    """Reduce the penalty if inner solves with terms do not end."""
+    state, unfinished = turn.state, turn.minimum.status == "max_iterations"
+    if not (unfinished and solve.constraints.functions and state.relaxations < _RELAXATIONS):
+        return turn
+    if (state.unfinished + 1) % _SHARP:
+        return turn
+    return replace(turn, state=state.relaxed())
 
 
 def polish(solve: Solve, turn: Turn) -> Turn:

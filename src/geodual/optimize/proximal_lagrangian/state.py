@@ -97,6 +97,8 @@ class State:
         points left.
     polish_below : float
         KKT residual below which to try a polish.
+    relaxations : int
+        How often the penalty was reduced.
     by : str
         The safeguard that chose this state; empty if none did.
     """
@@ -113,6 +115,7 @@ class State:
     restorations: int = 0
     saddles: int = 0
     polish_below: float = math.inf
+    relaxations: int = 0
     by: str = ""
 
     def restored(self, point: EvaluatedPoint) -> State:
@@ -152,6 +155,11 @@ class State:
             saddles=self.saddles + 1,
             by="saddle",
         )
+
+    def relaxed(self) -> State:
+        """Reduce the penalty, which made the kinks of terms too sharp."""
+        penalty, count = self.penalty / FAST.growth, self.relaxations + 1
+        return replace(self, penalty=penalty, relaxations=count, by="relaxation")
 
     def after_escape(self, *, may_weigh: bool) -> State:
         """Raise the penalty, which was too weak to hold the iterates, and the proximal weight if allowed."""
