@@ -349,3 +349,43 @@ def test_a_weak_slope_up_to_a_far_bound_is_no_global_minimum() -> None:
     result = minimize(problem, np.zeros(2))
     assert result.global_minimum == (result.cost < -0.999)
     assert result.global_gap(1e9) >= result.cost + 1.0 - 1e-9
+
+
+def dispatch(unit: float) -> Case:
+    """The cheapest power of four plants that meets three demands, with limits of power and of its change."""
+    a, b, demand = (
+        np.array([1.0, 2.0, 1.5, 5.0]) / unit,
+        np.array([10.0, 12.0, 11.0, 9.0]),
+        np.array([3.0, 4.2, 3.4]),
+    )
+    changes = np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
+
+    def limits(x: np.ndarray) -> np.ndarray:
+        change = x @ changes.T
+        return np.concatenate([change.ravel(), -change.ravel()]) - 0.4 * unit
+
+    problem = Problem(
+        Euclidean(4, 3),
+        lambda x: float(np.sum(a[:, None] * x * x + b[:, None] * x)),
+        lambda x: 2.0 * a[:, None] * x + b[:, None],
+        lambda x, u: 2.0 * a[:, None] * u,
+        equalities=lambda x: x.sum(axis=0) - unit * demand,
+        equality_jacobian_product=lambda x, w: np.tile(w, (4, 1)),
+        inequalities=limits,
+        jacobian_product=lambda x, w: (w[:8] - w[8:]).reshape(4, 2) @ changes,
+        lower=0.1 * unit,
+        upper=1.5 * unit,
+        geodesically_convex=True,
+    )
+    return Case(problem, 128.054824959606 * unit, None)  # the optimum by Clarabel
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("unit", [1.0, 1e8])
+def test_powers_in_watts_are_as_easy_as_in_hundreds_of_megawatts(unit: float, method: str) -> None:
+    """At 1e8 the default method broke down, and the interior-point method ran out of iterations."""
+    case = dispatch(unit)
+    result = minimize(case.problem, np.full((4, 3), unit), method, max_iter=100)
+    assert result.success
+    assert result.global_minimum
+    assert result.cost == pytest.approx(case.optimum, rel=1e-9)

@@ -10,7 +10,7 @@ import pytest
 
 from geodual.optimize import KKT, Stop, Update
 from geodual.optimize.proximal_lagrangian import safeguards as second
-from geodual.optimize.updates import Progress
+from geodual.optimize.updates import RAN_AWAY, Progress, no_progress
 
 
 def update_of(residual: float) -> Update:
@@ -42,7 +42,9 @@ def test_after_a_breakdown_the_second_try_comes_and_the_best_of_both_is_last(
 ) -> None:
     first, others = [update_of(3.0), update_of(2.0)], [own(update_of(1.0)), own(update_of(4.0))]
     both = run_second_try(monkeypatch, [*first, BREAKDOWN], iter(others))
-    assert both == [*first, *others, others[0], BREAKDOWN]
+    assert both == [*first, *others, others[0], no_progress(1.0, blocked=False)]  # its own residual
+    both = run_second_try(monkeypatch, [*first, RAN_AWAY], iter(others))
+    assert both == [*first, *others, others[0], RAN_AWAY]
     both = run_second_try(monkeypatch, [*first, BREAKDOWN], iter([others[1]]))
     assert both == [*first, others[1], first[1], BREAKDOWN]
 
@@ -71,7 +73,7 @@ def test_a_first_try_that_takes_long_is_not_interrupted(monkeypatch: pytest.Monk
     first, others = [update_of(1.0 + k) for k in range(100)], [own(update_of(0.5))]
     assert run_second_try(monkeypatch, first, iter(others)) == first
     both = run_second_try(monkeypatch, [*first, BREAKDOWN], iter(others))
-    assert both == [*first, *others, others[0], BREAKDOWN]
+    assert both == [*first, *others, others[0], no_progress(0.5, blocked=False)]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_a_first_try_that_takes_long_is_not_interrupted(monkeypatch: pytest.Monk
 def test_the_second_try_ends_without_a_word(monkeypatch: pytest.MonkeyPatch, end: Update | Stop) -> None:
     others = [own(update_of(1.0)), end, update_of(0.1)]
     both = run_second_try(monkeypatch, [update_of(3.0), BREAKDOWN], iter(others))
-    assert both == [both[0], others[0], others[0], BREAKDOWN]
+    assert both == [both[0], others[0], others[0], no_progress(1.0, blocked=False)]
 
 
 def test_the_second_try_has_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:

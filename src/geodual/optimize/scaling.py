@@ -2,8 +2,9 @@
 
 If one entry of x is measured in thousands and another in thousandths, a small gradient says little: along the
 first the cost may still fall far. So where curvatures differ much, a solve measures the flat part of the
-manifold in the metric ⟨u, v⟩ = Σ dᵢ² uᵢ vᵢ. Points and functions remain what they are. Steps, trust regions
-and residuals are in scaled coordinates.
+manifold in the metric ⟨u, v⟩ = Σ dᵢ² uᵢ vᵢ. Where x itself is very large, as powers in watts are, all dᵢ are
+divided by its size. Points and functions remain what they are. Steps, trust regions and residuals are in
+scaled coordinates.
 
 Curved manifolds and `PositiveOrthant` have lengths of their own, so they are not scaled.
 """
@@ -32,6 +33,7 @@ from .updates import Stop, Update
 # shows only √κ in its rows, so below this ratio κ is at most 1e8, and the gap at most tol/2 for tol = 1e-8.
 _UNEVEN = 1e4
 _STEEP = 1e4  # curvature from which residuals would be relative to it (`kkt.Units`): scale to this at most
+_LARGE = 1e4  # size of x from which it is the unit of length: the end of ordinary sizes in `kkt.Units`, too
 _EVEN = 10.0  # a ratio that single random products of a well-scaled matrix show, too
 _ROUNDS = 8  # of equilibration: each halves the exponents, so that 1e32 becomes 1.3
 _REPEATS = 2  # of a solve, if the curvatures at its end are not those at its start
@@ -121,6 +123,14 @@ def flat_coordinates(manifold: Manifold, frame: Frame) -> NDArray[np.bool_]:
     return np.full(frame.dim, is_flat(manifold))
 
 
+def flat_entries(manifold: Manifold, frame: Frame) -> Array:
+    """Return the coordinates of a point itself in flat parts of a manifold; 0 for those of other parts."""
+    if isinstance(manifold, Product) and isinstance(frame, ProductFrame):
+        parts = zip(manifold.factors, frame.frames, strict=True)
+        return np.concatenate([flat_entries(*part) for part in parts])
+    return np.ravel(frame.point) if is_flat(manifold) else np.zeros(frame.dim)
+
+
 def with_metric(manifold: Manifold, frame: Frame, d: Array) -> Manifold:
     """Return a manifold with its flat parts scaled by d, which has one entry per coordinate."""
     if isinstance(manifold, Product) and isinstance(frame, ProductFrame):
@@ -147,10 +157,15 @@ class Scaling:
         self._given, self._frame, self.constraints = constraints, point.frame, constraints
         self._flat = flat_coordinates(constraints.problem.manifold, point.frame)
         self._d = np.ones(self._flat.size)
+        self._length = 1.0
 
     def at(self, point: EvaluatedPoint) -> EvaluatedPoint:
         """Return a point with its frame in this metric."""
         return replace(point, frame=self.constraints.problem.manifold.frame(point.x))
+
+    def sized(self, point: EvaluatedPoint) -> Scaling:
+        """Return a metric whose unit of length is the size of a point, if that is large."""
+        return self._with_length(self._size(point)) if self._size(point) > _LARGE else self
 
     def adapted(self, point: EvaluatedPoint, multipliers: Array) -> Scaling:
         """Return a metric for the curvatures at a point; this one if they do not differ much in it.
@@ -158,6 +173,21 @@ class Scaling:
         It is found by equilibration: divide each coordinate by the root of its row norm, and repeat (D. Ruiz,
         "A scaling algorithm to equilibrate both rows and columns norms in matrices", RAL-TR-2001-034).
         """
+        # A start that was far out has told no length. Nor does a point that may be on its way to infinity.
+        was_far = self._length > 1.0 and self._size(point) < 1.0 / _LARGE
+        return (self._with_length(1.0) if was_far else self)._evened(point, multipliers)
+
+    def _size(self, point: EvaluatedPoint) -> float:
+        """Return the largest entry of a point in the flat part, in this metric."""
+        manifold = self._given.problem.manifold
+        return float(np.abs(self._d * flat_entries(manifold, manifold.frame(point.x))).max(initial=0.0))
+
+    def _with_length(self, length: float) -> Scaling:
+        scaled = self._times(np.where(self._flat, self._length / length, 1.0))
+        scaled._length = length
+        return scaled
+
+    def _evened(self, point: EvaluatedPoint, multipliers: Array) -> Scaling:
         if not self._flat.any():
             return self
         rng = np.random.default_rng(0)  # fixed, so that repeated solves are identical

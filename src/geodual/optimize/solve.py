@@ -225,7 +225,7 @@ def minimize(
         first = _with_terms(constraints, first, term_multipliers)
         scaling = Scaling(constraints, start)
         if chosen.scales:
-            scaling = scaling.adapted(start, first)
+            scaling = scaling.sized(start).adapted(start, first)
             constraints, start = scaling.constraints, scaling.at(start)
         units = measure_units(constraints, start)
         inner = InnerWatch(constraints, units, deadline, inner_callback, show if verbose > 1 else None)

@@ -225,12 +225,14 @@ class Watch:
         self.rows.append(row)
         if self.verbose:
             show(str(row))
+        # Before a solve converges, terms at their prox points may cost less than any point does.
+        there = self.constraints.total_cost(point)
         # Theorem 1 speaks of x₁, …, x_T, so the start does not count.
-        if iteration > 0 and -np.inf < cost < self.best[0]:
-            self.best = (cost, point.x)
+        if iteration > 0 and -np.inf < there < self.best[0]:
+            self.best = (there, point.x)
         least = np.inf if self.feasible is None else self.feasible.cost
-        if kkt.feasibility <= self.tol and -np.inf < cost < least:
-            self.feasible = Feasible(point.x, cost)
+        if kkt.feasibility <= self.tol and -np.inf < there < least:
+            self.feasible = Feasible(point.x, there)
         if update.dual_used is not None:
             self.step_sum += update.step_size
             weighted = update.step_size * update.dual_used

@@ -191,8 +191,8 @@ def second_method(
     """Pass updates on; if they end in a breakdown or as infeasible, try the interior-point method.
 
     It starts only once the first method has given up, so that no solve pays for both without need, and its
-    updates say that they are its own. If it does not reach the tolerance either, the best update and the stop
-    of the first method come last.
+    updates say that they are its own. If it does not reach the tolerance either, the best update of both
+    methods comes last, and then a stop.
     """
     progress, last = Progress(), None
     applies = constraints.n_inequalities > 0 and not constraints.functions
@@ -214,5 +214,8 @@ def second_method(
             progress.note(last, unfinished=False)
             yield from tries()
             # The point of least violation belongs to "infeasible"; otherwise the best point is of most use.
-            yield last if update.status == "infeasible" else progress.best or last
+            best = last if update.status == "infeasible" else progress.best or last
+            yield best
+            if best is not last and update is not RAN_AWAY:  # its message has the residual of another point
+                update = no_progress(best.worst, blocked=False)
         yield update

@@ -223,8 +223,9 @@ class Solve:
 
     def note_feasible(self, point: EvaluatedPoint) -> None:
         """Keep the feasible point of lowest cost."""
+        cost = self.constraints.total_cost
         is_feasible = measure_feasibility(self.constraints, point, self.units) <= self.tol
-        if is_feasible and (self.feasible is None or point.cost < self.feasible.cost):
+        if is_feasible and (self.feasible is None or cost(point) < cost(self.feasible)):
             self.feasible = point
 
     def update(self, point: EvaluatedPoint, y: Array, penalty: float, n_products: int, by: str) -> Update:
