@@ -242,11 +242,21 @@ def test_maps_are_checked_like_constraints() -> None:
     assert [entry.name for entry in check.checks if not entry.passed] == ["gradient of terms[0]"]
 
 
-def test_convexity_is_checked_for_the_term_as_a_whole() -> None:
+def test_maps_must_be_affine_to_be_convex() -> None:
     assert check_convexity(nearest(np.ones(3), Term(L1(1.0), linear(np.eye(3)))), np.zeros(3))
-    bent = Constraint(lambda x: -(x**2), lambda x, w: -2.0 * w * x)
+    bent = Constraint(lambda x: x**2, lambda x, w: 2.0 * w * x)
     check = check_convexity(nearest(np.ones(3), Term(Max(9.0), bent)), np.zeros(3))
     assert "terms[0]" in str(check.worst)
+
+
+@pytest.mark.parametrize("tol", [1e-8, 1e-2])
+def test_the_global_gap_counts_terms(tol: float) -> None:
+    terms = [Term(L1(0.3)), Term(Quantile(0.7), linear(A, -B)), Term(Box(-0.4, 0.4))]
+    problem = nearest(np.ones(5), *terms, geodesically_convex=True)
+    best, found = minimize(problem, np.zeros(5), tol=1e-12), minimize(problem, np.zeros(5), tol=tol)
+    distance = float(np.linalg.norm(found.x - best.x))
+    assert found.cost - best.cost <= found.global_gap(distance) < np.inf
+    assert best.global_minimum
 
 
 def test_a_function_of_your_own() -> None:

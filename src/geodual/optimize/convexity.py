@@ -134,10 +134,10 @@ def check_convexity(
     """Look for geodesics that refute the geodesic convexity of a problem.
 
     Along every geodesic from a to b with midpoint m, a convex function has f(m) ≤ ½ (f(a) + f(b)). This must
-    hold for the cost and all inequalities; for equalities, which must be affine, with equality. Then every
-    KKT point is a global minimum. The check draws geodesics of different lengths around `x0`. One violation
-    refutes convexity; no number of geodesics proves it. In many dimensions random geodesics easily miss a
-    single direction in which a function is not convex.
+    hold for the cost and all inequalities; for equalities and maps of terms, which must be affine, with
+    equality. Then every KKT point is a global minimum. The check draws geodesics of different lengths around
+    `x0`. One violation refutes convexity; no number of geodesics proves it. In many dimensions random
+    geodesics easily miss a single direction in which a function is not convex.
 
     On a Hadamard manifold geodesics may lie anywhere. On others, such as a sphere, only constants are convex
     everywhere, so a problem can only be convex on a geodesically convex part, such as the inside of a
@@ -216,11 +216,8 @@ class _Search:
         self._constraints = ConstraintVector(problem, x0)
         default = min(1.0, 0.5 * problem.manifold.step_limit) * self._centre.unit
         self._radius = default if radius is None else radius
-        n, terms = self._constraints.tail.start, self._constraints.functions
-        size = 1 + n + len(terms)
-        self._affine = np.concatenate(
-            [[False], self._constraints.is_equality[:n], np.full(len(terms), False)]
-        )
+        size = 1 + self._constraints.size
+        self._affine = np.arange(size) > self._constraints.n_inequalities  # equalities and maps of terms
         self._worst, self._largest, self._error = np.full(size, -np.inf), np.zeros(size), np.zeros(size)
         self._used, self._found = np.zeros(size, dtype=int), np.zeros(size, dtype=np.intp)
 
@@ -254,9 +251,7 @@ class _Search:
             point = self._constraints.evaluate(x)
         except UNDEFINED:
             return np.full(len(self._worst), np.nan)
-        constraints = self._constraints
-        terms = [function.value(point.constraints) for function in constraints.functions]
-        return np.concatenate([[point.cost], point.constraints[: constraints.tail.start], terms])
+        return np.concatenate([[point.cost], point.constraints])
 
     def _counts(self, values: Array) -> bool:
         """Return whether the ends are where the declaration applies."""
@@ -277,8 +272,7 @@ class _Search:
         """Return the names of the functions and where their entries are."""
         names, end = [("cost", np.arange(1))], 1
         for name, block in named_constraints(self._problem):
-            # A term counts as a whole: its map need not be convex by itself.
-            size = len(block(self._centre.point)) if end <= self._constraints.tail.start else 1
+            size = len(block(self._centre.point))
             names.append((name, np.arange(end, end + size)))
             end += size
         return names

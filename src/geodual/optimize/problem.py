@@ -63,11 +63,12 @@ class Problem:
     terms : sequence of Term, optional
         Terms gᵢ(cᵢ(x)) of the cost: ``terms=[Term(L1(0.1))]`` makes entries of x zero.
     geodesically_convex : bool
-        Declare that cost and inequalities are convex along geodesics, and equalities affine. Then the result
-        bounds how much less other points may cost, as far as the declaration is true: `minimize` checks it on
-        a few random geodesics, which can refute but not prove it. On a Hadamard manifold it is about the
-        whole manifold. On any other, such as a sphere, no function but a constant is convex everywhere: there
-        the declaration is about a geodesically convex part that holds all points with h(x) ≤ 0.
+        Declare that cost and inequalities are convex along geodesics, and equalities and maps of terms
+        affine. Then the result bounds how much less other points may cost, as far as the declaration is true:
+        `minimize` checks it on a few random geodesics, which can refute but not prove it. On a Hadamard
+        manifold it is about the whole manifold. On any other, such as a sphere, no function but a constant is
+        convex everywhere: there the declaration is about a geodesically convex part that holds all points
+        with h(x) ≤ 0.
 
     Attributes
     ----------

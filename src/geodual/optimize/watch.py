@@ -304,14 +304,35 @@ class Watch:
 
     def _bound(self, iterate: Iterate) -> GlobalBound | None:
         """Return how much less than an iterate other points may cost, if convexity is declared."""
-        # The bound needs convexity of the Lagrangian, which that of g(c(x)) does not imply.
-        if not self.declaration.stands or self.constraints.functions:
+        if not self.declaration.stands:
             return None
         # The last point knows the metric in which it was found.
-        last, multipliers = self._last.point, [iterate.multipliers, iterate.equality_multipliers]
+        last, terms = self._last.point, [np.ravel(term.multiplier) for term in self._general(iterate)]
+        lam = np.concatenate([iterate.multipliers, iterate.equality_multipliers, *terms])
         point = last if last.x is iterate.x else self.constraints.evaluate(iterate.x)
-        lam, start = np.concatenate(multipliers), self._start.point.x
-        return self.declaration.bound(self.constraints, point, lam, start)
+        point, lam = self._at_prox_point(point, lam)
+        return self.declaration.bound(self.constraints, point, lam, self._start.point.x)
+
+    def _general(self, iterate: Iterate) -> list[TermValue]:
+        """Return the terms that are neither inequalities nor equalities."""
+        pairs = zip(self.constraints.terms, iterate.terms, strict=True)
+        return [term for placed, term in pairs if placed in self.constraints.functions]
+
+    def _at_prox_point(self, point: EvaluatedPoint, lam: Array) -> tuple[EvaluatedPoint, Array]:
+        """Return c − p in place of c for terms, and the y that is exactly a subgradient at the prox point p.
+
+        Then g(c(z)) ≥ g(p) + ⟨y, c(z) − p⟩ at every point z, as h(z) ≤ 0 is for inequalities.
+        """
+        if not self.constraints.functions:
+            return point, lam
+        off, tail = (
+            point.constraints - self.units.prox_point(self.constraints, point, lam),
+            self.constraints.tail,
+        )
+        y, values = np.array(lam), np.array(point.constraints)
+        y[tail] += (off * units.cost / units.constraints**2)[tail]
+        values[tail] = off[tail]
+        return replace(point, constraints=values), y
 
     def _measure(self, point: EvaluatedPoint, lam: Array) -> KKT:
         self.units = refreshed_units(self.units, self.constraints, point)
