@@ -325,10 +325,8 @@ class Watch:
         """
         if not self.constraints.functions:
             return point, lam
-        off, tail = (
-            point.constraints - self.units.prox_point(self.constraints, point, lam),
-            self.constraints.tail,
-        )
+        tail, units = self.constraints.tail, self.units
+        off = point.constraints - units.prox_point(self.constraints, point, lam)
         y, values = np.array(lam), np.array(point.constraints)
         y[tail] += (off * units.cost / units.constraints**2)[tail]
         values[tail] = off[tail]
