@@ -292,7 +292,10 @@ class Watch:
             refuted = Certificate(constraints, units, self.tol, *points, last.multipliers).refuted()
             return (refuted.status, refuted.message) if refuted else (status, message)
         if status in ("infeasible", "breakdown"):
-            wrong = wrong_derivative(constraints, violation_at(constraints, units, last.point))
+            models = [violation_at(constraints, units, last.point)]
+            if status == "breakdown":
+                models.append(units.lagrangian(constraints, units.scaled(last.multipliers)).at(last.point))
+            wrong = next(filter(None, (wrong_derivative(constraints, model) for model in models)), "")
             return ("breakdown", f"{message} {wrong}") if wrong else (status, message)
         return status, message
 
