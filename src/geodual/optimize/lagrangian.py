@@ -267,7 +267,8 @@ class _Hessian:
         self._constraints, self._cost_weight = function.constraints, function.cost_weight
         self._frame, self._x = frame, frame.point
         self._weighted = function.constraints.weighted(np.asarray(function.weights * estimates))
-        self._stiffness, self._penalty_map = stiffness, penalty_map
+        self._stiff = None if stiffness is None else function.constraints.split(stiffness)
+        self._penalty_map = penalty_map
         self._to_riemannian = frame.hessian_map(egrad)
         self._undifferentiated = self._gradient_without_hessian(frame.point)
 
@@ -280,7 +281,7 @@ class _Hessian:
         # The penalty adds ρ Jᵀ J of the active constraints; with terms, ρ Jᵀ (I − P) J.
         constraints = self._constraints
         weights = (self._cost_weight, self._weighted)
-        terms = constraints.lagrangian_hessian(self._x, *weights, u, self._stiffness)
+        terms = constraints.lagrangian_hessian(self._x, *weights, u, self._stiff)
         if self._penalty_map is not None:
             slopes = constraints.derivative(self._x, u)
             terms += constraints.adjoint(self._x, self._penalty_map(slopes))

@@ -604,23 +604,24 @@ class ConstraintVector:
         return total(terms)
 
     def lagrangian_hessian(
-        self, x: Point, cost_weight: float, weighted: Weighted, u: Vector, stiffness: Array | None = None
+        self, x: Point, cost_weight: float, weighted: Weighted, u: Vector, stiff: list[Array] | None = None
     ) -> list[Vector]:
         """Return terms whose sum is the Euclidean Hessian of a f + ⟨w, c⟩ times `u`, as far as it is given.
 
-        `weighted` is the result of ``weighted(w)``, which is computed once for many products. With a
-        stiffness s, Jᵀ diag(s) J u is added, where J has the gradients of the constraints as rows.
+        `weighted` is the result of ``weighted(w)``, which is computed once for many products. With `stiff`,
+        the result of ``split(s)``, Jᵀ diag(s) J u is added, where J has the gradients of the constraints as
+        rows.
         """
         joint = self.problem.joint
         terms = [b.hessian_product(x, part, u) for b, part in weighted.apart if b.hessian_product is not None]
         if joint is None and cost_weight and self.problem.hessian_product is not None:
             terms.append(scaled(cost_weight, self.problem.hessian_product(x, u)))
-        stiff = self.split(np.zeros(self.size) if stiffness is None else stiffness)
         if joint is not None:
-            own = [stiff[k] for k in self._together]
+            given = self.split(np.zeros(self.size)) if stiff is None else stiff
+            own = [given[k] for k in self._together]
             terms.append(joint.hessian(x, cost_weight, weighted.together, own, u)[0])
         for k in self._apart:
-            if stiff[k].any():
+            if stiff is not None and stiff[k].any():
                 slopes = stiff[k] * self._block_derivative(k, x, u)
                 # A copy: a function may write its next result to the same memory.
                 terms.append(scaled(1.0, self.problem.blocks[k].jacobian_product(x, slopes)))

@@ -94,11 +94,15 @@ def total(vectors: Sequence[Vector]) -> Vector:
     """Return the sum of the vectors, in memory of its own."""
     if len(vectors) == 1:
         return scaled(1.0, vectors[0])
+    if isinstance(vectors[0], np.ndarray):  # the usual case, in every Hessian product
+        return reduce(add, vectors)
     return mapped(lambda *parts: reduce(add, parts), *vectors)
 
 
 def scaled(weight: float, vector: Vector) -> Vector:
     """Return `vector` times `weight`."""
+    if isinstance(vector, np.ndarray):  # the usual case, in every Hessian product
+        return weight * vector
     return mapped(lambda part: weight * part, vector)
 
 
