@@ -165,7 +165,8 @@ class Scaling:
 
     def sized(self, point: EvaluatedPoint) -> Scaling:
         """Return a metric whose unit of length is the size of a point, if that is large."""
-        return self._with_length(self._size(point)) if self._size(point) > _LARGE else self
+        size = self._size(point) if self._flat.any() else 0.0
+        return self._with_length(size) if size > _LARGE else self
 
     def adapted(self, point: EvaluatedPoint, multipliers: Array) -> Scaling:
         """Return a metric for the curvatures at a point; this one if they do not differ much in it.
@@ -180,7 +181,7 @@ class Scaling:
     def _size(self, point: EvaluatedPoint) -> float:
         """Return the largest entry of a point in the flat part, in this metric."""
         manifold = self._given.problem.manifold
-        return float(np.abs(self._d * flat_entries(manifold, manifold.frame(point.x))).max(initial=0.0))
+        return float(np.abs(self._d * flat_entries(manifold, manifold.frame(point.x))).max())
 
     def _with_length(self, length: float) -> Scaling:
         scaled = self._times(np.where(self._flat, self._length / length, 1.0))
