@@ -618,7 +618,7 @@ class ConstraintVector:
         if joint is not None:
             own = [stiff[k] for k in self._together]
             terms.append(joint.hessian(x, cost_weight, weighted.together, own, u)[0])
-        for k in self._apart:
+        for k in self._apart if stiffness is not None else ():
             if stiff[k].any():
                 slopes = stiff[k] * self._block_derivative(k, x, u)
                 # A copy: a function may write its next result to the same memory.
