@@ -29,6 +29,15 @@ def test_the_default_method_solves_it_and_claims_no_more_than_is_true(seed: int)
     assert verdict.is_minimum == (result.second_order != "fails"), f"{drawn.label}: {verdict}"
 
 
+@pytest.mark.parametrize("seed", [120_180, 120_975])
+def test_a_tiny_first_penalty_has_time_to_grow(seed: int) -> None:
+    """With these terms it begins below 1e-4; the iterations in which it grew counted as a standstill."""
+    drawn = random_problem(seed, with_terms=True)
+    result = minimize(drawn.problem, drawn.start)
+    assert result.success, f"{drawn.label}: {result.message}"
+    assert check_result(drawn.problem, drawn.start, result).is_kkt_point
+
+
 @pytest.mark.parametrize("seed", EACH_KIND, ids=lambda seed: KINDS[seed])
 def test_problems_have_right_derivatives_and_a_feasible_point(seed: int) -> None:
     drawn = random_problem(seed)
