@@ -56,6 +56,15 @@ def test_terms_of_all_kinds_are_drawn() -> None:
     assert {term.name for terms in drawn for term in terms} == set(FUNCTIONS)
 
 
+@pytest.mark.parametrize("seed", [120_180, 120_975])
+def test_a_tiny_first_penalty_has_time_to_grow(seed: int) -> None:
+    """With these terms it begins below 1e-4; the iterations in which it grew counted as a standstill."""
+    drawn = random_problem(seed, with_terms=True)
+    result = minimize(drawn.problem, drawn.start)
+    assert result.success, f"{drawn.label}: {result.message}"
+    assert check_result(drawn.problem, drawn.start, result).is_kkt_point
+
+
 @pytest.mark.parametrize("seed", EACH_KIND, ids=lambda seed: KINDS[seed])
 def test_problems_have_right_derivatives_and_a_feasible_point(seed: int) -> None:
     drawn = random_problem(seed)

@@ -149,11 +149,13 @@ class Certificate:
         """
         frame, unit = self.point.frame, self.start.frame.unit
         distance = self._distance()
+        if distance <= _FAR * unit:
+            return None
         model = self.units.lagrangian(self.constraints, y, penalty=_PENALTY).at(self.point)
         promised = frame.norm(model.gradient) * distance
         costs = [self.constraints.total_cost(point) for point in (self.start, self.point)]
         change = abs(costs[0] - costs[1]) / self.units.cost
-        if distance <= _FAR * unit or not promised > _FADED * math.sqrt(self.tol) * change:
+        if not promised > _FADED * math.sqrt(self.tol) * change:
             return None
         step = truncated_cg(model, distance, 0.1).direction
         if not frame.norm(step) > _LONG * distance:

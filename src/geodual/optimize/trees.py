@@ -87,27 +87,30 @@ def _frozen(leaf: Any) -> Any:
     return copy
 
 
-# Linear algebra on ambient vectors: arrays or, on a product, tuples or dictionaries of vectors.
+# Linear algebra on ambient vectors: arrays or, on a product, tuples or dictionaries of vectors. Every Hessian
+# product calls it several times, so arrays are not sent through `mapped`.
+
+_NESTED = (dict, tuple, list)
 
 
 def total(vectors: Sequence[Vector]) -> Vector:
     """Return the sum of the vectors, in memory of its own."""
     if len(vectors) == 1:
         return scaled(1.0, vectors[0])
-    if isinstance(vectors[0], np.ndarray):  # the usual case, in every Hessian product
-        return reduce(add, vectors)
-    return mapped(lambda *parts: reduce(add, parts), *vectors)
+    if isinstance(vectors[0], _NESTED):
+        return mapped(lambda *parts: reduce(add, parts), *vectors)
+    return reduce(add, vectors)
 
 
 def scaled(weight: float, vector: Vector) -> Vector:
     """Return `vector` times `weight`."""
-    if isinstance(vector, np.ndarray):  # the usual case, in every Hessian product
-        return weight * vector
-    return mapped(lambda part: weight * part, vector)
+    if isinstance(vector, _NESTED):
+        return mapped(lambda part: weight * part, vector)
+    return weight * vector
 
 
 def pairing(a: Vector, b: Vector) -> float:
     """Return the plain inner product of two ambient vectors; its real part if they are complex."""
-    if isinstance(a, (dict, tuple, list)):
+    if isinstance(a, _NESTED):
         return float(sum(leaves(mapped(pairing, a, b))))
     return float(np.vdot(a, b).real)

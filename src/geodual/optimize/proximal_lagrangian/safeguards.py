@@ -156,7 +156,9 @@ def saddle(solve: Solve, turn: Turn) -> Turn:
 def restoration(solve: Solve, turn: Turn) -> Turn:
     """Where the violation does not fall, seek a feasible point; stop as infeasible if none is near."""
     state = turn.state
-    solve.progress.note(turn.known, unfinished=False)
+    # With terms the first penalty may be tiny, and takes many iterations to grow. They are no standstill.
+    grows = state.misses > 0 and state.penalty < FAST.penalty
+    solve.progress.note(turn.known, unfinished=grows)
     grown = state.penalty >= 10.0**_MISSES * FAST.penalty
     if not (state.misses >= _MISSES and grown and state.restorations < _RETURNS):
         return turn
