@@ -189,12 +189,12 @@ class Box(Separable):
 
 @dataclass(frozen=True, eq=False)
 class L1(Separable):
-    """The norm Σ wₖ |zₖ|, which makes entries exactly zero.
+    """The weighted sum of absolute values of the entries, which makes entries exactly zero.
 
     Parameters
     ----------
     weight : float or array
-        w: a number for all entries, or one per entry.
+        A number for all entries, or one per entry.
 
     See Also
     --------
@@ -278,7 +278,7 @@ class Quantile(Separable):
 
 @dataclass(frozen=True, eq=False)
 class Huber(Separable):
-    """The Huber loss: w zₖ²/2 where |zₖ| ≤ δ, and w δ (|zₖ| − δ/2) beyond.
+    """The Huber loss of each entry: w z²/2 up to a size of δ, and linear beyond.
 
     Parameters
     ----------

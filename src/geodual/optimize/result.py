@@ -462,7 +462,7 @@ class Result:
     global_minimum : bool
         Whether the solve converged, the problem is declared geodesically convex, nothing that was seen
         contradicts the declaration, and the gap is small: no feasible point within a distance R of x costs
-        less by more than √tol times the larger of |f(x)| and 1 (or the size of the cost, if that is below 1),
+        less by more than √tol times the larger of the cost's size and 1 (or its unit, if that is below 1),
         if the declaration is true, which is not proved. R is the largest of 1, the size of x, the distance of
         its farthest finite bounds and, on a manifold that is not flat, the distance from the start; all in
         the metric of the solve, see `docs/notation.md`. `message` states R and the gap. On a manifold that is
