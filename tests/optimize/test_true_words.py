@@ -344,3 +344,18 @@ class TestPymanoptManifolds:
         result = self.solved(np.array([0.6, 0.8, 0.0]), **equalities)
         assert result.cost == pytest.approx(-2.0)
         assert result.second_order == "holds"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_gradient_that_is_small_only_beside_a_large_unit_is_no_certificate(method: str) -> None:
+    # Far out in the valley of Rosenbrock's function curvatures across it are 1e14, and the cost is 1e11.
+    problem = Problem(
+        Euclidean(2),
+        lambda x: float(100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2),
+        lambda x: np.array(
+            [-400.0 * x[0] * (x[1] - x[0] ** 2) - 2.0 * (1.0 - x[0]), 200.0 * (x[1] - x[0] ** 2)]
+        ),
+    )
+    result = minimize(problem, np.array([1e6, -1e6]), method=method)
+    assert not result.success
+    assert "a short step leads to a much lower cost" in result.message

@@ -140,7 +140,26 @@ class Certificate:
         wrong = wrong_derivative(self.constraints, self.units.lagrangian(self.constraints, y).at(self.point))
         if wrong:
             return Stop("breakdown", "The KKT conditions only seem to hold. " + wrong)
-        return self._still_falls(y)
+        return self._falls_nearby(y) or self._still_falls(y)
+
+    def _falls_nearby(self, y: Array) -> Stop | None:
+        """Return a stop if the residual is small only beside a large unit, and Newton's step leads far down.
+
+        Sizes of cost and constraints are measured at points, and may be much too large in a long valley.
+        """
+        if not self.units.exceed_ordinary_size:
+            return None
+        model = self.units.lagrangian(self.constraints, y, penalty=_PENALTY).at(self.point)
+        step = truncated_cg(model, self.point.frame.unit, 0.1)
+        here = self.constraints.total_cost(self.point)
+        size = max(abs(here), 1.0)
+        # As for a global minimum, a share of √tol of the cost is too much. A fall on a part of the step,
+        # which may be short in a curved valley, confirms it.
+        if not step.decrease * self.units.cost > math.sqrt(self.tol) * size:
+            return None
+        costs = [self._feasible_cost(0.25**k * step.direction) for k in range(_DOUBLINGS)]
+        lowest = np.nanmin(costs, initial=here)
+        return Stop("breakdown", _FALLS) if lowest < here - self.tol * size else None
 
     def _still_falls(self, y: Array) -> Stop | None:
         """Return a stop if the slope is small only because it fades on the long way from the start.
@@ -195,6 +214,10 @@ _ENDLESS = (
     "The gradient fades, but the cost goes on falling along feasible points: with each doubling of the "
     "distance by about as much as before, or more. So it seems to fall without bound. Add the missing "
     "constraint, or check the sign of the cost."
+)
+_FALLS = (
+    "The gradient is small only beside the size of the cost, which was measured far from a minimum: a short "
+    "step leads to a much lower cost. Start nearer, or go on with minimize(problem, result.best_x)."
 )
 _FADES = (
     "The gradient is within the tolerance only because it fades far from the start: twice as far away, the "
