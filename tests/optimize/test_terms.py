@@ -296,6 +296,11 @@ def test_a_function_of_your_own() -> None:
             r"`term_multipliers\[0\]` must be finite numbers of shape \(2,\)",
         ),
         (
+            lambda: minimize(nearest(np.ones(2), Term(L1())), np.ones(2), term_multipliers=[]),
+            ValueError,
+            "`term_multipliers` must be 1 arrays, one per term, got 0",
+        ),
+        (
             lambda: minimize(nearest(np.ones(2), Term(L1())), np.ones(2), method="interior-point"),
             ValueError,
             "takes inequalities, equalities and bounds, but no other terms",

@@ -6,6 +6,7 @@ needs. `docs/add_a_function.md` shows how to write one.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -57,7 +58,7 @@ class Function(Protocol):
         """
 
 
-class Separable:
+class Separable(ABC):
     """What functions that act on each entry by itself share: the derivative of the prox is diagonal.
 
     Solvers may scale the entries one by one, and polish a solution by Newton's method where the diagonal has
@@ -66,9 +67,9 @@ class Separable:
 
     separable = True
 
+    @abstractmethod
     def slopes(self, z: Array, t: Any) -> Array:
         """Return the derivative of the prox of each entry."""
-        raise NotImplementedError
 
     def prox_derivative(self, z: Array, t: Any) -> LinearMap:
         """Return the derivative of the prox at z, as a function of a direction."""

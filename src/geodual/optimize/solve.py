@@ -292,7 +292,14 @@ def _check_multipliers(constraints: ConstraintVector, multipliers: Any, equality
 
 def _with_terms(constraints: ConstraintVector, first: Array, given: Any) -> Array:
     """Return the multipliers to start from with those of the terms."""
-    for k, (term, y) in enumerate(zip(constraints.terms, given or (), strict=bool(given))):
+    if given is None:
+        return first
+    if len(given) != len(constraints.terms):
+        raise ValueError(
+            f"`term_multipliers` must be {len(constraints.terms)} arrays, one per term, got {len(given)}; "
+            "leave it out to start from 0."
+        )
+    for k, (term, y) in enumerate(zip(constraints.terms, given, strict=True)):
         part = np.asarray(y, dtype=float)
         if part.shape != term.shape or not np.isfinite(part).all():
             raise ValueError(

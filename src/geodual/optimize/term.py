@@ -114,7 +114,7 @@ def term_block(term: Term, manifold: Manifold, position: int) -> Constraint:
     return term.map.flat
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # functions of users need not be comparable
 class PlacedFunction:
     """A function of a part of the vector of all constraints.
 
