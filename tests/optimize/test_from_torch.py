@@ -9,7 +9,7 @@ import pytest
 from joblib.externals.loky.backend.reduction import dumps
 
 from geodual.manifolds import SPD, Euclidean, Product, Sphere
-from geodual.optimize import Problem, check_gradient, minimize
+from geodual.optimize import L1, Box, Problem, Term, check_gradient, minimize
 
 
 def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +34,8 @@ def test_problems_reach_high_accuracy_and_leave_the_default_type_alone(torch) ->
     )
     check = check_gradient(problem, SPD(3).random_point(np.random.default_rng(2)))
     assert check, f"\n{check}"
-    assert len(check.checks) == 2 + 3 * 3
+    # Two of the cost; product, derivative, Hessian and separate gradients of each of three constraints.
+    assert len(check.checks) == 2 + 3 * 4
     result = minimize(problem, np.eye(3), tol=1e-10)
     assert result.success, result.message
     assert result.x[0, 1] == pytest.approx(0.1, abs=1e-10)
@@ -73,6 +74,22 @@ def test_products(ours: bool, torch) -> None:
     result = minimize(problem, (np.full(3, 3**-0.5), np.zeros(2)))
     assert result.success, result.message
     assert result.cost == pytest.approx(1.5, abs=1e-7)
+
+
+def test_terms_take_torch_maps_and_have_exact_zeros(torch) -> None:
+    """min ½‖x − a‖² + ‖x‖₁ s.t. −1 ≤ Bx ≤ 1: without the box active, a is thresholded by 1."""
+    a, B = np.array([3.0, -0.5, 0.2, -2.0]), np.diag([0.1, 1.0, 1.0, 0.1])
+    problem = Problem.from_torch(
+        Euclidean(4),
+        lambda x, data: 0.5 * torch.sum((x - data[0]) ** 2),
+        terms=[Term(L1(1.0)), Term(Box(-1.0, 1.0), lambda x, data: data[1] @ x)],
+        data=(a, B),
+    )
+    assert check_gradient(problem, np.ones(4))
+    result = minimize(problem, np.ones(4))
+    assert result.success, result.message
+    np.testing.assert_allclose(result.x, [2.0, 0.0, 0.0, -1.0], atol=1e-8)
+    assert result.terms[0].value[[1, 2]].tolist() == [0.0, 0.0]
 
 
 def test_constant_functions_and_functions_of_one_part_have_derivatives(torch) -> None:

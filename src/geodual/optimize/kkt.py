@@ -112,9 +112,9 @@ class Units:
         return Lagrangian(constraints, y, 1.0 / self.cost, 1.0 / self.constraints, **terms)
 
     @property
-    def exceed_ordinary_size(self) -> bool:
-        """Whether a size is large enough for residuals to be reported relative to it."""
-        return self.cost_unit > 1.0 or bool((self.constraint_units > 1.0).any())
+    def largest(self) -> float:
+        """The largest unit of a residual; above 1 if a size is too large for residuals to be absolute."""
+        return max(self.cost_unit, float(self.constraint_units.max(initial=0.0)))
 
     @cached_property
     def cost_unit(self) -> float:
@@ -196,7 +196,7 @@ def _term_size(constraints: ConstraintVector, point: EvaluatedPoint, tangents: l
 
 def refreshed_units(units: Units, constraints: ConstraintVector, point: EvaluatedPoint) -> Units:
     """Measure again if cost or constraints looked large at a far start; sizes only ever fall."""
-    if not units.exceed_ordinary_size:
+    if not units.largest > 1.0:
         return units
     new = measure_units(constraints, point)
     return Units(min(units.cost, new.cost), np.minimum(units.constraints, new.constraints))
