@@ -384,11 +384,15 @@ def _evaluated(what: str, call: str, function: Callable[..., Any], *arguments: A
 
 def _called(what: str, call: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function; raise if it writes into its arguments."""
-    before = [np.array(leaf) for leaf in leaves(arguments)]
+    before = _bytes(arguments)
     result = function(*arguments)
-    if not all(map(np.array_equal, before, leaves(arguments))):
+    if _bytes(arguments) != before:
         raise ValueError(f"The {what} changes its argument; work on a copy, as in x = x.copy(), in {call}.")
     return result
+
+
+def _bytes(arguments: Any) -> list[bytes]:
+    return [np.asarray(leaf).tobytes() for leaf in leaves(arguments)]
 
 
 def _finite(gradient: Vector, point: EvaluatedPoint) -> bool:

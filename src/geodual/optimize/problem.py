@@ -501,8 +501,9 @@ class ConstraintVector:
 
     def _value(self, x: Point, vectors: Sequence[Array]) -> Array:
         """Return c(x), given the vectors of the blocks that are evaluated together."""
-        known = dict(zip(self._together, map(as_vector, vectors), strict=True))
-        values = _joined([known[k] if k in known else b(x) for k, b in enumerate(self.problem.blocks)])
+        parts = {k: self.problem.blocks[k](x) for k in self._apart}
+        parts.update(zip(self._together, map(as_vector, vectors), strict=True))
+        values = _joined([parts[k] for k in range(len(parts))])
         if len(values) != self.size:
             raise ValueError(
                 f"The constraints gave {len(values)} numbers, but {self.size} at the start; "
