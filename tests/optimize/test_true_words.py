@@ -346,19 +346,28 @@ class TestPymanoptManifolds:
         assert result.second_order == "holds"
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("distance", [1e6, 1e8, 1e9])
-def test_a_gradient_that_is_small_only_beside_a_large_unit_is_no_certificate(
-    distance: float, method: str
-) -> None:
-    # Far out in the valley of Rosenbrock's function curvatures across it are 1e14 to 1e20.
-    problem = Problem(
+def rosenbrock() -> Problem:
+    """Far out in its valley, curvatures across it are 1e14 and more."""
+    return Problem(
         Euclidean(2),
         lambda x: float(100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2),
         lambda x: np.array(
             [-400.0 * x[0] * (x[1] - x[0] ** 2) - 2.0 * (1.0 - x[0]), 200.0 * (x[1] - x[0] ** 2)]
         ),
     )
-    result = minimize(problem, np.array([distance, -distance]), method=method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("distance", [1e6, 1e8, 1e9])
+def test_a_gradient_that_is_small_only_beside_a_large_unit_is_no_certificate(
+    distance: float, method: str
+) -> None:
+    result = minimize(rosenbrock(), np.array([distance, -distance]), method=method)
     assert not result.success
     assert "a short step leads to a much lower cost" in result.message
+
+
+@pytest.mark.parametrize("distance", [1e10, 1e12, 1e15])
+def test_where_doubles_resolve_no_slope_the_second_order_condition_is_unknown(distance: float) -> None:
+    for signs in ((1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)):
+        assert minimize(rosenbrock(), distance * np.array(signs)).second_order == "unknown"
