@@ -1,0 +1,11 @@
+"""Where the rules of atoms are proved."""
+
+ANDO = "Ando 1979, Linear Algebra Appl. 26"
+BHATIA = "Bhatia 2007, Positive Definite Matrices, chapter 6"
+BOYD = "Boyd and Vandenberghe 2004, chapter 3"
+BRIDSON = "Bridson and Haefliger 1999, II.2"
+KUBO_ANDO = "Kubo and Ando 1980, Math. Ann. 246"
+PRODUCTS = "Boyd et al. 2007, A tutorial on geometric programming"
+SRA_HOSSEINI = "Sra and Hosseini 2015, SIAM J. Optim. 25(1)"
+ANDO_HIAI = "Ando and Hiai 1994, Linear Algebra Appl. 197"
+FERREIRA = "Ferreira, Németh and Zhu 2022, J. Optim. Theory Appl. 195"

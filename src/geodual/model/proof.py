@@ -1,0 +1,109 @@
+"""Proofs in words: why an expression is convex, as a tree, or where the proof stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .expression import Expression
+from .facts import Curvature, Geometry, Mean, Rule, suits
+
+_LONGEST = 70  # letters of an expression
+_WIDEST = 4  # arguments of one kind that are shown, of sums of many
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Where a proof stops.
+
+    Attributes
+    ----------
+    expression : Expression
+        The smallest part about which nothing is known that is needed.
+    wanted : str
+        What would be needed.
+    hint : str
+        What its rules ask for.
+    """
+
+    expression: Expression
+    wanted: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"`{brief(self.expression)}` is not known to be {self.wanted}. {self.hint}"
+
+
+def brief(expression: Expression) -> str:
+    """Return how an expression is written, cut where it is long."""
+    text = str(expression)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]} …"
+
+
+def tree(expression: Expression, geometry: Geometry, mean: Mean = "plain") -> str:
+    """Return the proof about an expression, one line per node."""
+    expression.facts(geometry)
+    return "\n".join(_lines(expression, geometry, mean, "", ""))
+
+
+def _lines(node: Expression, geometry: Geometry, mean: Mean, first: str, rest: str) -> Iterator[str]:
+    step = node.facts(geometry).step(mean)
+    words = [_words(step.curvature, mean), step.reason] if step.reason else [_words(step.curvature, mean)]
+    source = f" [{step.source}]" if step.source else ""
+    yield f"{first}{brief(node)}: {', '.join(words)}{source}"
+    shown = [arg for arg in node.args if not arg.facts(geometry).is_constant]
+    hidden = len(shown) - _WIDEST if len(shown) > _WIDEST + 1 else 0
+    shown = shown[: len(shown) - hidden]
+    for k, arg in enumerate(shown):
+        last = k == len(shown) - 1 and not hidden
+        branch, below = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        yield from _lines(arg, geometry, step.needs, rest + branch, rest + below)
+    if hidden:
+        yield f"{rest}└─ … and {hidden} more"
+
+
+def _words(curvature: Curvature, mean: Mean) -> str:
+    if mean == "own" or curvature is Curvature.CONSTANT:
+        return curvature.value
+    return curvature.value if mean == "plain" else f"log-{curvature.value}"
+
+
+def find_gap(expression: Expression, geometry: Geometry, *, affine: bool = False) -> Gap:
+    """Return the smallest part of an expression at which the proof that it is convex, or affine, stops."""
+    return _find_gap(expression, geometry, not (affine and expression.is_convex(geometry)), "plain")
+
+
+def _find_gap(expression: Expression, geometry: Geometry, convex: bool, mean: Mean) -> Gap:
+    """Return where the proof of convexity (or concavity) with respect to a mean stops."""
+    facts = expression.facts(geometry)
+    atom, args = expression.atom, [arg.facts(geometry) for arg in expression.args]
+    wanted = ("" if mean == "plain" else "log-") + ("convex" if convex else "concave")
+    rules = [] if atom is None else [rule for rule in atom.rules(*args) if rule.gives == mean]
+    best: tuple[int, Gap] | None = None
+    for rule in rules:
+        bends = rule.curvature.is_convex if convex else rule.curvature.is_concave
+        if not bends:
+            continue
+        for k, (arg, grows) in enumerate(zip(args, rule.monotone, strict=True)):
+            if grows != 0 and not suits(arg, rule.takes, grows, convex=convex):
+                inner = _find_gap(expression.args[k], geometry, convex == (grows == 1), rule.takes)
+                size = len(str(inner.expression))
+                if best is None or size < best[0]:
+                    best = size, inner
+    if best is not None:
+        return best[1]
+    hint = _hint(expression, rules, geometry, convex) if rules else facts.step(mean).reason
+    return Gap(expression, wanted, hint or "No rule is known for it; a different form may have one.")
+
+
+def _hint(expression: Expression, rules: list[Rule], geometry: Geometry, convex: bool) -> str:
+    """Return what the rules of an atom ask of its arguments."""
+    for rule in rules:
+        if not (rule.curvature.is_convex if convex else rule.curvature.is_concave):
+            other = "convex" if convex else "concave"
+            return f"It is {rule.curvature.value} ({rule.reason}), not {other}."
+        for arg, grows in zip(expression.args, rule.monotone, strict=True):
+            if not suits(arg.facts(geometry), rule.takes, grows, convex=convex):
+                affine = _words(Curvature.AFFINE, rule.takes)
+                return rule.remedy or f"It would be if `{brief(arg)}` were {affine} ({rule.reason})."
+    return ""
