@@ -24,7 +24,7 @@ from .bounds import Bounds
 from .constraint import INSTALL_JAX, Constraint, as_cost, as_vector, blocks_of, check_function, parts_of
 from .functions import LinearMap, NonPositive, Zero
 from .term import PlacedFunction, Term, check_terms, is_constraint, term_block
-from .trees import as_data, pairing, same_structure, scaled, total
+from .trees import added, as_data, pairing, same_structure, scaled, total
 
 
 class Problem:
@@ -555,7 +555,7 @@ class ConstraintVector:
         if self.problem.hessian_product is None or any(b.hessian_product is None for b, _ in weighted.apart):
             problem.hessian_product = None
         else:
-            problem.hessian_product = lambda x, u: total(self.lagrangian_hessian(x, 1.0, weighted, u))
+            problem.hessian_product = lambda x, u: self.lagrangian_hessian(x, 1.0, weighted)(u)
         problem.terms = tuple(term for term in problem.terms if not is_constraint(term))
         problem.blocks, problem.bounds = problem.blocks[n:], None
         problem.n_inequality_blocks = problem.n_equality_blocks = 0
@@ -591,7 +591,8 @@ class ConstraintVector:
     def weighted(self, w: Array) -> Weighted:
         """Return the weights of the blocks that are evaluated together, and other blocks that have some."""
         parts = self.split(w)
-        blocks = [(self.problem.blocks[k], parts[k]) for k in self._apart if parts[k].any()]
+        # numpy counts faster than it asks for any.
+        blocks = [(self.problem.blocks[k], parts[k]) for k in self._apart if np.count_nonzero(parts[k])]
         return Weighted([parts[k] for k in self._together], blocks)
 
     def lagrangian_gradient(self, x: Point, cost_weight: float, w: Array) -> Vector:
@@ -605,28 +606,34 @@ class ConstraintVector:
         return total(terms)
 
     def lagrangian_hessian(
-        self, x: Point, cost_weight: float, weighted: Weighted, u: Vector, stiff: list[Array] | None = None
-    ) -> list[Vector]:
-        """Return terms whose sum is the Euclidean Hessian of a f + ⟨w, c⟩ times `u`, as far as it is given.
+        self, x: Point, cost_weight: float, weighted: Weighted, stiff: list[Array] | None = None
+    ) -> Callable[[Vector], Vector | None]:
+        """Return u ↦ the Euclidean Hessian of a f + ⟨w, c⟩ times u, as far as it is given.
 
-        `weighted` is the result of ``weighted(w)``, which is computed once for many products. With `stiff`,
-        the result of ``split(s)``, Jᵀ diag(s) J u is added, where J has the gradients of the constraints as
-        rows.
+        The product is None if nothing is given. `weighted` is the result of ``weighted(w)``. With `stiff`, the result of ``split(s)``, Jᵀ diag(s) J u
+        is added, where J has the gradients of the constraints as rows. What does not depend on u is computed
+        once for many products.
         """
-        joint = self.problem.joint
-        terms = [b.hessian_product(x, part, u) for b, part in weighted.apart if b.hessian_product is not None]
-        if joint is None and cost_weight and self.problem.hessian_product is not None:
-            terms.append(scaled(cost_weight, self.problem.hessian_product(x, u)))
+        problem, joint, weight = self.problem, self.problem.joint, 1.0
+        products: list[Callable[[Vector], Vector]] = []
         if joint is not None:
             given = self.split(np.zeros(self.size)) if stiff is None else stiff
             own = [given[k] for k in self._together]
-            terms.append(joint.hessian(x, cost_weight, weighted.together, own, u)[0])
-        for k in self._apart:
-            if stiff is not None and stiff[k].any():
-                slopes = stiff[k] * self._block_derivative(k, x, u)
-                # A copy: a function may write its next result to the same memory.
-                terms.append(scaled(1.0, self.problem.blocks[k].jacobian_product(x, slopes)))
-        return terms
+            products.append(lambda u: joint.hessian(x, cost_weight, weighted.together, own, u)[0])
+        elif cost_weight and problem.hessian_product is not None:
+            products.append(partial(problem.hessian_product, x))
+            weight = cost_weight
+        second = [(block.hessian_product, part) for block, part in weighted.apart]
+        products.extend(partial(function, x, part) for function, part in second if function is not None)
+        if stiff is not None:
+            active = (k for k in self._apart if np.count_nonzero(stiff[k]))
+            products.extend(self._stiff_product(k, x, stiff[k]) for k in active)
+        return partial(_sum_of, weight, products)
+
+    def _stiff_product(self, k: int, x: Point, stiffness: Array) -> Callable[[Vector], Vector]:
+        """Return u ↦ Jᵀ diag(s) J u, where J belongs to one block."""
+        block = self.problem.blocks[k]
+        return lambda u: block.jacobian_product(x, stiffness * self._block_derivative(k, x, u))
 
     def gradient_without_hessian(self, x: Point, cost_weight: float, weighted: Weighted) -> Vector | None:
         """Return the Euclidean gradient of all parts without a second derivative; None if there are none."""
@@ -659,3 +666,13 @@ def _joined(parts: list[Array]) -> Array:
     if len(parts) == 1:  # the usual case, and this is called at every trial point
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _sum_of(weight: float, products: list[Callable[[Vector], Vector]], u: Vector) -> Vector | None:
+    """Return the sum of all products with `u`, the first times a weight, in memory of its own."""
+    if not products:
+        return None
+    result = scaled(weight, products[0](u))
+    for product in products[1:]:  # one by one: a function may write its next result to the same memory
+        result = added(result, product(u))
+    return result
