@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ class CongruenceFrame(Frame):
     Matrices are real or complex.
     """
 
-    _dot = staticmethod(np.matmul)
+    _dot: Callable[[Array, Any], Array] = staticmethod(np.matmul)
 
     def __init__(self, point: Array) -> None:
         self.point = point
@@ -194,9 +195,9 @@ class CongruenceFrame(Frame):
         if not length < OVERFLOW:
             return np.full_like(c, np.inf)
         halvings = max(math.ceil(math.log2(length / SHORT)), 1) if length > SHORT else 1
-        short = c * 0.5**halvings
+        short = np.multiply(c, 0.5**halvings, order="C")
         root = short + 0.5 * (short @ short)
-        np.einsum("...ii->...i", root)[...] += 1.0  # add the identity
+        root.reshape(*root.shape[:-2], -1)[..., :: root.shape[-1] + 1] += 1.0  # add the identity
         # Square up to the half power only: the last product squares once more and keeps symmetry.
         for _ in range(halvings - 1):
             root = root @ root

@@ -12,6 +12,7 @@ directional derivative, and Gram systems are solved by conjugate gradients.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -226,11 +227,11 @@ def active_jacobian(
         Which constraints count.
     """
     indices = np.flatnonzero(active)
-    if indices.size * np.prod(frame.shape) > _STORED:
+    if indices.size * frame.dim > _STORED:
         products = JacobianProducts(constraints, frame, weights, indices)
         return products if products.are_well_conditioned() else None
     rows = [np.ravel(frame.gradient(g)) for g in constraints.gradients(frame.point, indices)]
-    stored = np.reshape(rows, (indices.size, int(np.prod(frame.shape))))
+    stored = np.reshape(rows, (indices.size, frame.dim))
     return StoredJacobian(stored * weights[indices, None]) if np.isfinite(stored).all() else None
 
 
@@ -264,7 +265,7 @@ class StoredJacobian:
 
 def shifted_cholesky(gram: Array) -> Array:
     """Return a Cholesky factor of the Gram matrix plus the smallest shift with which it exists."""
-    shift = max(_SHIFT * float(np.trace(gram)), float(np.finfo(float).tiny))
+    shift = max(_SHIFT * float(gram.trace()), sys.float_info.min)
     while True:
         try:
             return np.linalg.cholesky(gram + shift * np.eye(len(gram)))

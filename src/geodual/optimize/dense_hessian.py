@@ -44,8 +44,7 @@ class DenseHessian:
         self.n_products = 0
         self._manifold = manifold
         self._basis: Array | None = None  # eigenvectors as rows; None until H was formed
-        self._typical = 1.0  # the median of the inverse eigenvalues, and
-        self._excess = np.zeros(0)  # by how much each exceeds it
+        self._across, self._factors = 0.0, np.zeros(0)  # H⁻¹ across the basis, and what it adds along it
         self._helps = True  # until H is indefinite
         self._steps = 0  # of conjugate gradients since H was formed; before, in the last system only
 
@@ -69,8 +68,9 @@ class DenseHessian:
             noise = len(basis) * _EPS * np.abs(values).max()
             self._helps = bool(values[0] >= -noise)
             inverse = 1.0 / np.maximum(values, noise)
-            self._typical = float(np.median(inverse))
-            self._excess = inverse - self._typical
+            # The tangent space may turn: across the basis, the median stands for H⁻¹.
+            self._across = float(np.median(inverse)) if len(basis) < frame.dim else 0.0
+            self._factors = inverse - self._across
             self._basis = vectors.T @ basis if self._helps else None
 
     def _tangent_basis(self, model: LocalLagrangian) -> Array:
@@ -90,9 +90,8 @@ class DenseHessian:
         if self._basis is None:
             return c
         frame, flat = model.frame, np.ravel(c)
-        # The tangent space may have turned since H was formed: across the basis, the median stands for H⁻¹.
-        result = self._typical * flat + (self._excess * (self._basis @ flat)) @ self._basis
-        result = result.reshape(frame.shape)
-        if len(self._basis) == frame.dim:
+        result = ((self._factors * (self._basis @ flat)) @ self._basis).reshape(frame.shape)
+        if not self._across:
             return result
+        result = result + self._across * c
         return frame.coordinates(self._manifold.project(frame.point, frame.tangent(result)))

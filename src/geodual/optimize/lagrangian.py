@@ -196,7 +196,8 @@ class LocalLagrangian:
         return np.asarray(self._stiffness * (z - constraints.prox(z, self._steps)))
 
     @cached_property
-    def _egrad(self) -> Vector:
+    def egrad(self) -> Vector:
+        """The Euclidean gradient, without that of the proximal term."""
         # The gradient of Σ yₖ²/(2ρ) is Σ yₖ ∇cₖ: that of the plain Lagrangian with the multipliers y.
         function = self.function
         weights = function.weights * self.estimates
@@ -205,7 +206,7 @@ class LocalLagrangian:
     @cached_property
     def gradient(self) -> Coordinates:
         """The Riemannian gradient."""
-        gradient = self.frame.gradient(self._egrad)
+        gradient = self.frame.gradient(self.egrad)
         if self._distance:
             gradient = gradient + self.function.proximal_weight * self._distance.gradient
         return gradient
@@ -214,7 +215,7 @@ class LocalLagrangian:
     def _hessian(self) -> _Hessian:
         penalty_map = None if self.function.constraints.is_separable else self.penalty_map
         added = (self._active_stiffness, penalty_map)
-        return _Hessian(self.function, self.frame, self.estimates, self._egrad, *added)
+        return _Hessian(self.function, self.frame, self.estimates, self.egrad, *added)
 
     @property
     def _active_stiffness(self) -> Array | None:

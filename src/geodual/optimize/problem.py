@@ -421,6 +421,8 @@ class ConstraintVector:
         Those that are neither inequalities nor equalities.
     tail : slice
         Where the maps of these terms are.
+    is_separable : bool
+        Whether all functions act on each entry by itself.
 
     See Also
     --------
@@ -464,6 +466,7 @@ class ConstraintVector:
             for term, k in zip(problem.terms, problem.term_blocks, strict=True)
         )
         self.functions = tuple(term for term in self.terms if term.part.start >= self.tail.start)
+        self.is_separable = all(function.is_separable for function in self.functions)
         # Blocks that are evaluated together with the cost, in the order of `joint`, and those that are not.
         joined = [(b.group, k) for k, b in enumerate(problem.blocks) if isinstance(b, JoinedConstraint)]
         self._together = [k for group, k in sorted(joined) if group is not None and problem.joint]
@@ -471,11 +474,6 @@ class ConstraintVector:
         # Gradients of blocks without `directional`, at the last point they were asked for.
         self._rows_at: Point = None
         self._rows: dict[int, Sequence[Vector]] = {}
-
-    @property
-    def is_separable(self) -> bool:
-        """Whether all functions act on each entry by itself."""
-        return all(function.is_separable for function in self.functions)
 
     @property
     def bounded_entries(self) -> Indices:
@@ -501,9 +499,9 @@ class ConstraintVector:
 
     def _value(self, x: Point, vectors: Sequence[Array]) -> Array:
         """Return c(x), given the vectors of the blocks that are evaluated together."""
-        parts = {k: self.problem.blocks[k](x) for k in self._apart}
-        parts.update(zip(self._together, map(as_vector, vectors), strict=True))
-        values = _joined([parts[k] for k in range(len(parts))])
+        together = dict(zip(self._together, vectors, strict=True))
+        blocks = enumerate(self.problem.blocks)
+        values = _joined([as_vector(together[k]) if k in together else block(x) for k, block in blocks])
         if len(values) != self.size:
             raise ValueError(
                 f"The constraints gave {len(values)} numbers, but {self.size} at the start; "
@@ -610,9 +608,9 @@ class ConstraintVector:
     ) -> Callable[[Vector], Vector | None]:
         """Return u ↦ the Euclidean Hessian of a f + ⟨w, c⟩ times u, as far as it is given.
 
-        The product is None if nothing is given. `weighted` is the result of ``weighted(w)``. With `stiff`, the result of ``split(s)``, Jᵀ diag(s) J u
-        is added, where J has the gradients of the constraints as rows. What does not depend on u is computed
-        once for many products.
+        The product is None if nothing is given. `weighted` is the result of ``weighted(w)``. With `stiff`,
+        the result of ``split(s)``, Jᵀ diag(s) J u is added, where J has the gradients of the constraints as
+        rows. What does not depend on u is computed once for many products.
         """
         problem, joint, weight = self.problem, self.problem.joint, 1.0
         products: list[Callable[[Vector], Vector]] = []
@@ -623,11 +621,12 @@ class ConstraintVector:
         elif cost_weight and problem.hessian_product is not None:
             products.append(partial(problem.hessian_product, x))
             weight = cost_weight
-        second = [(block.hessian_product, part) for block, part in weighted.apart]
-        products.extend(partial(function, x, part) for function, part in second if function is not None)
+        products += [
+            partial(b.hessian_product, x, part) for b, part in weighted.apart if b.hessian_product is not None
+        ]
         if stiff is not None:
-            active = (k for k in self._apart if np.count_nonzero(stiff[k]))
-            products.extend(self._stiff_product(k, x, stiff[k]) for k in active)
+            active = [k for k in self._apart if np.count_nonzero(stiff[k])]
+            products += [self._stiff_product(k, x, stiff[k]) for k in active]
         return partial(_sum_of, weight, products)
 
     def _stiff_product(self, k: int, x: Point, stiffness: Array) -> Callable[[Vector], Vector]:
