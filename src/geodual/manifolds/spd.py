@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from geodual.arrays import Array
 from geodual.manifolds import Frame
@@ -240,8 +240,7 @@ class StoredJacobian:
 
     def __init__(self, rows: Array) -> None:
         self._rows, self._gram = rows, rows @ rows.T
-        # In the order of LAPACK, which otherwise copies the matrix in each call.
-        self._factor = np.asfortranarray(shifted_cholesky(self._gram))
+        self._factor = shifted_cholesky(self._gram)
 
     def apply(self, d: Array) -> Array:
         """Return J d."""
@@ -264,13 +263,16 @@ class StoredJacobian:
 
 
 def shifted_cholesky(gram: Array) -> Array:
-    """Return a Cholesky factor of the Gram matrix plus the smallest shift with which it exists."""
+    """Return a Cholesky factor of the Gram matrix plus the smallest shift with which it exists.
+
+    It is in the order of LAPACK, which otherwise copies the matrix in each call.
+    """
     shift = max(_SHIFT * float(gram.trace()), sys.float_info.min)
     while True:
-        try:
-            return np.linalg.cholesky(gram + shift * np.eye(len(gram)))
-        except np.linalg.LinAlgError:  # rounding errors of many dependent rows
-            shift *= 10.0
+        factor, info = dpotrf(gram + shift * np.eye(len(gram)), lower=1)
+        if not info:
+            return np.asarray(factor)
+        shift *= 10.0  # rounding errors of many dependent rows
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ would spend them on flat directions. With |H|⁻¹, 30 balanced cuts took 250,00
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import qr
 
 from geodual.arrays import Array
 from geodual.manifolds import Manifold
@@ -23,6 +22,7 @@ from .lagrangian import LocalLagrangian
 
 _MOST = 500  # dimensions: an eigendecomposition of this size takes 0.1 s
 _SPARE = 5  # random vectors beyond the number of dimensions that they must span
+_SAME = 1e-10  # part of a random tangent vector across a basis of the same tangent space: rounding errors
 _EPS = float(np.finfo(float).eps)
 
 
@@ -45,6 +45,7 @@ class DenseHessian:
         self._manifold = manifold
         self._basis: Array | None = None  # eigenvectors as rows; None until H was formed
         self._across, self._factors = 0.0, np.zeros(0)  # H⁻¹ across the basis, and what it adds along it
+        self._tangent: Array | None = None  # the last basis of a tangent space that is not the whole space
         self._helps = True  # until H is indefinite
         self._steps = 0  # of conjugate gradients since H was formed; before, in the last system only
 
@@ -79,10 +80,13 @@ class DenseHessian:
         if d == frame.dim:
             return np.eye(d)
         rng = np.random.default_rng(0)
+        v = np.ravel(frame.random(rng))
+        if self._tangent is not None and np.linalg.norm(v - (self._tangent @ v) @ self._tangent) <= _SAME:
+            return self._tangent  # as on positive definite matrices: symmetric ones at every point
         # A few more than d: a draw that made the point itself, with the same seed, has no tangent part.
         draws = np.reshape([frame.random(rng) for _ in range(d + _SPARE)], (d + _SPARE, frame.dim))
-        # Pivoting leaves such a draw for the end; a singular value decomposition takes three times as long.
-        return np.ascontiguousarray(qr(draws.T, mode="economic", pivoting=True)[0].T[:d])
+        self._tangent = np.asarray(np.linalg.svd(draws, full_matrices=False)[2][:d])
+        return self._tangent
 
     def _apply(self, model: LocalLagrangian, c: Coordinates) -> Coordinates:
         """Return H⁻¹ c; `c` itself before H was formed."""

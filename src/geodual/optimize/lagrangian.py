@@ -226,7 +226,7 @@ class LocalLagrangian:
         active: Array = np.asarray(constraints.is_equality | (self.estimates > 0.0), dtype=float)
         if constraints.functions:
             active = 1.0 - constraints.prox_derivative(self._z, self._steps)(np.ones(constraints.size))
-        return function.penalty * function.weights**2 * active if active.any() else None
+        return function.penalty * function.weights**2 * active if np.count_nonzero(active) else None
 
     @cached_property
     def penalty_map(self) -> LinearMap | None:

@@ -133,7 +133,8 @@ def _descend(solve: Solve, start: LocalLagrangian, tol: float, small: bool) -> M
     settings |= {"max_iter": solve.inner_iterations, "prepare": solve.hessian.prepare}
     before = solve.hessian.n_products
     minimum = newton_cg(start.function, start, **settings)
-    return replace(minimum, n_products=minimum.n_products + solve.hessian.n_products - before)
+    more = solve.hessian.n_products - before
+    return replace(minimum, n_products=minimum.n_products + more) if more else minimum
 
 
 def prefers_quasi_newton(constraints: ConstraintVector) -> bool:
