@@ -106,8 +106,8 @@ class _AugmentedLagrangian:
         bent = self._penalty * np.where(
             self._constraints.is_equality | (y > 0.0), self._constraints.derivative(x, u), 0.0
         )
-        terms = self._constraints.lagrangian_hessian(x, 1.0, self._constraints.weighted(y), u)
-        return total(terms + self._constraints.adjoint(x, bent) if bent.any() else terms)
+        product = self._constraints.lagrangian_hessian(x, 1.0, self._constraints.weighted(y))(u)
+        return total([product, *self._constraints.adjoint(x, bent)]) if bent.any() else product
 
 
 def has_peer(case: BenchmarkProblem) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from geodual.arrays import Array
 
 from .base import Manifold, NotOnManifoldError, as_finite_array, check_size, defect_tolerance, is_single
-from .frame import Frame, HessianMap, Vector
+from .frame import Frame, HessianMap, Vector, dots
 from .positive_orthant import FAR, log_ratio
 
 
@@ -111,7 +111,7 @@ class SimplexFrame(Frame):
 
     def _weighted(self, a: Array) -> Array:
         """Return x·(a − Σxᵢaᵢ), which is the derivative of the softmax and its own transpose."""
-        return np.asarray(self.point * (a - (self.point * a).sum(axis=-1, keepdims=True)))
+        return np.asarray(self.point * (a - dots(self.point, a)))
 
     def tangent(self, c: Array) -> Array:
         return self._weighted(c)
@@ -131,9 +131,9 @@ class SimplexFrame(Frame):
         weights = self._weighted(egrad)
 
         def convert(ehess: Vector, c: Array) -> Array:
-            bent = weights * (c - (self.point * c).sum(axis=-1, keepdims=True))
-            back = bent - self.point * bent.sum(axis=-1, keepdims=True)
-            return np.asarray(self._weighted(ehess) + back)
+            apart = c - dots(self.point, c)
+            shift = dots(self.point, ehess) + dots(weights, apart)
+            return np.asarray(self.point * (ehess - shift) + weights * apart)
 
         return convert
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -118,6 +119,8 @@ class CongruenceFrame(Frame):
     Matrices are real or complex.
     """
 
+    _dot: Callable[[Array, Any], Array] = staticmethod(np.matmul)
+
     def __init__(self, point: Array) -> None:
         self.point = point
         self.factor = self._cholesky(point)
@@ -144,7 +147,7 @@ class CongruenceFrame(Frame):
         return np.asarray(self._inverse @ y @ adjoint(self._inverse))
 
     def tangent(self, c: Array) -> Array:
-        return np.asarray(self.factor @ c @ self._adjoint)
+        return np.asarray(self._dot(self._dot(self.factor, c), self._adjoint))
 
     def coordinates(self, u: Vector) -> Array:
         return hermitian(self._congruent(in_double_precision(u)))
@@ -153,12 +156,12 @@ class CongruenceFrame(Frame):
         return hermitian(normal_like(self.point, rng))
 
     def gradient(self, egrad: Vector) -> Array:
-        return hermitian(self._adjoint @ egrad @ self.factor)
+        return hermitian(self._dot(self._dot(self._adjoint, egrad), self.factor))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
         # Second derivative of f(L(I + S + S²/2)Lᴴ) at S = 0.
-        factor, back, gradient = self.factor, self._adjoint, self.gradient(egrad)
-        return lambda ehess, c: hermitian(back @ ehess @ factor + gradient @ c)
+        dot, factor, back, gradient = self._dot, self.factor, self._adjoint, self.gradient(egrad)
+        return lambda ehess, c: hermitian(dot(dot(back, ehess), factor) + dot(gradient, c))
 
     def exp(self, c: Array) -> Array:
         spectrum, basis = self._eigh(c)
@@ -192,9 +195,9 @@ class CongruenceFrame(Frame):
         if not length < OVERFLOW:
             return np.full_like(c, np.inf)
         halvings = max(math.ceil(math.log2(length / SHORT)), 1) if length > SHORT else 1
-        short = c * 0.5**halvings
+        short = np.multiply(c, 0.5**halvings, order="C")
         root = short + 0.5 * (short @ short)
-        np.einsum("...ii->...i", root)[...] += 1.0  # add the identity
+        root.reshape(*root.shape[:-2], -1)[..., :: root.shape[-1] + 1] += 1.0  # add the identity
         # Square up to the half power only: the last product squares once more and keeps symmetry.
         for _ in range(halvings - 1):
             root = root @ root
@@ -213,17 +216,19 @@ class CongruenceFrame(Frame):
         theta, basis = self._spectral_log(y)
         # In the eigenbasis of the logarithm the Hessian scales entry ij by x coth x, x = (θᵢ − θⱼ)/2.
         weights = x_coth_x(0.5 * (theta[..., :, None] - theta[..., None, :]))
-        back = adjoint(basis)
+        back, dot = adjoint(basis), self._dot
 
         def hessian(c: Array) -> Array:
-            return np.asarray(basis @ (weights * (back @ c @ basis)) @ back)
+            return np.asarray(dot(dot(basis, weights * dot(dot(back, c), basis)), back))
 
         gradient = -(basis * theta[..., None, :]) @ back
         return HalfSquaredDistance(0.5 * float(np.vdot(theta, theta)), gradient, hessian)
 
 
 class CholeskyFrame(CongruenceFrame):
-    """The same at one real matrix, by routines of LAPACK that take less time than numpy's."""
+    """The same at one real matrix, by routines that take less time: of LAPACK, and numpy's `dot`."""
+
+    _dot = staticmethod(np.ndarray.dot)
 
     @staticmethod
     def _cholesky(x: Array) -> Array:

@@ -12,12 +12,13 @@ directional derivative, and Gram systems are solved by conjugate gradients.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from geodual.arrays import Array
 from geodual.manifolds import Frame
@@ -226,11 +227,11 @@ def active_jacobian(
         Which constraints count.
     """
     indices = np.flatnonzero(active)
-    if indices.size * np.prod(frame.shape) > _STORED:
+    if indices.size * frame.dim > _STORED:
         products = JacobianProducts(constraints, frame, weights, indices)
         return products if products.are_well_conditioned() else None
     rows = [np.ravel(frame.gradient(g)) for g in constraints.gradients(frame.point, indices)]
-    stored = np.reshape(rows, (indices.size, int(np.prod(frame.shape))))
+    stored = np.reshape(rows, (indices.size, frame.dim))
     return StoredJacobian(stored * weights[indices, None]) if np.isfinite(stored).all() else None
 
 
@@ -239,8 +240,7 @@ class StoredJacobian:
 
     def __init__(self, rows: Array) -> None:
         self._rows, self._gram = rows, rows @ rows.T
-        # In the order of LAPACK, which otherwise copies the matrix in each call.
-        self._factor = np.asfortranarray(shifted_cholesky(self._gram))
+        self._factor = shifted_cholesky(self._gram)
 
     def apply(self, d: Array) -> Array:
         """Return J d."""
@@ -263,13 +263,16 @@ class StoredJacobian:
 
 
 def shifted_cholesky(gram: Array) -> Array:
-    """Return a Cholesky factor of the Gram matrix plus the smallest shift with which it exists."""
-    shift = max(_SHIFT * float(np.trace(gram)), float(np.finfo(float).tiny))
+    """Return a Cholesky factor of the Gram matrix plus the smallest shift with which it exists.
+
+    It is in the order of LAPACK, which otherwise copies the matrix in each call.
+    """
+    shift = max(_SHIFT * float(gram.trace()), sys.float_info.min)
     while True:
-        try:
-            return np.linalg.cholesky(gram + shift * np.eye(len(gram)))
-        except np.linalg.LinAlgError:  # rounding errors of many dependent rows
-            shift *= 10.0
+        factor, info = dpotrf(gram + shift * np.eye(len(gram)), lower=1)
+        if not info:
+            return np.asarray(factor)
+        shift *= 10.0  # rounding errors of many dependent rows
 
 
 @dataclass(frozen=True)

@@ -303,7 +303,7 @@ def _check_automatic(problem: Problem, point: EvaluatedPoint) -> None:
     sums = [block.jacobian_product(point.x, np.ones(len(block(point.x)))) for block in problem.blocks]
     if not all(_finite(gradient, point) for gradient in sums):
         for name, block in named_constraints(problem):
-            _check_block_gradient(block, point, name)
+            _check_block_gradient(block, point, name, np.ones(len(block(point.x))))
 
 
 def _check_written(problem: Problem, point: EvaluatedPoint) -> None:
@@ -313,18 +313,19 @@ def _check_written(problem: Problem, point: EvaluatedPoint) -> None:
         call = "hessian_product(x, u)"
         _checked(point, "Hessian product of the cost", call, problem.hessian_product, point.x, u)
     for name, block in named_constraints(problem):
-        _check_block_gradient(block, point, name)
-        _check_block_products(block, point, name, u)
+        w = np.ones(len(block(point.x)))
+        _check_block_gradient(block, point, name, w)
+        _check_block_products(block, point, name, w, u)
 
 
-def _check_block_gradient(block: Constraint, point: EvaluatedPoint, name: str) -> None:
-    w, call = np.ones(len(block(point.x))), "jacobian_product(x, w)"
+def _check_block_gradient(block: Constraint, point: EvaluatedPoint, name: str, w: Array) -> None:
+    call = "jacobian_product(x, w)"
     _check_start_gradient(point, f"gradient of {name}", call, block.jacobian_product, point.x, w)
 
 
-def _check_block_products(block: Constraint, point: EvaluatedPoint, name: str, u: Vector) -> None:
+def _check_block_products(block: Constraint, point: EvaluatedPoint, name: str, w: Array, u: Vector) -> None:
     """Raise unless the derivative products of a block of constraints have the right shapes at the start."""
-    size = len(block(point.x))
+    size = len(w)
     if block.directional is not None:
         what, call = f"directional derivative of {name}", "directional(x, u)"
         slopes = _evaluated(what, call, block.derivative, point.x, u)
@@ -342,7 +343,7 @@ def _check_block_products(block: Constraint, point: EvaluatedPoint, name: str, u
         check_structure(rows[0], point.frame, f"first of the {what}", call)
     if block.hessian_product is not None:
         call = "hessian_product(x, w, u)"
-        _checked(point, f"Hessian product of {name}", call, block.hessian_product, point.x, np.ones(size), u)
+        _checked(point, f"Hessian product of {name}", call, block.hessian_product, point.x, w, u)
 
 
 def _check_start_gradient(point: EvaluatedPoint, what: str, call: str, *function: Any) -> None:
@@ -391,8 +392,9 @@ def _called(what: str, call: str, function: Callable[..., Any], *arguments: Any)
     return result
 
 
-def _bytes(arguments: Any) -> list[bytes]:
-    return [np.asarray(leaf).tobytes() for leaf in leaves(arguments)]
+def _bytes(arguments: tuple[Any, ...]) -> list[bytes]:
+    arrays = arguments if all(isinstance(each, np.ndarray) for each in arguments) else leaves(arguments)
+    return [np.asarray(leaf).tobytes() for leaf in arrays]
 
 
 def _finite(gradient: Vector, point: EvaluatedPoint) -> bool:

@@ -22,6 +22,7 @@ from .lagrangian import LocalLagrangian
 
 _MOST = 500  # dimensions: an eigendecomposition of this size takes 0.1 s
 _SPARE = 5  # random vectors beyond the number of dimensions that they must span
+_SAME = 1e-10  # part of a random tangent vector across a basis of the same tangent space: rounding errors
 _EPS = float(np.finfo(float).eps)
 
 
@@ -43,7 +44,8 @@ class DenseHessian:
         self.n_products = 0
         self._manifold = manifold
         self._basis: Array | None = None  # eigenvectors as rows; None until H was formed
-        self._inverse = np.zeros(0)  # of the eigenvalues
+        self._across, self._factors = 0.0, np.zeros(0)  # H⁻¹ across the basis, and what it adds along it
+        self._tangent: Array | None = None  # the last basis of a tangent space that is not the whole space
         self._helps = True  # until H is indefinite
         self._steps = 0  # of conjugate gradients since H was formed; before, in the last system only
 
@@ -66,7 +68,10 @@ class DenseHessian:
             values, vectors = np.linalg.eigh(0.5 * (H + H.T))
             noise = len(basis) * _EPS * np.abs(values).max()
             self._helps = bool(values[0] >= -noise)
-            self._inverse = 1.0 / np.maximum(values, noise)
+            inverse = 1.0 / np.maximum(values, noise)
+            # The tangent space may turn: across the basis, the median stands for H⁻¹.
+            self._across = float(np.median(inverse)) if len(basis) < frame.dim else 0.0
+            self._factors = inverse - self._across
             self._basis = vectors.T @ basis if self._helps else None
 
     def _tangent_basis(self, model: LocalLagrangian) -> Array:
@@ -75,9 +80,13 @@ class DenseHessian:
         if d == frame.dim:
             return np.eye(d)
         rng = np.random.default_rng(0)
+        v = np.ravel(frame.random(rng))
+        if self._tangent is not None and np.linalg.norm(v - (self._tangent @ v) @ self._tangent) <= _SAME:
+            return self._tangent  # as on positive definite matrices: symmetric ones at every point
         # A few more than d: a draw that made the point itself, with the same seed, has no tangent part.
         draws = np.reshape([frame.random(rng) for _ in range(d + _SPARE)], (d + _SPARE, frame.dim))
-        return np.asarray(np.linalg.svd(draws, full_matrices=False)[2][:d])
+        self._tangent = np.asarray(np.linalg.svd(draws, full_matrices=False)[2][:d])
+        return self._tangent
 
     def _apply(self, model: LocalLagrangian, c: Coordinates) -> Coordinates:
         """Return H⁻¹ c; `c` itself before H was formed."""
@@ -85,11 +94,8 @@ class DenseHessian:
         if self._basis is None:
             return c
         frame, flat = model.frame, np.ravel(c)
-        parts = self._basis @ flat
-        result = (self._inverse * parts) @ self._basis
-        if len(self._basis) == frame.dim:
-            return result.reshape(frame.shape)
-        # The tangent space may have turned since H was formed.
-        rest = np.median(self._inverse) * (flat - parts @ self._basis)
-        u = frame.tangent((result + rest).reshape(frame.shape))
-        return frame.coordinates(self._manifold.project(frame.point, u))
+        result = ((self._factors * (self._basis @ flat)) @ self._basis).reshape(frame.shape)
+        if not self._across:
+            return result
+        result = result + self._across * c
+        return frame.coordinates(self._manifold.project(frame.point, frame.tangent(result)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from geodual.arrays import Array
 from geodual.manifolds import Frame
-from geodual.manifolds.frame import Coordinates
+from geodual.manifolds.frame import Coordinates, Vector
 
 from .constraint import UNDEFINED
 from .lagrangian import Lagrangian, LocalLagrangian
@@ -256,10 +256,15 @@ def random_direction(frame: Frame, rng: np.random.Generator) -> Coordinates:
 
 
 def measure_kkt(
-    constraints: ConstraintVector, point: EvaluatedPoint, multipliers: Array, units: Units
+    constraints: ConstraintVector,
+    point: EvaluatedPoint,
+    multipliers: Array,
+    units: Units,
+    egrad: Vector | None = None,
 ) -> KKT:
-    """Return the KKT residual at a point with multipliers λ."""
-    model = Lagrangian(constraints, multipliers).at(point)
+    """Return the KKT residual at a point with multipliers λ, given the Lagrangian's gradient if known."""
+    if egrad is None:
+        egrad = constraints.lagrangian_gradient(point.x, 1.0, multipliers)
     # Complementarity is a condition on inequalities and terms only.
     n = constraints.n_inequalities
     products = np.abs(multipliers[:n] * point.constraints[:n])
@@ -269,7 +274,7 @@ def measure_kkt(
         errors = (gap / units.constraint_units)[constraints.tail]
         complementarity = max(complementarity, float(errors.max(initial=0.0)))
     return KKT(
-        stationarity=point.frame.norm(model.gradient) / units.cost_unit,
+        stationarity=point.frame.norm(point.frame.gradient(egrad)) / units.cost_unit,
         feasibility=measure_feasibility(constraints, point, units),
         complementarity=complementarity,
     )
@@ -278,7 +283,7 @@ def measure_kkt(
 def measure_feasibility(constraints: ConstraintVector, point: EvaluatedPoint, units: Units) -> float:
     """Return the largest violation of a constraint at a point."""
     values = point.constraints
-    excess = np.where(constraints.is_equality, np.abs(values), np.maximum(values, 0.0))
+    excess = np.abs(constraints.nonnegative(values))
     if constraints.functions:
         excess[constraints.tail] = np.abs(values - constraints.prox(values, 0.0))[constraints.tail]
     return float((excess / units.constraint_units).max(initial=0.0))

@@ -196,7 +196,8 @@ class LocalLagrangian:
         return np.asarray(self._stiffness * (z - constraints.prox(z, self._steps)))
 
     @cached_property
-    def _egrad(self) -> Vector:
+    def egrad(self) -> Vector:
+        """The Euclidean gradient, without that of the proximal term."""
         # The gradient of Σ yₖ²/(2ρ) is Σ yₖ ∇cₖ: that of the plain Lagrangian with the multipliers y.
         function = self.function
         weights = function.weights * self.estimates
@@ -205,7 +206,7 @@ class LocalLagrangian:
     @cached_property
     def gradient(self) -> Coordinates:
         """The Riemannian gradient."""
-        gradient = self.frame.gradient(self._egrad)
+        gradient = self.frame.gradient(self.egrad)
         if self._distance:
             gradient = gradient + self.function.proximal_weight * self._distance.gradient
         return gradient
@@ -214,7 +215,7 @@ class LocalLagrangian:
     def _hessian(self) -> _Hessian:
         penalty_map = None if self.function.constraints.is_separable else self.penalty_map
         added = (self._active_stiffness, penalty_map)
-        return _Hessian(self.function, self.frame, self.estimates, self._egrad, *added)
+        return _Hessian(self.function, self.frame, self.estimates, self.egrad, *added)
 
     @property
     def _active_stiffness(self) -> Array | None:
@@ -225,7 +226,7 @@ class LocalLagrangian:
         active: Array = np.asarray(constraints.is_equality | (self.estimates > 0.0), dtype=float)
         if constraints.functions:
             active = 1.0 - constraints.prox_derivative(self._z, self._steps)(np.ones(constraints.size))
-        return function.penalty * function.weights**2 * active if active.any() else None
+        return function.penalty * function.weights**2 * active if np.count_nonzero(active) else None
 
     @cached_property
     def penalty_map(self) -> LinearMap | None:
@@ -264,36 +265,42 @@ class _Hessian:
         stiffness: Array | None,
         penalty_map: LinearMap | None,
     ) -> None:
-        self._constraints, self._cost_weight = function.constraints, function.cost_weight
-        self._frame, self._x = frame, frame.point
-        self._weighted = function.constraints.weighted(np.asarray(function.weights * estimates))
-        self._stiff = None if stiffness is None else function.constraints.split(stiffness)
-        self._penalty_map = penalty_map
+        constraints = self._constraints = function.constraints
+        self._frame, self._penalty_map = frame, penalty_map
+        self._weights = function.cost_weight, constraints.weighted(np.asarray(function.weights * estimates))
+        stiff = None if stiffness is None else constraints.split(stiffness)
+        # The penalty adds ρ Jᵀ J of the active constraints; with terms, ρ Jᵀ (I − P) J.
+        self._given = constraints.lagrangian_hessian(frame.point, *self._weights, stiff)
         self._to_riemannian = frame.hessian_map(egrad)
         self._undifferentiated = self._gradient_without_hessian(frame.point)
+        self._is_partial = penalty_map is not None or self._undifferentiated is not None
 
     def product(self, c: Coordinates) -> Coordinates:
+        """Return the Riemannian Hessian of a f + ⟨y, c⟩ for fixed y, and of the penalty, applied to `c`."""
         u = self._frame.tangent(c)
-        return self._to_riemannian(total(self._terms(c, u)), c)
+        ehess = self._given(u)
+        if self._is_partial or ehess is None:
+            given = scaled(0.0, u) if ehess is None else ehess  # zero, with the structure of a point
+            ehess = total([given, *self._mapped(u), *self._differences(c)])
+        return self._to_riemannian(ehess, c)
 
-    def _terms(self, c: Coordinates, u: Vector) -> list[Vector]:
-        """Return terms of the Euclidean Hessian of a f + ⟨y, c⟩ for fixed y; differenced if not given."""
-        # The penalty adds ρ Jᵀ J of the active constraints; with terms, ρ Jᵀ (I − P) J.
-        constraints = self._constraints
-        weights = (self._cost_weight, self._weighted)
-        terms = constraints.lagrangian_hessian(self._x, *weights, u, self._stiff)
-        if self._penalty_map is not None:
-            slopes = constraints.derivative(self._x, u)
-            terms += constraints.adjoint(self._x, self._penalty_map(slopes))
-        if self._undifferentiated is not None:
-            # A numpy number: where the step underflows, the product is infinite instead of an exception.
-            length = np.float64(self._frame.norm(c))
-            if length > 0.0:
-                step = _DIFFERENCE_STEP * self._frame.unit / length
-                # `move` follows the tangent vector to first order, which is all that a difference needs.
-                ahead = self._gradient_without_hessian(self._frame.move(step * c))
-                terms += [scaled(1.0 / step, ahead), scaled(-1.0 / step, self._undifferentiated)]
-        return terms or [scaled(0.0, u)]  # zero, with the structure of a point
+    def _mapped(self, u: Vector) -> list[Vector]:
+        """Return terms of the penalty where it is no diagonal."""
+        if self._penalty_map is None:
+            return []
+        x, constraints = self._frame.point, self._constraints
+        return constraints.adjoint(x, self._penalty_map(constraints.derivative(x, u)))
+
+    def _differences(self, c: Coordinates) -> list[Vector]:
+        """Return terms of the Hessian of what has no second derivative, by a difference of gradients."""
+        # A numpy number: where the step underflows, the product is infinite instead of an exception.
+        length = np.float64(0.0 if self._undifferentiated is None else self._frame.norm(c))
+        if not length > 0.0:
+            return []
+        step = _DIFFERENCE_STEP * self._frame.unit / length
+        # `move` follows the tangent vector to first order, which is all that a difference needs.
+        ahead = self._gradient_without_hessian(self._frame.move(step * c))
+        return [scaled(1.0 / step, ahead), scaled(-1.0 / step, self._undifferentiated)]
 
     def _gradient_without_hessian(self, x: Point) -> Vector | None:
-        return self._constraints.gradient_without_hessian(x, self._cost_weight, self._weighted)
+        return self._constraints.gradient_without_hessian(x, *self._weights)

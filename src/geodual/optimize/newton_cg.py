@@ -227,10 +227,11 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
     inner = model.frame.inner
     gradient = model.gradient
     residual = -gradient
-    step, hessian_step, direction = 0.0 * gradient, 0.0 * gradient, model.precondition(residual)
-    enough = accuracy**2 * inner(residual, residual)
-    product = inner(residual, direction)
-    step_squared, at_boundary, n_products = 0.0, False, 0
+    step, direction = 0.0 * gradient, model.precondition(residual)
+    left = inner(residual, residual)
+    enough = accuracy**2 * left
+    product = left if direction is residual else inner(residual, direction)
+    reach, at_boundary, n_products = 0.0, False, 0  # the step is no longer than `reach`
     # In exact arithmetic `dim` products suffice; rounding errors may ask for more.
     budget = 2 * model.frame.dim + 20
     # Both squares are 0 only by underflow: then nothing is left to solve.
@@ -240,23 +241,24 @@ def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
         curvature = inner(direction, image)
         # At negative curvature the model falls without bound: go to the boundary.
         length = product / curvature if curvature > 0.0 else math.inf
-        overlap = inner(step, direction)
-        ahead = step_squared + 2.0 * length * overlap + length * length * squared
-        if not ahead < radius * radius:
-            # Solve ‖step + length · direction‖ = radius for the length.
-            root = overlap * overlap + squared * (radius * radius - step_squared)
-            length = (math.sqrt(root) - overlap) / squared
-            at_boundary = True
-        step, hessian_step = step + length * direction, hessian_step + length * image
-        residual = residual - length * image
-        if at_boundary or inner(residual, residual) <= enough:
+        reach += abs(length) * math.sqrt(squared)
+        if not reach < radius:
+            overlap, step_squared = inner(step, direction), inner(step, step)
+            ahead = step_squared + 2.0 * length * overlap + length * length * squared
+            at_boundary = not ahead < radius * radius
+            if at_boundary:  # solve ‖step + length · direction‖ = radius for the length
+                root = overlap * overlap + squared * (radius * radius - step_squared)
+                length = (math.sqrt(root) - overlap) / squared
+            reach = math.sqrt(max(ahead, 0.0))
+        step, residual = step + length * direction, residual - length * image
+        if at_boundary or (left := inner(residual, residual)) <= enough:
             break
-        step_squared = ahead
         preconditioned = model.precondition(residual)
-        previous, product = product, inner(residual, preconditioned)
+        previous, product = product, left if preconditioned is residual else inner(residual, preconditioned)
         direction = preconditioned + (product / previous) * direction
     slope = inner(gradient, step)
-    return _Step(step, slope, -slope - 0.5 * inner(step, hessian_step), at_boundary, n_products)
+    # The residual is −gradient − H step, so that <step, H step> needs no further product.
+    return _Step(step, slope, 0.5 * (inner(step, residual) - slope), at_boundary, n_products)
 
 
 def advance(

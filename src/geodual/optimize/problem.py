@@ -24,7 +24,7 @@ from .bounds import Bounds
 from .constraint import INSTALL_JAX, Constraint, as_cost, as_vector, blocks_of, check_function, parts_of
 from .functions import LinearMap, NonPositive, Zero
 from .term import PlacedFunction, Term, check_terms, is_constraint, term_block
-from .trees import as_data, pairing, same_structure, scaled, total
+from .trees import added, as_data, pairing, same_structure, scaled, total
 
 
 class Problem:
@@ -421,6 +421,8 @@ class ConstraintVector:
         Those that are neither inequalities nor equalities.
     tail : slice
         Where the maps of these terms are.
+    is_separable : bool
+        Whether all functions act on each entry by itself.
 
     See Also
     --------
@@ -464,6 +466,7 @@ class ConstraintVector:
             for term, k in zip(problem.terms, problem.term_blocks, strict=True)
         )
         self.functions = tuple(term for term in self.terms if term.part.start >= self.tail.start)
+        self.is_separable = all(function.is_separable for function in self.functions)
         # Blocks that are evaluated together with the cost, in the order of `joint`, and those that are not.
         joined = [(b.group, k) for k, b in enumerate(problem.blocks) if isinstance(b, JoinedConstraint)]
         self._together = [k for group, k in sorted(joined) if group is not None and problem.joint]
@@ -471,11 +474,6 @@ class ConstraintVector:
         # Gradients of blocks without `directional`, at the last point they were asked for.
         self._rows_at: Point = None
         self._rows: dict[int, Sequence[Vector]] = {}
-
-    @property
-    def is_separable(self) -> bool:
-        """Whether all functions act on each entry by itself."""
-        return all(function.is_separable for function in self.functions)
 
     @property
     def bounded_entries(self) -> Indices:
@@ -501,9 +499,9 @@ class ConstraintVector:
 
     def _value(self, x: Point, vectors: Sequence[Array]) -> Array:
         """Return c(x), given the vectors of the blocks that are evaluated together."""
-        parts = {k: self.problem.blocks[k](x) for k in self._apart}
-        parts.update(zip(self._together, map(as_vector, vectors), strict=True))
-        values = _joined([parts[k] for k in range(len(parts))])
+        together = dict(zip(self._together, vectors, strict=True))
+        blocks = enumerate(self.problem.blocks)
+        values = _joined([as_vector(together[k]) if k in together else block(x) for k, block in blocks])
         if len(values) != self.size:
             raise ValueError(
                 f"The constraints gave {len(values)} numbers, but {self.size} at the start; "
@@ -555,7 +553,7 @@ class ConstraintVector:
         if self.problem.hessian_product is None or any(b.hessian_product is None for b, _ in weighted.apart):
             problem.hessian_product = None
         else:
-            problem.hessian_product = lambda x, u: total(self.lagrangian_hessian(x, 1.0, weighted, u))
+            problem.hessian_product = lambda x, u: self.lagrangian_hessian(x, 1.0, weighted)(u)
         problem.terms = tuple(term for term in problem.terms if not is_constraint(term))
         problem.blocks, problem.bounds = problem.blocks[n:], None
         problem.n_inequality_blocks = problem.n_equality_blocks = 0
@@ -591,7 +589,8 @@ class ConstraintVector:
     def weighted(self, w: Array) -> Weighted:
         """Return the weights of the blocks that are evaluated together, and other blocks that have some."""
         parts = self.split(w)
-        blocks = [(self.problem.blocks[k], parts[k]) for k in self._apart if parts[k].any()]
+        # numpy counts faster than it asks for any.
+        blocks = [(self.problem.blocks[k], parts[k]) for k in self._apart if np.count_nonzero(parts[k])]
         return Weighted([parts[k] for k in self._together], blocks)
 
     def lagrangian_gradient(self, x: Point, cost_weight: float, w: Array) -> Vector:
@@ -605,28 +604,35 @@ class ConstraintVector:
         return total(terms)
 
     def lagrangian_hessian(
-        self, x: Point, cost_weight: float, weighted: Weighted, u: Vector, stiff: list[Array] | None = None
-    ) -> list[Vector]:
-        """Return terms whose sum is the Euclidean Hessian of a f + ⟨w, c⟩ times `u`, as far as it is given.
+        self, x: Point, cost_weight: float, weighted: Weighted, stiff: list[Array] | None = None
+    ) -> Callable[[Vector], Vector | None]:
+        """Return u ↦ the Euclidean Hessian of a f + ⟨w, c⟩ times u, as far as it is given.
 
-        `weighted` is the result of ``weighted(w)``, which is computed once for many products. With `stiff`,
+        The product is None if nothing is given. `weighted` is the result of ``weighted(w)``. With `stiff`,
         the result of ``split(s)``, Jᵀ diag(s) J u is added, where J has the gradients of the constraints as
-        rows.
+        rows. What does not depend on u is computed once for many products.
         """
-        joint = self.problem.joint
-        terms = [b.hessian_product(x, part, u) for b, part in weighted.apart if b.hessian_product is not None]
-        if joint is None and cost_weight and self.problem.hessian_product is not None:
-            terms.append(scaled(cost_weight, self.problem.hessian_product(x, u)))
+        problem, joint, weight = self.problem, self.problem.joint, 1.0
+        products: list[Callable[[Vector], Vector]] = []
         if joint is not None:
             given = self.split(np.zeros(self.size)) if stiff is None else stiff
             own = [given[k] for k in self._together]
-            terms.append(joint.hessian(x, cost_weight, weighted.together, own, u)[0])
-        for k in self._apart:
-            if stiff is not None and stiff[k].any():
-                slopes = stiff[k] * self._block_derivative(k, x, u)
-                # A copy: a function may write its next result to the same memory.
-                terms.append(scaled(1.0, self.problem.blocks[k].jacobian_product(x, slopes)))
-        return terms
+            products.append(lambda u: joint.hessian(x, cost_weight, weighted.together, own, u)[0])
+        elif cost_weight and problem.hessian_product is not None:
+            products.append(partial(problem.hessian_product, x))
+            weight = cost_weight
+        products += [
+            partial(b.hessian_product, x, part) for b, part in weighted.apart if b.hessian_product is not None
+        ]
+        if stiff is not None:
+            active = [k for k in self._apart if np.count_nonzero(stiff[k])]
+            products += [self._stiff_product(k, x, stiff[k]) for k in active]
+        return partial(_sum_of, weight, products)
+
+    def _stiff_product(self, k: int, x: Point, stiffness: Array) -> Callable[[Vector], Vector]:
+        """Return u ↦ Jᵀ diag(s) J u, where J belongs to one block."""
+        block = self.problem.blocks[k]
+        return lambda u: block.jacobian_product(x, stiffness * self._block_derivative(k, x, u))
 
     def gradient_without_hessian(self, x: Point, cost_weight: float, weighted: Weighted) -> Vector | None:
         """Return the Euclidean gradient of all parts without a second derivative; None if there are none."""
@@ -659,3 +665,13 @@ def _joined(parts: list[Array]) -> Array:
     if len(parts) == 1:  # the usual case, and this is called at every trial point
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _sum_of(weight: float, products: list[Callable[[Vector], Vector]], u: Vector) -> Vector | None:
+    """Return the sum of all products with `u`, the first times a weight, in memory of its own."""
+    if not products:
+        return None
+    result = scaled(weight, products[0](u))
+    for product in products[1:]:  # one by one: a function may write its next result to the same memory
+        result = added(result, product(u))
+    return result

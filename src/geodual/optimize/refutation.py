@@ -40,9 +40,9 @@ _STEADY = 0.9  # share of the last fall with which a series of falls counts as e
 def wrong_derivative(constraints: ConstraintVector, model: LocalLagrangian) -> str:
     """Return what is wrong if a function contradicts its derivative at a point; "" if nothing is.
 
-    The slope of ⟨w, (f, c)⟩ along a random direction is measured by a central difference. Where it clearly
-    differs from what derivatives say, a wider difference must confirm it. Kinks are no contradiction: there
-    the slopes ahead and behind differ.
+    The slope of ⟨w, (f, c)⟩ along a random direction is measured by a difference of values. Where it clearly
+    differs from what derivatives say ahead, and by a central difference, a wider one must confirm it. Kinks
+    are no contradiction: there the slopes ahead and behind differ.
 
     Parameters
     ----------
@@ -58,12 +58,15 @@ def wrong_derivative(constraints: ConstraintVector, model: LocalLagrangian) -> s
     told = frame.inner(model.gradient, c)
     errors = []
     for step in (_STEP, _WIDER * _STEP):
-        values = [_values(constraints, frame.move(sign * step * c)) for sign in (-1.0, 1.0)]
-        if values[0] is None or values[1] is None:
+        ahead = _values(constraints, frame.move(step * c))
+        if ahead is None or abs(float(weights @ (ahead - here)) / step - told) <= _CLEAR:
             return ""
-        changes = (here - values[0]) / step, (values[1] - here) / step
+        behind = _values(constraints, frame.move(-step * c))
+        if behind is None:
+            return ""
+        changes = (here - behind) / step, (ahead - here) / step
         backward, forward = (float(weights @ change) for change in changes)
-        noise = 16.0 * _EPS * float(np.abs(weights) @ (np.abs(values[0]) + np.abs(values[1]))) / step
+        noise = 16.0 * _EPS * float(np.abs(weights) @ (np.abs(behind) + np.abs(ahead))) / step
         errors.append(0.5 * (forward + backward) - told)
         if not abs(errors[-1]) > max(_CLEAR, 10.0 * noise, abs(forward - backward)):
             return ""

@@ -102,6 +102,11 @@ def total(vectors: Sequence[Vector]) -> Vector:
     return reduce(add, vectors)
 
 
+def added(a: Vector, b: Vector) -> Vector:
+    """Return the sum of two vectors."""
+    return mapped(add, a, b) if isinstance(a, _NESTED) else a + b
+
+
 def scaled(weight: float, vector: Vector) -> Vector:
     """Return `vector` times `weight`."""
     if isinstance(vector, _NESTED):

@@ -133,7 +133,8 @@ def _descend(solve: Solve, start: LocalLagrangian, tol: float, small: bool) -> M
     settings |= {"max_iter": solve.inner_iterations, "prepare": solve.hessian.prepare}
     before = solve.hessian.n_products
     minimum = newton_cg(start.function, start, **settings)
-    return replace(minimum, n_products=minimum.n_products + solve.hessian.n_products - before)
+    more = solve.hessian.n_products - before
+    return replace(minimum, n_products=minimum.n_products + more) if more else minimum
 
 
 def prefers_quasi_newton(constraints: ConstraintVector) -> bool:
@@ -154,17 +155,18 @@ def prefers_quasi_newton(constraints: ConstraintVector) -> bool:
 def multipliers(solve: Solve, turn: Turn) -> Turn:
     """Take the multipliers of the inner minimum, unless the inner solve goes on in the next iteration."""
     state, model = turn.state, turn.minimum.model
-    update = solve.update(model.point, model.estimates, state.penalty, turn.minimum.n_products, state.by)
-    turn = replace(turn, update=update, violation=model.violation)
+    spent = (state.penalty, turn.minimum.n_products, state.by)
+    update = solve.update(model.point, model.estimates, *spent, model.egrad)
     unfinished = turn.minimum.status == "max_iterations" and state.unfinished < _UNFINISHED
     # What looks like a certificate goes on: it must hold in the units of its own point.
-    if unfinished and update.worst > solve.tol:
+    goes_on = unfinished and update.worst > solve.tol
+    if goes_on:
         solve.note_feasible(model.point)
         solve.progress.note(update, unfinished=True)
-        return replace(
-            turn, state=replace(state, point=model.point, unfinished=state.unfinished + 1), is_over=True
-        )
-    return replace(turn, state=replace(state, point=model.point, y=model.estimates, unfinished=0, by=""))
+        state = replace(state, point=model.point, unfinished=state.unfinished + 1)
+    else:
+        state = replace(state, point=model.point, y=model.estimates, unfinished=0, by="")
+    return replace(turn, state=state, update=update, violation=model.violation, is_over=goes_on)
 
 
 def penalty(solve: Solve, turn: Turn) -> Turn:

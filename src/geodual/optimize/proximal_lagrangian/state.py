@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodual.arrays import Array
+from geodual.manifolds.frame import Vector
 
 from ..dense_hessian import DenseHessian
 from ..kkt import Units, measure_feasibility, measure_kkt, refreshed_units
 from ..lagrangian import LocalLagrangian
 from ..newton_cg import Minimum
 from ..problem import ConstraintVector, EvaluatedPoint
+from ..trees import scaled
 from ..updates import Progress, Stop, Update
 
 PROXIMAL_WEIGHT = 1e-3  # on Hadamard manifolds, divided by 10 in each iteration, as summable weights must be
@@ -228,10 +230,19 @@ class Solve:
         if is_feasible and (self.feasible is None or cost(point) < cost(self.feasible)):
             self.feasible = point
 
-    def update(self, point: EvaluatedPoint, y: Array, penalty: float, n_products: int, by: str) -> Update:
-        """Return an update at a point with multipliers of the scaled problem."""
+    def update(
+        self,
+        point: EvaluatedPoint,
+        y: Array,
+        penalty: float,
+        n_products: int,
+        by: str,
+        egrad: Vector | None = None,
+    ) -> Update:
+        """Return an update at a point with multipliers (and gradient, if known) of the scaled problem."""
         multipliers = self.units.unscaled(y)
-        kkt = measure_kkt(self.constraints, point, multipliers, self.units)
+        known = None if egrad is None else scaled(self.units.cost, egrad)
+        kkt = measure_kkt(self.constraints, point, multipliers, self.units, known)
         return Update(point, multipliers, penalty=penalty, hessian_products=n_products, kkt=kkt, by=by)
 
     def in_refreshed_units(self, update: Update) -> Update:
