@@ -98,6 +98,8 @@ class Stop:
         "infeasible", "unbounded" or "breakdown".
     message : str
         What happened, and what the user can do about it.
+    blocked : bool
+        Whether the method got stuck where cost or constraints have no values beyond.
 
     See Also
     --------
@@ -119,6 +121,7 @@ class Stop:
 
     status: Status
     message: str
+    blocked: bool = False
 
 
 def endless_fall(first: float) -> float:
@@ -162,7 +165,7 @@ def no_progress(residual: float, *, blocked: bool) -> Stop:
             "smaller one, or the gradients of the active constraints may be dependent. Try a larger `tol` or "
             "another start."
         )
-    return Stop("breakdown", why)
+    return Stop("breakdown", why, blocked)
 
 
 def infeasible(violation: float) -> Stop:

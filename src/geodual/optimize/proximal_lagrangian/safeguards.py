@@ -196,15 +196,19 @@ def second_method(
     updates say that they are its own. If it does not reach the tolerance either, the best update of both
     methods comes last, and then a stop.
     """
-    progress, last = Progress(), None
+    progress, last, blocked = Progress(), None, False
     applies = constraints.n_inequalities > 0 and not constraints.functions
 
     def tries() -> Iterator[Update]:
+        nonlocal blocked
         found = interior_point(constraints, start, units=units, tol=tol, multipliers=multipliers)
         for update in islice(found, _SECOND_STEPS):
-            # Before a stop an update may come without a residual.
-            if isinstance(update, Stop) or update.kkt is None or not math.isfinite(update.worst):
+            if isinstance(update, Stop):
+                blocked = update.blocked
                 return
+            # Before a stop an update may come without a residual.
+            if update.kkt is None or not math.isfinite(update.worst):
+                continue
             own = replace(update, by="interior-point")
             progress.note(own, unfinished=False)
             yield own
@@ -219,5 +223,5 @@ def second_method(
             best = last if update.status == "infeasible" else progress.best or last
             yield best
             if best is not last and update is not RAN_AWAY:  # its message has the residual of another point
-                update = no_progress(best.worst, blocked=False)
+                update = no_progress(best.worst, blocked=blocked or update.blocked)
         yield update
