@@ -29,7 +29,7 @@ from .scaling import ScaledSpace
 
 _WIDTHS = (1, 2)  # neighbours on each side: first differences couple one, second differences two
 _SAME = 1e-6  # relative difference of two products that rounding explains: differences have errors of 1e-8
-_SHIFT = float(np.sqrt(np.finfo(float).eps))  # relative: such an error leaves a singular matrix positive
+_SHIFTS = 10.0 ** np.arange(-8, 1)  # relative to the largest curvature: of rounding, and of indefinite matrices
 _SEED = 1  # unlike those of random points in examples, which would have no tangent part
 
 
@@ -122,22 +122,22 @@ class _Band:
     def _parts(self, c: Coordinates) -> Array:
         """Return a tangent vector in the bases."""
         own = np.ravel(c)[self._order]
-        return own if self._basis is None else np.vecmat(own, self._basis)
+        return own if self._basis is None else (own[:, None] @ self._basis)[:, 0]
 
     def _vector(self, parts: Array) -> Coordinates:
         """Return the tangent vector with these parts, in the coordinates of the frame."""
         c = np.empty(self._order.size)
-        c[self._order] = parts if self._basis is None else np.matvec(self._basis, parts)
+        c[self._order] = parts if self._basis is None else (self._basis @ parts[..., None])[..., 0]
         return c.reshape(self._frame.shape)
 
     def is_whole(self, model: LocalLagrangian) -> bool:
         """Return whether the Hessian is this band, by its product with a random vector."""
         c = self._frame.random(np.random.default_rng(_SEED + 1))
         v, wanted = self._parts(c), self._parts(model.hessian_product(c))
-        found = np.matvec(self._blocks[0], v)
+        found = (self._blocks[0] @ v[..., None])[..., 0]
         for o, block in enumerate(self._blocks[1:], start=1):
-            found[o:] += np.matvec(block, v[:-o])
-            found[:-o] += np.vecmat(v[o:], block)
+            found[o:] += (block @ v[:-o, :, None])[..., 0]
+            found[:-o] += (v[o:, None] @ block)[:, 0]
         return bool(np.linalg.norm(found - wanted) <= _SAME * np.linalg.norm(wanted))
 
     def factorise(self) -> bool:
@@ -149,12 +149,15 @@ class _Band:
             for i, j in np.ndindex(size, size):
                 if o * size + i >= j:
                     rows[o * size + i - j, : n - o, j] = block[:, i, j]
-        rows[0] += _SHIFT * np.abs(rows[0]).max()
-        try:
-            self._factor = cholesky_banded(rows.reshape(-1, n * size), lower=True)
-        except LinAlgError:
-            return False
-        return True
+        diagonal = rows[0].copy()
+        for shift in _SHIFTS * np.abs(diagonal).max():
+            rows[0] = diagonal + shift
+            try:
+                self._factor = cholesky_banded(rows.reshape(-1, n * size), lower=True)
+            except LinAlgError:
+                continue
+            return True
+        return False
 
     def solve(self, c: Coordinates) -> Coordinates:
         """Return H⁻¹ c."""
