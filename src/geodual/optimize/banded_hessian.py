@@ -28,6 +28,7 @@ from .lagrangian import LocalLagrangian
 from .scaling import ScaledSpace
 
 _WIDTHS = (1, 2)  # neighbours on each side: first differences couple one, second differences two
+_LONG = 4  # times the products of a band must a system take before it is tried: failures then cost little
 _SAME = 1e-6  # relative difference of two products that rounding explains: differences have errors of 1e-8
 _SHIFTS = 10.0 ** np.arange(-8, 1)  # relative to the largest curvature: of rounding, and of indefinite matrices
 _SEED = 1  # unlike those of random points in examples, which would have no tangent part
@@ -48,7 +49,8 @@ class BandedHessian:
         self._manifold, self._dense = manifold, DenseHessian(manifold)
         self._length = sequence_length(manifold)
         self._widths = list(_WIDTHS) if self._length else []  # that are left to try
-        self._helped = False  # whether the last system had a band
+        self._band: _Band | None = None  # of the last system
+        self._steps = 0  # of conjugate gradients with it
         self._own_products = 0
 
     @property
@@ -58,25 +60,35 @@ class BandedHessian:
 
     def prepare(self, model: LocalLagrangian) -> None:
         """Form the Hessian if that is worth while, and precondition the model's next system."""
-        band = self._band(model) if self._widths and model.frame.orthonormal else None
-        self._helped = band is not None
-        if band is None:
+        self._band = self._formed(model) if model.frame.orthonormal else None
+        if self._band is None:
             self._dense.prepare(model)
         else:
-            model.preconditioner = lambda _, c: band.solve(c)
+            model.preconditioner = self._apply
+        self._steps = 0
 
-    def _band(self, model: LocalLagrangian) -> _Band | None:
-        """Return the band; None if it would take too long, or is not all of H, or is not positive."""
-        colours, size = 2 * self._widths[0] + 1, self._manifold.dim // self._length
-        price = colours * size + 1
-        if self._length <= colours or not (self._helped or self._dense.steps > price):
-            return None
-        self._own_products += price
-        band = _Band(model, blocks(self._manifold, model.frame), size, self._widths[0])
-        if not band.is_whole(model):
+    def _formed(self, model: LocalLagrangian) -> _Band | None:
+        """Return the factorised Hessian; None if it is not banded or would take too long."""
+        while self._widths:
+            colours, size = 2 * self._widths[0] + 1, self._manifold.dim // self._length
+            price = colours * size + 1
+            if self._length <= colours or (self._band is None and self._dense.steps <= _LONG * price):
+                return None
+            if self._steps > price:  # small parts of H are missing, which a random vector does not show
+                self._widths = []
+                return None
+            self._own_products += price
+            band = _Band(model, blocks(self._manifold, model.frame), size, self._widths[0])
+            if band.is_whole(model):
+                return band if band.factorise() else None
             del self._widths[0]
-            return None
-        return band if band.factorise() else None
+        return None
+
+    def _apply(self, _: LocalLagrangian, c: Coordinates) -> Coordinates:
+        """Return H⁻¹ c."""
+        assert self._band is not None
+        self._steps += 1  # conjugate gradients call this once per step
+        return self._band.solve(c)
 
 
 class _Band:
@@ -150,8 +162,8 @@ class _Band:
                 if o * size + i >= j:
                     rows[o * size + i - j, : n - o, j] = block[:, i, j]
         diagonal = rows[0].copy()
-        for shift in _SHIFTS * np.abs(diagonal).max():
-            rows[0] = diagonal + shift
+        for shift in _SHIFTS:
+            rows[0] = diagonal + shift * np.abs(diagonal)
             try:
                 self._factor = cholesky_banded(rows.reshape(-1, n * size), lower=True)
             except LinAlgError:
