@@ -8,8 +8,10 @@ Reid, "On the estimation of sparse Jacobian matrices", IMA Journal of Applied Ma
 banded Cholesky factorisation takes time in proportion to N.
 
 Whether H is banded is not declared but tried, where a system took more products than that. One more product,
-with a random vector, tells whether the band is all of H; if not, no more is tried. A wrong band could only
-slow conjugate gradients, which solve every system with products of H as before.
+with a random vector, tells whether the band is all of H; if not, that width is not tried again. Conjugate
+gradients solve every system with products of H as before, so that a wrong band could only slow them; if it
+does, it is given up. Where H is indefinite, a multiple of its diagonal is added: the steps still end at the
+trust region, but conjugate gradients reach it at once.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from .lagrangian import LocalLagrangian
 from .scaling import ScaledSpace
 
 _WIDTHS = (1, 2)  # neighbours on each side: first differences couple one, second differences two
-_LONG = 4  # times the products of a band must a system take before it is tried: failures then cost little
+_LONG = 4  # so many times the products of a band must a system take before one is tried in vain
 _SAME = 1e-6  # relative difference of two products that rounding explains: differences have errors of 1e-8
-_SHIFTS = 10.0 ** np.arange(-8, 1)  # relative to the largest curvature: of rounding, and of indefinite matrices
-_SEED = 1  # unlike those of random points in examples, which would have no tangent part
+_SHIFTS = 10.0 ** np.arange(-8, 1)  # of the diagonal, relative: the least is the error of a difference
+_SEED = 1  # not 0: a draw that made the point itself, with the same seed, has no tangent part
 
 
 class BandedHessian:
@@ -60,7 +62,8 @@ class BandedHessian:
 
     def prepare(self, model: LocalLagrangian) -> None:
         """Form the Hessian if that is worth while, and precondition the model's next system."""
-        self._band = self._formed(model) if model.frame.orthonormal else None
+        fits = model.frame.orthonormal and not np.iscomplexobj(model.gradient)
+        self._band = self._formed(model) if fits else None
         if self._band is None:
             self._dense.prepare(model)
         else:
