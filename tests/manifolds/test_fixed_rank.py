@@ -177,3 +177,14 @@ def test_gradients_may_be_sparse():
     result = minimize(problem, manifold.nearest(known * a))
     assert result.success
     assert np.linalg.norm(manifold.project(result.x, known * (result.x - a))) <= 1e-6
+
+
+def test_large_gradients_with_few_entries_give_the_same_hessian_as_dense_ones():
+    """The curvature term is linear in the gradient: a dense one is the sum of two with few entries."""
+    manifold, rng = FixedRank(320, 320, 2), np.random.default_rng(0)
+    frame = manifold.frame(manifold.random_point(rng))
+    thin, rest = np.zeros((2, 320, 320))
+    thin[::40], rest[1::2] = rng.standard_normal((8, 320)), rng.standard_normal((160, 320))
+    c, nothing = frame.random(rng), np.zeros((320, 320))
+    parts = frame.hessian(thin, nothing, c) + frame.hessian(rest, nothing, c)
+    np.testing.assert_allclose(frame.hessian(thin + rest, nothing, c), parts, atol=1e-12)

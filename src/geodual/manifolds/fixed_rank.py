@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from geodual.arrays import Array
 
@@ -19,6 +20,8 @@ from .frame import Frame, HessianMap, Vector
 from .grassmann import GrassmannFrame
 from .low_rank_matrix import Factors, LowRankMatrix, thin_qr, truncated_svd
 
+_LARGE = 100_000  # entries from which products with a matrix take longer than a sparse array's overhead
+_THIN = 0.05  # share of entries at which a sparse array pays after five products (measured on 500 × 500)
 _SINGULAR = 1e-13  # singular value, relative to the largest, that counts as 0
 
 
@@ -191,6 +194,7 @@ class FixedRankFrame(Frame):
         # The curvature term of Vandereycken 2013: the part of the gradient that is normal to the manifold,
         # divided by the singular values.
         u, v, s = self._u, self._v, self._s
+        egrad = _sparse_if_thin(egrad)
 
         def convert(ehess: Vector, c: Array) -> Array:
             across, _, down = self._parts(c)
@@ -231,6 +235,12 @@ class FixedRankFrame(Frame):
         turn_v = GrassmannFrame(self._v).rotation_to(there._v)
         u, v = turn_u(self._u), turn_v(self._v)
         return np.asarray((u @ m + turn_u(a)) @ v.T + u @ turn_v(b).T)
+
+
+def _sparse_if_thin(a: Vector) -> Vector:
+    """Return a matrix with few entries other than 0 as a sparse array: products with it are faster."""
+    thin = isinstance(a, np.ndarray) and a.size >= _LARGE and np.count_nonzero(a) <= _THIN * a.size
+    return csr_array(a) if thin else a
 
 
 def _across(basis: Array, a: Array) -> Array:

@@ -47,14 +47,14 @@ class DenseHessian:
         self._across, self._factors = 0.0, np.zeros(0)  # H⁻¹ across the basis, and what it adds along it
         self._tangent: Array | None = None  # the last basis of a tangent space that is not the whole space
         self._helps = True  # until H is indefinite
-        self._steps = 0  # of conjugate gradients since H was formed; before, in the last system only
+        self.steps = 0  # of conjugate gradients since H was formed; before, in the last system only
 
     def prepare(self, model: LocalLagrangian) -> None:
         """Form the Hessian if that is worth while, and precondition the model's next system."""
-        if self._helps and self._steps > self._manifold.dim <= _MOST and model.frame.orthonormal:
+        if self._helps and self.steps > self._manifold.dim <= _MOST and model.frame.orthonormal:
             self._form(model)
         if self._basis is None:
-            self._steps = 0
+            self.steps = 0
         if self._helps:
             model.preconditioner = self._apply
 
@@ -62,7 +62,7 @@ class DenseHessian:
         frame, basis = model.frame, self._tangent_basis(model)
         products = [np.ravel(model.hessian_product(row.reshape(frame.shape))) for row in basis]
         self.n_products += len(basis)
-        self._steps = 0
+        self.steps = 0
         H = np.array(products) @ basis.T
         if np.isfinite(H).all() and H.any():
             values, vectors = np.linalg.eigh(0.5 * (H + H.T))
@@ -90,7 +90,7 @@ class DenseHessian:
 
     def _apply(self, model: LocalLagrangian, c: Coordinates) -> Coordinates:
         """Return H⁻¹ c; `c` itself before H was formed."""
-        self._steps += 1  # conjugate gradients call this once per step
+        self.steps += 1  # conjugate gradients call this once per step
         if self._basis is None:
             return c
         frame, flat = model.frame, np.ravel(c)

@@ -91,23 +91,23 @@ class ScaledSpace(Manifold):
     hadamard = True
 
     def __init__(self, space: Manifold, d: Array) -> None:
-        self._space, self._d = space, d
+        self.space, self._d = space, d
         self.dim = space.dim
 
     def __repr__(self) -> str:
-        return repr(self._space)  # for messages
+        return repr(self.space)  # for messages
 
     def frame(self, x: Point) -> ScaledFrame:
-        return ScaledFrame(self._space.frame(x), self._d)
+        return ScaledFrame(self.space.frame(x), self._d)
 
     def check_point(self, x: Point) -> Point:
-        return self._space.check_point(x)
+        return self.space.check_point(x)
 
     def project(self, x: Point, v: Vector) -> Vector:
-        return self._space.project(x, v)
+        return self.space.project(x, v)
 
     def random_point(self, rng: np.random.Generator) -> Point:
-        return self._space.random_point(rng)
+        return self.space.random_point(rng)
 
 
 def is_flat(manifold: Manifold) -> bool:

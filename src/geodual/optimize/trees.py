@@ -94,9 +94,9 @@ _NESTED = (dict, tuple, list)
 
 
 def total(vectors: Sequence[Vector]) -> Vector:
-    """Return the sum of the vectors, in memory of its own."""
+    """Return the sum of the vectors, in memory that nobody else writes to."""
     if len(vectors) == 1:
-        return scaled(1.0, vectors[0])
+        return vectors[0] if _is_foreign(vectors[0]) else scaled(1.0, vectors[0])
     if isinstance(vectors[0], _NESTED):
         return mapped(lambda *parts: reduce(add, parts), *vectors)
     return reduce(add, vectors)
@@ -105,6 +105,13 @@ def total(vectors: Sequence[Vector]) -> Vector:
 def added(a: Vector, b: Vector) -> Vector:
     """Return the sum of two vectors."""
     return mapped(add, a, b) if isinstance(a, _NESTED) else a + b
+
+
+def _is_foreign(vector: Vector) -> bool:
+    """Return whether a vector is a constant array of another library, such as a result of jax."""
+    if not isinstance(vector, np.ndarray) or vector.flags.writeable:
+        return False
+    return vector.base is not None and not isinstance(vector.base, np.ndarray)
 
 
 def scaled(weight: float, vector: Vector) -> Vector:

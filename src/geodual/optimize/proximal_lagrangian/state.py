@@ -11,7 +11,7 @@ import numpy as np
 from geodual.arrays import Array
 from geodual.manifolds.frame import Vector
 
-from ..dense_hessian import DenseHessian
+from ..banded_hessian import BandedHessian
 from ..kkt import Units, measure_feasibility, measure_kkt, refreshed_units
 from ..lagrangian import LocalLagrangian
 from ..newton_cg import Minimum
@@ -198,7 +198,7 @@ class Solve:
         The feasible point of lowest cost so far: while there is one, the problem is not infeasible.
     progress : Progress
         The best update so far, and how long ago it was.
-    hessian : DenseHessian
+    hessian : BandedHessian
         Forms the Hessian of inner problems for which conjugate gradients take too many steps.
     """
 
@@ -215,7 +215,7 @@ class Solve:
     def __post_init__(self) -> None:
         self.manifold = self.constraints.problem.manifold
         self.progress = Progress()
-        self.hessian = DenseHessian(self.manifold)
+        self.hessian = BandedHessian(self.manifold)
         self.note_feasible(self.start)
 
     @property

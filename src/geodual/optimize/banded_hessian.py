@@ -1,0 +1,202 @@
+"""A preconditioner for sequences, such as trajectories, where only near neighbours act on each other.
+
+On a sequence of N points, such as ``Power(Rotations(3), N)``, the cost often couples each point only with the
+next one or two, as odometry, splines and smoothing do. Conjugate gradients then need about N steps, because
+they carry news by one point per step. But the Hessian H is banded: block (k, l) is 0 unless |k − l| ≤ w. A
+few products give all of it, each for every (2w + 1)-th point at once (A. R. Curtis, M. J. D. Powell, J. K.
+Reid, "On the estimation of sparse Jacobian matrices", IMA Journal of Applied Mathematics 13(1), 1974), and a
+banded Cholesky factorisation takes time in proportion to N.
+
+Whether H is banded is not declared but tried, where a system took more products than that. One more product,
+with a random vector, tells whether the band is all of H; if not, that width is not tried again. Conjugate
+gradients solve every system with products of H as before, so that a wrong band could only slow them; if it
+does, it is given up. Where H is indefinite, a multiple of its diagonal is added: the steps still end at the
+trust region, but conjugate gradients reach it at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
+
+from geodual.arrays import Array
+from geodual.manifolds import Euclidean, Frame, Manifold, PositiveOrthant, Power, Product
+from geodual.manifolds.frame import Coordinates
+from geodual.manifolds.product import ProductFrame
+
+from .dense_hessian import DenseHessian
+from .lagrangian import LocalLagrangian
+from .scaling import ScaledSpace
+
+_WIDTHS = (1, 2)  # neighbours on each side: first differences couple one, second differences two
+_LONG = 4  # so many times the products of a band must a system take before one is tried in vain
+_SAME = 1e-6  # relative difference of two products that rounding explains: differences have errors of 1e-8
+_SHIFTS = 10.0 ** np.arange(-8, 1)  # of the diagonal, relative: the least is the error of a difference
+_SEED = 1  # not 0: a draw that made the point itself, with the same seed, has no tangent part
+
+
+class BandedHessian:
+    """Sees how long conjugate gradients take, and helps them: its `prepare` is that of `newton_cg`.
+
+    Where the Hessian is not banded, it leaves systems to a `DenseHessian`.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The manifold.
+    """
+
+    def __init__(self, manifold: Manifold) -> None:
+        self._manifold, self._dense = manifold, DenseHessian(manifold)
+        self._length = sequence_length(manifold)
+        self._widths = list(_WIDTHS) if self._length else []  # that are left to try
+        self._band: _Band | None = None  # of the last system
+        self._steps = 0  # of conjugate gradients with it
+        self._own_products = 0
+
+    @property
+    def n_products(self) -> int:
+        """Number of Hessian products that it took."""
+        return self._own_products + self._dense.n_products
+
+    def prepare(self, model: LocalLagrangian) -> None:
+        """Form the Hessian if that is worth while, and precondition the model's next system."""
+        fits = model.frame.orthonormal and not np.iscomplexobj(model.gradient)
+        self._band = self._formed(model) if fits else None
+        if self._band is None:
+            self._dense.prepare(model)
+        else:
+            model.preconditioner = self._apply
+        self._steps = 0
+
+    def _formed(self, model: LocalLagrangian) -> _Band | None:
+        """Return the factorised Hessian; None if it is not banded or would take too long."""
+        while self._widths:
+            colours, size = 2 * self._widths[0] + 1, self._manifold.dim // self._length
+            price = colours * size + 1
+            if self._length <= colours or (self._band is None and self._dense.steps <= _LONG * price):
+                return None
+            if self._steps > price:  # small parts of H are missing, which a random vector does not show
+                self._widths = []
+                return None
+            self._own_products += price
+            band = _Band(model, blocks(self._manifold, model.frame), size, self._widths[0])
+            if band.is_whole(model):
+                return band if band.factorise() else None
+            del self._widths[0]
+        return None
+
+    def _apply(self, _: LocalLagrangian, c: Coordinates) -> Coordinates:
+        """Return H⁻¹ c."""
+        assert self._band is not None
+        self._steps += 1  # conjugate gradients call this once per step
+        return self._band.solve(c)
+
+
+class _Band:
+    """Blocks of the Hessian in bases of the tangent spaces of all points: H[k + o, k] for o = 0, …, w.
+
+    Parameters
+    ----------
+    model : LocalLagrangian
+        The function at a point.
+    order : array of shape (N, e)
+        The coordinates that belong to each point.
+    size : int
+        Dimension of each tangent space.
+    width : int
+        w.
+    """
+
+    def __init__(self, model: LocalLagrangian, order: NDArray[np.intp], size: int, width: int) -> None:
+        self._frame, self._order = model.frame, order
+        self._basis = self._tangent_bases(size)
+        n, colours = len(order), 2 * width + 1
+        colour = np.arange(n) % colours
+        self._blocks = [np.zeros((n - o, size, size)) for o in range(width + 1)]
+        for c in range(colours):
+            for a in range(size):
+                unit = np.zeros((n, size))
+                unit[colour == c, a] = 1.0
+                image = self._parts(model.hessian_product(self._vector(unit)))
+                for o, block in enumerate(self._blocks):
+                    own = np.flatnonzero(colour[: n - o] == c)
+                    block[own, :, a] = image[own + o]
+        self._blocks[0] = 0.5 * (self._blocks[0] + self._blocks[0].mT)
+        self._factor = np.zeros((0, 0))
+
+    def _tangent_bases(self, size: int) -> Array | None:
+        """Return orthonormal bases of all tangent spaces, as columns; None for those of the coordinates."""
+        if self._order.shape[1] == size:
+            return None
+        rng = np.random.default_rng(_SEED)
+        draws = [np.ravel(self._frame.random(rng))[self._order] for _ in range(size)]
+        return np.linalg.qr(np.stack(draws, axis=-1))[0]
+
+    def _parts(self, c: Coordinates) -> Array:
+        """Return a tangent vector in the bases."""
+        own = np.ravel(c)[self._order]
+        return own if self._basis is None else (own[:, None] @ self._basis)[:, 0]
+
+    def _vector(self, parts: Array) -> Coordinates:
+        """Return the tangent vector with these parts, in the coordinates of the frame."""
+        c = np.empty(self._order.size)
+        c[self._order] = parts if self._basis is None else (self._basis @ parts[..., None])[..., 0]
+        return c.reshape(self._frame.shape)
+
+    def is_whole(self, model: LocalLagrangian) -> bool:
+        """Return whether the Hessian is this band, by its product with a random vector."""
+        c = self._frame.random(np.random.default_rng(_SEED + 1))
+        v, wanted = self._parts(c), self._parts(model.hessian_product(c))
+        found = (self._blocks[0] @ v[..., None])[..., 0]
+        for o, block in enumerate(self._blocks[1:], start=1):
+            found[o:] += (block @ v[:-o, :, None])[..., 0]
+            found[:-o] += (v[o:, None] @ block)[:, 0]
+        return bool(np.linalg.norm(found - wanted) <= _SAME * np.linalg.norm(wanted))
+
+    def factorise(self) -> bool:
+        """Factorise the band; return False if it is not positive."""
+        n, size, _ = self._blocks[0].shape
+        # Row i − j of column j is entry (i, j), as LAPACK wants it.
+        rows = np.zeros((len(self._blocks) * size, n, size))
+        for o, block in enumerate(self._blocks):
+            for i, j in np.ndindex(size, size):
+                if o * size + i >= j:
+                    rows[o * size + i - j, : n - o, j] = block[:, i, j]
+        diagonal = rows[0].copy()
+        for shift in _SHIFTS:
+            rows[0] = diagonal + shift * np.abs(diagonal)
+            try:
+                self._factor = cholesky_banded(rows.reshape(-1, n * size), lower=True)
+            except LinAlgError:
+                continue
+            return True
+        return False
+
+    def solve(self, c: Coordinates) -> Coordinates:
+        """Return H⁻¹ c."""
+        parts = self._parts(c)
+        solution = cho_solve_banded((self._factor, True), parts.ravel(), check_finite=False)
+        return self._vector(solution.reshape(parts.shape))
+
+
+def sequence_length(manifold: Manifold) -> int:
+    """Return how many points a manifold is a sequence of; 0 if it is none."""
+    if isinstance(manifold, Product):  # of sequences of the same length, such as rotations and positions
+        lengths = set(map(sequence_length, manifold.factors))
+        return lengths.pop() if len(lengths) == 1 else 0
+    if isinstance(manifold, ScaledSpace):
+        return sequence_length(manifold.space)
+    if isinstance(manifold, Power):
+        return manifold.n
+    return manifold.shape[0] if isinstance(manifold, Euclidean | PositiveOrthant) else 0
+
+
+def blocks(manifold: Manifold, frame: Frame) -> NDArray[np.intp]:
+    """Return which coordinates belong to each point of a sequence, one row per point."""
+    if isinstance(manifold, Product) and isinstance(frame, ProductFrame):
+        parts = [blocks(*part) for part in zip(manifold.factors, frame.frames, strict=True)]
+        starts = np.cumsum([0, *(part.size for part in parts)])
+        return np.hstack([start + part for start, part in zip(starts, parts, strict=False)])
+    return np.arange(frame.dim).reshape(sequence_length(manifold), -1)
