@@ -66,7 +66,8 @@ class DenseHessian:
         H = np.array(products) @ basis.T
         if np.isfinite(H).all() and H.any():
             values, vectors = np.linalg.eigh(0.5 * (H + H.T))
-            noise = len(basis) * _EPS * np.abs(values).max()
+            # What is not symmetric in H is error of the products, by rounding or by differences.
+            noise = max(len(basis) * _EPS * np.abs(values).max(), float(np.linalg.norm(H - H.T)))
             self._helps = bool(values[0] >= -noise)
             inverse = 1.0 / np.maximum(values, noise)
             # The tangent space may turn: across the basis, the median stands for H⁻¹.
