@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.manifolds import Manifold
+from geodual.manifolds import Frame, Manifold
 from geodual.manifolds.frame import Coordinates
 
 from .lagrangian import LocalLagrangian
@@ -57,7 +57,7 @@ class DenseHessian:
             model.preconditioner = self._apply
 
     def _form(self, model: LocalLagrangian) -> None:
-        frame, basis = model.frame, self._tangent_basis(model)
+        frame, basis = model.frame, tangent_basis(model.frame, self._manifold.dim)
         products = [np.ravel(model.hessian_product(row.reshape(frame.shape))) for row in basis]
         self.n_products += len(basis)
         self._steps = 0
@@ -68,16 +68,6 @@ class DenseHessian:
             self._helps = bool(values[0] >= -noise)
             self._inverse = 1.0 / np.maximum(values, noise)
             self._basis = vectors.T @ basis if self._helps else None
-
-    def _tangent_basis(self, model: LocalLagrangian) -> Array:
-        """Return an orthonormal basis of the tangent space, as rows in the coordinates of the frame."""
-        frame, d = model.frame, self._manifold.dim
-        if d == frame.dim:
-            return np.eye(d)
-        rng = np.random.default_rng(0)
-        # A few more than d: a draw that made the point itself, with the same seed, has no tangent part.
-        draws = np.reshape([frame.random(rng) for _ in range(d + _SPARE)], (d + _SPARE, frame.dim))
-        return np.asarray(np.linalg.svd(draws, full_matrices=False)[2][:d])
 
     def _apply(self, model: LocalLagrangian, c: Coordinates) -> Coordinates:
         """Return H⁻¹ c; `c` itself before H was formed."""
@@ -93,3 +83,13 @@ class DenseHessian:
         rest = np.median(self._inverse) * (flat - parts @ self._basis)
         u = frame.tangent((result + rest).reshape(frame.shape))
         return frame.coordinates(self._manifold.project(frame.point, u))
+
+
+def tangent_basis(frame: Frame, d: int) -> Array:
+    """Return an orthonormal basis of the tangent space, of dimension d, as rows in coordinates of the frame."""
+    if d == frame.dim:
+        return np.eye(d)
+    rng = np.random.default_rng(0)
+    # A few more than d: a draw that made the point itself, with the same seed, has no tangent part.
+    draws = np.reshape([frame.random(rng) for _ in range(d + _SPARE)], (d + _SPARE, frame.dim))
+    return np.asarray(np.linalg.svd(draws, full_matrices=False)[2][:d])

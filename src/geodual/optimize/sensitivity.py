@@ -1,0 +1,600 @@
+"""Derivatives of a solution with respect to the data of its problem, by the implicit function theorem.
+
+A KKT point (x, y) satisfies grad L(x, y; data) = 0 and c − prox(c + t y) = 0, where L = f + ⟨y, c⟩ and c = c(x;
+data). The prox is that of {z ≤ 0} for inequalities, of {0} for equalities, and of the functions of terms; it
+depends on the data in a family. With the derivative P of the prox, both equations are linear in (dx, dy):
+
+    H dx + Jᵀ dy = −d(grad L),    (I − P) J dx − t P dy = −dr,
+
+where dr is the change of c − prox(c + t y) with the data at fixed x and y. An eigenvector of P to the eigenvalue p
+fixes its part of dy if p = 1 (as for an inactive inequality), and is a constraint on dx if p = 0 (an active one).
+What remains is a symmetric matrix, which serves for derivatives in both modes. See A. V. Fiacco, *Introduction to
+Sensitivity and Stability Analysis in Nonlinear Programming*, Academic Press, 1983.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg.lapack import dgecon
+
+from geodual.arrays import Array
+from geodual.manifolds import Frame
+from geodual.manifolds.frame import Point, Vector
+from geodual.manifolds.recoded import orthonormal_frame
+
+from .dense_hessian import tangent_basis
+from .kkt import Units, measure_units
+from .problem import ConstraintVector, Problem
+from .trees import as_doubles, leaves, mapped, pairing, same_structure, scaled, total
+
+_EPS = float(np.finfo(float).eps)
+_DENSE = 2000  # unknowns up to which the matrix is factored: 32 MB and half a second
+_FREE = 1.0 - float(np.sqrt(_EPS))  # an eigenvalue of P above it counts as 1
+_SINGULAR = 1e-10  # reciprocal condition number below which fewer than six digits are right
+_SINGULAR_DIFFERENCES = 1e-7  # the same where second derivatives are differences, with errors of 1e-8
+_DIFFERENCE_STEP = float(np.cbrt(_EPS))  # balances truncation and rounding of a central difference
+_ACCURACY = 1e-13  # of MINRES: less than a certificate leaves open
+_RESIDUAL = 1e-8  # relative, at which a solution by MINRES is accepted
+_JUMP = 0.05  # change of P along a random vector that says that a kink is near
+_DRAWS = 4  # random vectors that look for a kink
+
+
+class NotDifferentiableError(ValueError):
+    """Raised where a solution has no derivative with respect to the data, or none can be computed.
+
+    See Also
+    --------
+    Result.derivative : Raises it.
+
+    Examples
+    --------
+    The number of at least 0 that is closest to a, at a = 0, where the answer has a kink:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import NotDifferentiableError, Problem, minimize
+    >>> problem = Problem.from_jax(Euclidean(1), lambda x, a: (x[0] - a) ** 2, lower=0.0, data=0.0)
+    >>> try:
+    ...     minimize(problem, np.ones(1)).derivative()
+    ... except NotDifferentiableError as error:
+    ...     print(str(error)[:54])
+    Entry 0 of `multipliers` and its inequality are both 0
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Derivative:
+    """The derivative of a solution: by a parameter, or along one direction of all data.
+
+    By a parameter, the axes of the parameter are the last of every array.
+
+    Attributes
+    ----------
+    x : Vector
+        That of the point, an ambient vector with the structure of x.
+    cost : array or float
+        That of the cost.
+    multipliers : array of shape (n_inequalities, ...)
+        Those of the multipliers of inequalities, bounds too.
+    equality_multipliers : array of shape (n_equalities, ...)
+        Those of the multipliers of equalities.
+    term_multipliers : tuple of array
+        Those of the multipliers of terms.
+
+    See Also
+    --------
+    Result.derivative : Returns a `Derivative`.
+
+    Examples
+    --------
+    The point of the line x₀ + x₁ = b closest to 0 is (b/2, b/2), its cost b²/4, and its multiplier −b/2:
+
+    >>> import numpy as np
+    >>> from geodual.manifolds import Euclidean
+    >>> from geodual.optimize import Problem, minimize
+    >>> problem = Problem.from_jax(Euclidean(2), lambda x, b: 0.5 * x @ x,
+    ...                            equalities=lambda x, b: x[0] + x[1] - b, data=3.0)
+    >>> by_b = minimize(problem, np.zeros(2)).derivative()
+    >>> by_b.x.round(6).tolist(), round(float(by_b.cost), 6), by_b.equality_multipliers.round(6).tolist()
+    ([0.5, 0.5], 1.5, [-0.5])
+    """
+
+    x: Vector
+    cost: Any
+    multipliers: Array
+    equality_multipliers: Array
+    term_multipliers: tuple[Array, ...] = ()
+
+
+class Sensitivity:
+    """A KKT point of a problem with data, and its derivatives with respect to them.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, with data.
+    x : Point
+        The point.
+    multipliers : array of shape (m,)
+        Its multipliers y: of inequalities, equalities and terms.
+    tol : float
+        The tolerance of the certificate.
+    """
+
+    def __init__(self, problem: Problem, x: Point, multipliers: Array, tol: float) -> None:
+        if problem.data is None:
+            raise ValueError(
+                "The problem has no data to differentiate by; build it by Problem.from_jax(..., data=...), "
+                "Problem.from_torch(..., data=...) or Problem.from_family(build, data)."
+            )
+        self._data = problem.data
+        self._at = at = _KKTPoint.measured(problem, x, multipliers)
+        by_data = problem.by_data
+        self._changes: _Changes = _Differences(problem, at) if by_data is None else _Automatic(problem, at)
+        self._tol = tol
+
+    @cached_property
+    def _system(self) -> _System:
+        _check_strict(self._at, self._tol)
+        return _System(self._at)
+
+    def derivative(self, parameter: Any) -> Derivative:
+        """Return the derivative by one array of the data, named by its key or the tuple of its keys."""
+        leaf = self._data
+        for key in () if parameter is None else parameter if isinstance(parameter, tuple) else (parameter,):
+            try:
+                leaf = leaf[key]
+            except (KeyError, IndexError, TypeError):
+                raise KeyError(
+                    f"`parameter` {parameter!r} is not in the data; {_named(self._data)}"
+                ) from None
+        if isinstance(leaf, (dict, tuple)) or leaf.dtype.kind != "f":
+            raise ValueError(f"`parameter` must be one array of real numbers; {_named(self._data)}")
+        units = np.eye(leaf.size).reshape(leaf.size, *leaf.shape)
+        columns = [
+            self._column(mapped(lambda a, unit=unit: unit if a is leaf else np.zeros(a.shape), self._data))
+            for unit in units
+        ]
+        return self._joined(columns, leaf.shape)
+
+    def jvp(self, direction: Any) -> Derivative:
+        """Return the derivative along one direction of all data."""
+        like = same_structure(direction, self._data)
+        if not like or mapped(np.shape, direction) != mapped(np.shape, self._data):
+            raise ValueError("`direction` must have the structure and the shapes of the data.")
+        found = self._joined([self._column(as_doubles(direction))], ())
+        return replace(found, cost=float(found.cost))
+
+    def vjp(self, x: Vector, cost: float, multipliers: Array, equality_multipliers: Array) -> Any:
+        """Return the gradient by the data of a function with these gradients by the solution; None is 0."""
+        at, constraints = self._at, self._at.constraints
+        y = np.zeros(constraints.size)
+        n = constraints.n_inequalities
+        y[:n] = _spread(multipliers, n, "multipliers")
+        y[n : constraints.tail.start] = _spread(
+            equality_multipliers, constraints.n_equalities, "equality_multipliers"
+        )
+        if x is None and not y.any():  # the cost alone needs no system: this is the envelope theorem
+            return self._changes.cotangent(scaled(0.0, as_doubles(at.frame.point)), 0.0 * y, float(cost))
+        if x is not None and mapped(np.shape, x) != mapped(np.shape, at.frame.point):
+            raise ValueError("`x` must have the structure and the shapes of the point.")
+        force = np.zeros(at.frame.dim) if x is None else at.flat_gradient(as_doubles(x))
+        c, q = self._system.adjoint(force, y * at.units.cost / at.units.constraints)
+        u = scaled(1.0 / at.units.cost, at.tangent(c))
+        return self._changes.cotangent(u, q / at.units.constraints, float(cost))
+
+    def _column(self, direction: Any) -> tuple[Array, Array, float]:
+        """Return how the equations and the cost change along a direction of the data, in units of both."""
+        egrad, residual, value = self._changes.tangent(direction)
+        at = self._at
+        return at.flat_gradient(egrad) / at.units.cost, residual / at.units.constraints, value
+
+    def _joined(self, columns: list[tuple[Array, Array, float]], shape: tuple[int, ...]) -> Derivative:
+        """Solve for all columns, and give the results the shape of a parameter."""
+        at, constraints = self._at, self._at.constraints
+        forces, residuals, values = ([column[k] for column in columns] for k in range(3))
+        C, Y = self._system.forward(
+            np.reshape(forces, (len(columns), at.frame.dim)).T,
+            np.reshape(residuals, (len(columns), constraints.size)).T,
+        )
+        tangents = [at.tangent(c) for c in C.T] or [scaled(0.0, as_doubles(at.frame.point))]
+        Y = Y * (at.units.cost / at.units.constraints)[:, None]
+
+        def shaped(rows: Array, own: tuple[int, ...] = (-1,)) -> Array:
+            lead = (len(rows),) if own == (-1,) else own
+            return np.asarray(rows).reshape(*lead, *shape)
+
+        n = constraints.n_inequalities
+        return Derivative(
+            mapped(lambda *parts: _stacked(parts, len(columns), shape), *tangents),
+            np.reshape(values, shape),
+            shaped(Y[:n]),
+            shaped(Y[n : constraints.tail.start]),
+            tuple(shaped(Y[term.part], term.shape) for term in constraints.terms),
+        )
+
+
+def _stacked(parts: Sequence[Array], count: int, shape: tuple[int, ...]) -> Array:
+    return np.stack([np.asarray(part) for part in parts], axis=-1)[..., :count].reshape(
+        *np.shape(parts[0]), *shape
+    )
+
+
+def _spread(given: Any, size: int, name: str) -> Array:
+    if given is None:
+        return np.zeros(size)
+    array = np.asarray(given, dtype=float)
+    if array.shape != (size,):
+        raise ValueError(f"`{name}` must be {size} numbers, one per constraint, got shape {array.shape}.")
+    return array
+
+
+def _named(data: Any) -> str:
+    if isinstance(data, dict):
+        return f"choose one of {list(data)}, or a tuple of keys."
+    return f"choose an index below {len(data)}." if isinstance(data, tuple) else "leave it out."
+
+
+@dataclass(frozen=True, eq=False)
+class _KKTPoint:
+    """A KKT point, measured in units of cost and constraints."""
+
+    constraints: ConstraintVector
+    frame: Frame
+    units: Units
+    y: Array
+    values: Array
+    """c(x)"""
+
+    @classmethod
+    def measured(cls, problem: Problem, x: Point, y: Array) -> _KKTPoint:
+        constraints = ConstraintVector(problem, x)
+        point = constraints.evaluate(x)
+        frame: Frame | None = point.frame
+        if not point.frame.orthonormal:
+            frame = orthonormal_frame(point.frame, problem.manifold.dim)
+        if frame is None:
+            raise NotDifferentiableError(
+                f"Tangent vectors of {problem.manifold} have no fixed coordinates, so derivatives are limited to "
+                "100 dimensions there; use a manifold of geodual."
+            )
+        point = replace(point, frame=frame)
+        return cls(constraints, frame, measure_units(constraints, point), y, point.constraints)
+
+    @property
+    def steps(self) -> Array:
+        """The t of the prox of every entry."""
+        return np.asarray(self.units.constraints**2 / self.units.cost)
+
+    @property
+    def z(self) -> Array:
+        """c + t y."""
+        return np.asarray(self.values + self.steps * self.y)
+
+    def tangent(self, c: Array) -> Vector:
+        return self.frame.tangent(c.reshape(self.frame.shape))
+
+    def flat_gradient(self, egrad: Vector) -> Array:
+        return np.ravel(self.frame.gradient(egrad))
+
+    def apply(self, c: Array) -> Array:
+        """Return J c, in units of the constraints."""
+        return np.asarray(
+            self.constraints.derivative(self.frame.point, self.tangent(c)) / self.units.constraints
+        )
+
+    def pull(self, w: Array) -> Array:
+        """Return Jᵀ w, in units of the constraints."""
+        weights = w / self.units.constraints
+        return self.flat_gradient(self.constraints.lagrangian_gradient(self.frame.point, 0.0, weights))
+
+    @cached_property
+    def hessian(self) -> Callable[[Array], Array]:
+        """The Hessian of the Lagrangian, in units of the cost, as a function of flat coordinates."""
+        point = replace(self.constraints.evaluate(self.frame.point), frame=self.frame)
+        model = self.units.lagrangian(self.constraints, self.units.scaled(self.y)).at(point)
+        return lambda c: np.ravel(model.hessian_product(c.reshape(self.frame.shape)))
+
+    @property
+    def is_differenced(self) -> bool:
+        """Whether second derivatives are differences of gradients."""
+        weighted = self.constraints.weighted(self.y)
+        return self.constraints.gradient_without_hessian(self.frame.point, 1.0, weighted) is not None
+
+
+class _Changes(Protocol):
+    """How the equations of a KKT point and its cost change with the data, at a fixed point."""
+
+    def tangent(self, direction: Any) -> tuple[Vector, Array, float]:
+        """Return the changes of ∇L, of the residual c − prox(c + t y), and of the cost."""
+
+    def cotangent(self, u: Vector, q: Array, s: float) -> Any:
+        """Return the gradient of ⟨∇L, u⟩ + ⟨q, residual⟩ + s · cost with respect to the data."""
+
+
+class _Automatic:
+    """Changes by automatic derivatives; the functions of terms do not depend on the data here."""
+
+    def __init__(self, problem: Problem, at: _KKTPoint) -> None:
+        assert problem.by_data is not None
+        self._at, self._by_data = at, problem.by_data
+        groups = {getattr(block, "group", None): k for k, block in enumerate(problem.blocks)}
+        self._order = [groups[k] for k in sorted(key for key in groups if key is not None)]
+
+    def _groups(self, w: Array) -> list[Array]:
+        parts = self._at.constraints.split(w)
+        return [parts[k] for k in self._order]
+
+    @cached_property
+    def _moved(self) -> Callable[[Array], Array]:
+        derivative = self._at.constraints.prox_derivative(self._at.z, self._at.steps)
+        return lambda c: c - derivative(c)
+
+    def tangent(self, direction: Any) -> tuple[Vector, Array, float]:
+        at = self._at
+        egrad, vectors, value = self._by_data.tangent(at.frame.point, self._groups(at.y), direction)
+        change = np.zeros(at.constraints.size)
+        parts = at.constraints.split(change)  # views
+        for k, vector in zip(self._order, vectors, strict=True):
+            parts[k][:] = vector
+        return egrad, self._moved(change), value
+
+    def cotangent(self, u: Vector, q: Array, s: float) -> Any:
+        at = self._at
+        weights = self._groups(at.y), u, self._groups(self._moved(q)), s
+        return self._by_data.cotangent(at.frame.point, *weights)
+
+
+class _Local(NamedTuple):
+    """∇L, the residual and the cost of a problem with some data, at a fixed point."""
+
+    egrad: Vector
+    residual: Array
+    cost: float
+
+
+class _Differences:
+    """Changes by central differences of the problem in its data."""
+
+    def __init__(self, problem: Problem, at: _KKTPoint) -> None:
+        self._problem, self._at = problem, at
+
+    def _local(self, step: float, direction: Any) -> _Local:
+        data = mapped(lambda a, d: a + step * d if a.dtype.kind == "f" else a, self._problem.data, direction)
+        at, x = self._at, self._at.frame.point
+        constraints = ConstraintVector(self._problem.with_data(data), x)
+        if constraints.size != at.constraints.size:
+            raise ValueError(
+                f"The problem has {constraints.size} constraints, and {at.constraints.size} with data that are a "
+                "little different; their number must not depend on the data."
+            )
+        point = constraints.evaluate(x)
+        z = point.constraints + at.steps * at.y
+        p = constraints.prox(z, at.steps)
+        # The cost is that of the augmented Lagrangian: finite also if data move the edge of a constraint.
+        cost = point.cost + constraints.term_cost(p) + 0.5 * float(np.sum((z - p) ** 2 / at.steps))
+        return _Local(constraints.lagrangian_gradient(x, 1.0, at.y), point.constraints - p, cost)
+
+    def tangent(self, direction: Any) -> tuple[Vector, Array, float]:
+        ratios = leaves(mapped(_size_ratio, self._problem.data, direction))
+        step = _DIFFERENCE_STEP * min(ratios, default=1.0)
+        if not np.isfinite(step):  # the direction is 0
+            step = 1.0
+        ahead, back = self._local(step, direction), self._local(-step, direction)
+        half = 0.5 / step
+        egrad = total([scaled(half, ahead.egrad), scaled(-half, back.egrad)])
+        return egrad, half * (ahead.residual - back.residual), half * (ahead.cost - back.cost)
+
+    def cotangent(self, u: Vector, q: Array, s: float) -> Any:
+        return mapped(lambda leaf: self._by_leaf(leaf, u, q, s), self._problem.data)
+
+    def _by_leaf(self, leaf: Array, u: Vector, q: Array, s: float) -> Array:
+        """Return the gradient by one array of the data, entry by entry."""
+        found = np.zeros(leaf.size)
+        for k in range(leaf.size if leaf.dtype.kind == "f" else 0):
+            unit = np.zeros(leaf.size)
+            unit[k] = 1.0
+            own = unit.reshape(leaf.shape)
+            direction = mapped(lambda a, own=own: own if a is leaf else np.zeros(a.shape), self._problem.data)
+            egrad, residual, cost = self.tangent(direction)
+            found[k] = pairing(egrad, u) + float(q @ residual) + s * cost
+        return found.reshape(leaf.shape)
+
+
+def _size_ratio(a: Array, d: Array) -> float:
+    """Return the size of an array of the data relative to that of a direction."""
+    moved = float(np.abs(d).max(initial=0.0))
+    return (float(np.abs(a).max(initial=0.0)) or 1.0) / moved if moved else np.inf
+
+
+def _check_strict(at: _KKTPoint, tol: float) -> None:
+    """Raise an error at a kink: where another side of an inequality or of a term is as near as the tolerance.
+
+    A certificate bounds the product of multiplier and inequality by `tol`, so both may be as large as √tol.
+    """
+    near, n = float(np.sqrt(tol)), at.constraints.n_inequalities
+    sizes = np.maximum(-at.values / at.units.constraints, at.units.scaled(at.y))[:n]
+    if sizes.size and sizes.min() <= near:
+        raise NotDifferentiableError(
+            f"Entry {int(sizes.argmin())} of `multipliers` and its inequality are both 0 up to the tolerance: the "
+            "constraint is about to become active or inactive, and the solution has a kink in the data there. "
+            "Change the data a little, leave the constraint out, or solve with a smaller `tol`."
+        )
+    rng = np.random.default_rng(0)
+    for term in at.constraints.functions:
+        here = term.prox_derivative(at.z, at.steps)
+        for _ in range(_DRAWS):
+            signs, v = rng.choice([-1.0, 1.0], at.z.size), rng.standard_normal(at.z.size)
+            there = term.prox_derivative(at.z + near * at.units.constraints * signs, at.steps)
+            if np.linalg.norm(there(v) - here(v)) > _JUMP:
+                raise NotDifferentiableError(
+                    f"The multiplier of the term {type(term.function).__name__} is at the edge of its "
+                    "subgradients up to the tolerance, so the solution has a kink in the data there. Change the "
+                    "data a little, or solve with a smaller `tol`."
+                )
+
+
+class _Split:
+    """Eigenvalues p and eigenvectors of the derivative of the prox.
+
+    Those of functions that act on each entry by itself are unit vectors.
+    """
+
+    def __init__(self, at: _KKTPoint) -> None:
+        derivative = at.constraints.prox_derivative(at.z, at.steps)
+        p = derivative(np.ones(at.z.size))
+        self._bases: list[tuple[slice, Array]] = []
+        for term in at.constraints.functions:
+            if not term.is_separable:
+                size = term.part.stop - term.part.start
+                if size > _DENSE:
+                    raise NotDifferentiableError(
+                        f"The term {type(term.function).__name__} has {size} entries; derivatives need the whole "
+                        f"matrix of its prox, which is formed for at most {_DENSE}."
+                    )
+                rows = np.eye(at.z.size)[term.part]
+                P = np.reshape([derivative(row)[term.part] for row in rows], (size, size))
+                p[term.part], basis = np.linalg.eigh(0.5 * (P + P.T))
+                self._bases.append((term.part, basis))
+        self.active = p < _FREE
+        self.p = np.where(self.active, np.maximum(p, 0.0), 0.0)
+
+    def parts(self, z: Array) -> Array:
+        """Return the parts of vectors, one per column, along all eigenvectors."""
+        found = np.array(z)
+        for part, basis in self._bases:
+            found[part] = basis.T @ z[part]
+        return found
+
+    def joined(self, a: Array) -> Array:
+        """Return the vectors with these parts."""
+        found = np.array(a)
+        for part, basis in self._bases:
+            found[part] = basis @ a[part]
+        return found
+
+
+class _System:
+    """The matrix [H  JᵀQ; QᵀJ  −p/(1 − p)], where Q are the eigenvectors of P with p < 1, in units."""
+
+    def __init__(self, at: _KKTPoint) -> None:
+        self._at, self._split = at, _Split(at)
+        active = self._split.active
+        self._softness = (self._split.p / (1.0 - self._split.p))[active]
+        d = at.constraints.problem.manifold.dim
+        is_small = d + int(active.sum()) <= _DENSE
+        self._solve = self._factored(d) if is_small else self._iterated
+
+    def forward(self, forces: Array, residuals: Array) -> tuple[Array, Array]:
+        """Return (dx, dy) for changes of the equations, one per column."""
+        split, active = self._split, self._split.active
+        parts = split.parts(residuals)
+        known = split.joined(np.where(active[:, None], 0.0, parts))
+        pulled = [self._at.pull(w) if w.any() else np.zeros(len(forces)) for w in known.T]
+        first = -forces - np.reshape(pulled, (forces.shape[1], len(forces))).T
+        C, W = self._solve(first, -(parts / (1.0 - split.p)[:, None])[active])
+        return C, known + self._spread(W)
+
+    def adjoint(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Return the gradients by the changes of both equations, given those by dx and dy."""
+        split, active = self._split, self._split.active
+        C, W = self._solve(x[:, None], split.parts(y)[active][:, None])
+        c = C[:, 0]
+        parts = np.where(active, 0.0, split.parts(y - self._at.apply(c)))
+        parts[active] = -W[:, 0] / (1.0 - split.p[active])
+        return -c, split.joined(parts)
+
+    def _spread(self, W: Array) -> Array:
+        """Return vectors of all entries, given their parts along Q."""
+        full = np.zeros((len(self._split.active), *W.shape[1:]))
+        full[self._split.active] = W
+        return self._split.joined(full)
+
+    def _factored(self, d: int) -> Callable[[Array, Array], tuple[Array, Array]]:
+        """Return how to solve with a factorisation of the matrix, in a basis of the tangent space."""
+        at, n = self._at, len(self._softness)
+        B = tangent_basis(at.frame, d)
+        H = np.reshape([at.hessian(row) for row in B], B.shape) @ B.T
+        J = np.reshape([at.pull(w) for w in self._spread(np.eye(n)).T], (n, at.frame.dim)) @ B.T
+        K = np.block([[0.5 * (H + H.T), J.T], [J, -np.diag(self._softness)]])
+        scale = _equilibrated(K)
+        factors = lu_factor(scale[:, None] * K * scale) if K.size else None
+        _check_regular(scale[:, None] * K * scale, factors, d, at.is_differenced)
+
+        def solve(first: Array, second: Array) -> tuple[Array, Array]:
+            right = scale[:, None] * np.concatenate([B @ first, second])
+            found = scale[:, None] * (lu_solve(factors, right) if right.size else right)
+            return B.T @ found[:d], found[d:]
+
+        return solve
+
+    def _iterated(self, first: Array, second: Array) -> tuple[Array, Array]:
+        """Solve by MINRES, which needs products only, and finds the smallest solution."""
+        from scipy.sparse.linalg import LinearOperator, minres  # takes long to import
+
+        at, n, active = self._at, len(first), self._split.active
+
+        def product(v: Array) -> Array:
+            c, w = v[:n], v[n:]
+            upper = at.hessian(c) + at.pull(self._spread(w))
+            return np.concatenate([upper, self._split.parts(at.apply(c))[active] - self._softness * w])
+
+        K = LinearOperator((n + len(second),) * 2, matvec=product, dtype=float)
+        columns = []
+        for right in np.concatenate([first, second]).T:
+            found = minres(K, right, rtol=_ACCURACY, maxiter=5 * K.shape[0])[0]
+            if np.linalg.norm(product(found) - right) > _RESIDUAL * np.linalg.norm(right):
+                raise NotDifferentiableError(_NOT_SOLVED)
+            columns.append(found)
+        solved = np.reshape(columns, (first.shape[1], K.shape[0])).T
+        return solved[:n], solved[n:]
+
+
+def _equilibrated(K: Array) -> Array:
+    """Return factors with which rows and columns of a symmetric matrix have entries of at most about 1."""
+    factors = np.ones(len(K))
+    for _ in range(3):  # D. Ruiz, RAL-TR-2001-034: each round halves the exponents
+        size = np.abs(factors[:, None] * K * factors).max(axis=1, initial=0.0)
+        factors = factors / np.sqrt(np.where(size > 0.0, size, 1.0))
+    return np.asarray(factors)
+
+
+def _check_regular(K: Array, factors: Any, d: int, is_differenced: bool) -> None:
+    """Raise an error if the matrix is singular, which says why."""
+    if not K.size:
+        return
+    if not np.isfinite(K).all():
+        raise NotDifferentiableError(
+            "A second derivative at the solution is not finite; check the functions."
+        )
+    condition = float(dgecon(factors[0], np.abs(K).sum(axis=0).max())[0])
+    if condition > (_SINGULAR_DIFFERENCES if is_differenced else _SINGULAR):
+        return
+    values, vectors = np.linalg.eigh(K)
+    null = vectors[:, np.abs(values).argmin()]
+    is_flat = np.linalg.norm(null[:d]) > np.linalg.norm(null[d:])
+    raise NotDifferentiableError(_FLAT if is_flat else _DEPENDENT)
+
+
+_FLAT = (
+    "The Lagrangian has no curvature along a direction of the active constraints, so the solution may not be the "
+    "only one nearby. Add a small multiple of a strictly convex function to the cost, or use a quotient manifold "
+    "such as `Grassmann` if the cost has a symmetry."
+)
+
+_DEPENDENT = (
+    "The gradients of active constraints are linearly dependent, so the multipliers are not unique. Leave out "
+    "constraints that follow from the others."
+)
+
+_NOT_SOLVED = (
+    "The system of the derivative could not be solved by MINRES: it is singular or ill-conditioned. Check that the "
+    "second-order condition holds strictly and that no active constraint follows from others, or scale the "
+    "variables."
+)
