@@ -86,7 +86,7 @@ class DenseHessian:
 
 
 def tangent_basis(frame: Frame, d: int) -> Array:
-    """Return an orthonormal basis of the tangent space, of dimension d, as rows in coordinates of the frame."""
+    """Return an orthonormal basis of the d-dimensional tangent space, as rows in coordinates of the frame."""
     if d == frame.dim:
         return np.eye(d)
     rng = np.random.default_rng(0)

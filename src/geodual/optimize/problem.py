@@ -365,7 +365,8 @@ class Problem:
         """
         if self.data is None:
             raise ValueError(
-                "This problem has no data; build it by Problem.from_jax(..., data=...) or Problem.from_family."
+                "This problem has no data; build it by Problem.from_jax(..., data=...) or "
+                "Problem.from_family(build, data)."
             )
         if not same_structure(data, self.data):
             raise ValueError(

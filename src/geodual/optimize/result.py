@@ -696,8 +696,8 @@ class Result:
             )
         if not self.success:
             raise NotDifferentiableError(
-                f"The solve ended as {self.status!r}, and only a converged solution has derivatives; go on with "
-                "minimize(problem, **result.warm_start())."
+                f"The solve ended as {self.status!r}, and only a converged solution has derivatives; go on "
+                "with minimize(problem, **result.warm_start())."
             )
         pairs = zip(self.problem.terms, self.terms, strict=True)
         rest = [np.ravel(value.multiplier) for term, value in pairs if not is_constraint(term)]

@@ -1,15 +1,15 @@
 """Derivatives of a solution with respect to the data of its problem, by the implicit function theorem.
 
-A KKT point (x, y) satisfies grad L(x, y; data) = 0 and c − prox(c + t y) = 0, where L = f + ⟨y, c⟩ and c = c(x;
-data). The prox is that of {z ≤ 0} for inequalities, of {0} for equalities, and of the functions of terms; it
-depends on the data in a family. With the derivative P of the prox, both equations are linear in (dx, dy):
+A KKT point (x, y) satisfies grad L(x, y; data) = 0 and c − prox(c + t y) = 0, where L = f + ⟨y, c⟩ and c is
+c(x; data). The prox is that of {z ≤ 0} for inequalities, of {0} for equalities, and of the functions of
+terms, which depend on the data in a family. With the derivative P of the prox, the changes satisfy
 
     H dx + Jᵀ dy = −d(grad L),    (I − P) J dx − t P dy = −dr,
 
-where dr is the change of c − prox(c + t y) with the data at fixed x and y. An eigenvector of P to the eigenvalue p
-fixes its part of dy if p = 1 (as for an inactive inequality), and is a constraint on dx if p = 0 (an active one).
-What remains is a symmetric matrix, which serves for derivatives in both modes. See A. V. Fiacco, *Introduction to
-Sensitivity and Stability Analysis in Nonlinear Programming*, Academic Press, 1983.
+where dr is the change of c − prox(c + t y) with the data at fixed x and y. An eigenvector of P with the
+eigenvalue p = 1 knows its part of dy (as an inactive inequality does), one with p = 0 is a constraint on dx
+(as an active one is). What remains to be solved has a symmetric matrix, which serves in both modes. See A. V.
+Fiacco, *Introduction to Sensitivity and Stability Analysis in Nonlinear Programming*, Academic Press, 1983.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg import lu_factor, lu_solve
-from scipy.linalg.lapack import dgecon
+from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
 from geodual.arrays import Array
 from geodual.manifolds import Frame
@@ -142,7 +141,18 @@ class Sensitivity:
     @cached_property
     def _system(self) -> _System:
         _check_strict(self._at, self._tol)
-        return _System(self._at)
+        system = _System(self._at)
+        if system.idle.any():
+            self._check_idle(system.idle)
+        return system
+
+    def _check_idle(self, idle: Array) -> None:
+        """Raise an error if data change what the map of a term cannot follow."""
+        nothing = scaled(0.0, as_doubles(self._at.frame.point))
+        everything = np.random.default_rng(0).standard_normal(idle.size)
+        change, all_changes = (self._changes.cotangent(nothing, q, 0.0) for q in (idle, everything))
+        if pairing(change, change) > _RESIDUAL**2 * pairing(all_changes, all_changes):
+            raise NotDifferentiableError(_DEPENDENT)
 
     def derivative(self, parameter: Any) -> Derivative:
         """Return the derivative by one array of the data, named by its key or the tuple of its keys."""
@@ -261,11 +271,13 @@ class _KKTPoint:
             frame = orthonormal_frame(point.frame, problem.manifold.dim)
         if frame is None:
             raise NotDifferentiableError(
-                f"Tangent vectors of {problem.manifold} have no fixed coordinates, so derivatives are limited to "
-                "100 dimensions there; use a manifold of geodual."
+                f"Tangent vectors of {problem.manifold} have no fixed coordinates, so derivatives are "
+                "limited to 100 dimensions there; use a manifold of geodual."
             )
         point = replace(point, frame=frame)
-        return cls(constraints, frame, measure_units(constraints, point), y, point.constraints)
+        with np.errstate(all="ignore"):  # a term may be infinite nearby
+            units = measure_units(constraints, point)
+        return cls(constraints, frame, units, y, point.constraints)
 
     @property
     def steps(self) -> Array:
@@ -274,7 +286,7 @@ class _KKTPoint:
 
     @property
     def z(self) -> Array:
-        """c + t y."""
+        """The argument c + t y of the prox."""
         return np.asarray(self.values + self.steps * self.y)
 
     def tangent(self, c: Array) -> Vector:
@@ -371,8 +383,8 @@ class _Differences:
         constraints = ConstraintVector(self._problem.with_data(data), x)
         if constraints.size != at.constraints.size:
             raise ValueError(
-                f"The problem has {constraints.size} constraints, and {at.constraints.size} with data that are a "
-                "little different; their number must not depend on the data."
+                f"The problem has {constraints.size} constraints, and {at.constraints.size} with data that "
+                "are a little different; their number must not depend on the data."
             )
         point = constraints.evaluate(x)
         z = point.constraints + at.steps * at.y
@@ -422,9 +434,10 @@ def _check_strict(at: _KKTPoint, tol: float) -> None:
     sizes = np.maximum(-at.values / at.units.constraints, at.units.scaled(at.y))[:n]
     if sizes.size and sizes.min() <= near:
         raise NotDifferentiableError(
-            f"Entry {int(sizes.argmin())} of `multipliers` and its inequality are both 0 up to the tolerance: the "
-            "constraint is about to become active or inactive, and the solution has a kink in the data there. "
-            "Change the data a little, leave the constraint out, or solve with a smaller `tol`."
+            f"Entry {int(sizes.argmin())} of `multipliers` and its inequality are both 0 up to the "
+            "tolerance: the constraint is about to become active or inactive, and the solution has a kink "
+            "in the data there. Change the data a little, leave the constraint out, or solve with a "
+            "smaller `tol`."
         )
     rng = np.random.default_rng(0)
     for term in at.constraints.functions:
@@ -435,8 +448,8 @@ def _check_strict(at: _KKTPoint, tol: float) -> None:
             if np.linalg.norm(there(v) - here(v)) > _JUMP:
                 raise NotDifferentiableError(
                     f"The multiplier of the term {type(term.function).__name__} is at the edge of its "
-                    "subgradients up to the tolerance, so the solution has a kink in the data there. Change the "
-                    "data a little, or solve with a smaller `tol`."
+                    "subgradients up to the tolerance, so the solution has a kink in the data there. "
+                    "Change the data a little, or solve with a smaller `tol`."
                 )
 
 
@@ -449,33 +462,33 @@ class _Split:
     def __init__(self, at: _KKTPoint) -> None:
         derivative = at.constraints.prox_derivative(at.z, at.steps)
         p = derivative(np.ones(at.z.size))
-        self._bases: list[tuple[slice, Array]] = []
+        self.bases: list[tuple[slice, Array]] = []
         for term in at.constraints.functions:
             if not term.is_separable:
                 size = term.part.stop - term.part.start
                 if size > _DENSE:
                     raise NotDifferentiableError(
-                        f"The term {type(term.function).__name__} has {size} entries; derivatives need the whole "
-                        f"matrix of its prox, which is formed for at most {_DENSE}."
+                        f"The term {type(term.function).__name__} has {size} entries; derivatives need the "
+                        f"whole matrix of its prox, which is formed for at most {_DENSE}."
                     )
                 rows = np.eye(at.z.size)[term.part]
                 P = np.reshape([derivative(row)[term.part] for row in rows], (size, size))
                 p[term.part], basis = np.linalg.eigh(0.5 * (P + P.T))
-                self._bases.append((term.part, basis))
+                self.bases.append((term.part, basis))
         self.active = p < _FREE
         self.p = np.where(self.active, np.maximum(p, 0.0), 0.0)
 
     def parts(self, z: Array) -> Array:
         """Return the parts of vectors, one per column, along all eigenvectors."""
         found = np.array(z)
-        for part, basis in self._bases:
+        for part, basis in self.bases:
             found[part] = basis.T @ z[part]
         return found
 
     def joined(self, a: Array) -> Array:
         """Return the vectors with these parts."""
         found = np.array(a)
-        for part, basis in self._bases:
+        for part, basis in self.bases:
             found[part] = basis @ a[part]
         return found
 
@@ -488,6 +501,8 @@ class _System:
         active = self._split.active
         self._softness = (self._split.p / (1.0 - self._split.p))[active]
         d = at.constraints.problem.manifold.dim
+        self.idle = np.zeros(len(active))
+        """A random vector along all that the maps of terms cannot reach; 0 if there is nothing."""
         is_small = d + int(active.sum()) <= _DENSE
         self._solve = self._factored(d) if is_small else self._iterated
 
@@ -522,17 +537,38 @@ class _System:
         B = tangent_basis(at.frame, d)
         H = np.reshape([at.hessian(row) for row in B], B.shape) @ B.T
         J = np.reshape([at.pull(w) for w in self._spread(np.eye(n)).T], (n, at.frame.dim)) @ B.T
+        J = self._without_idle(J)
         K = np.block([[0.5 * (H + H.T), J.T], [J, -np.diag(self._softness)]])
         scale = _equilibrated(K)
-        factors = lu_factor(scale[:, None] * K * scale) if K.size else None
-        _check_regular(scale[:, None] * K * scale, factors, d, at.is_differenced)
+        K = scale[:, None] * K * scale
+        lu, pivots = dgetrf(K)[:2] if K.size else (K, K)
+        _check_regular(K, lu, d, at.is_differenced)
 
         def solve(first: Array, second: Array) -> tuple[Array, Array]:
             right = scale[:, None] * np.concatenate([B @ first, second])
-            found = scale[:, None] * (lu_solve(factors, right) if right.size else right)
+            found = scale[:, None] * (dgetrs(lu, pivots, right)[0] if right.size else right)
             return B.T @ found[:d], found[d:]
 
         return solve
+
+    def _without_idle(self, J: Array) -> Array:
+        """Set multipliers free that the map of a term cannot reach, such as those of antisymmetric parts.
+
+        They are eigenvectors with p = 0 along which J vanishes. With p = 1/2 the smallest multiplier is the
+        only one.
+        """
+        numbers = np.cumsum(self._split.active) - 1  # of active entries
+        rng = np.random.default_rng(0)
+        for part, basis in self._split.bases:
+            own = np.flatnonzero(self._split.active[part] & (self._split.p[part] < 1.0 - _FREE))
+            rows = numbers[part][own]
+            turn, sizes = np.linalg.svd(J[rows])[:2] if own.size else (np.eye(0), np.zeros(0))
+            basis[:, own] = basis[:, own] @ turn
+            J[rows] = turn.T @ J[rows]
+            idle = np.arange(own.size) >= np.count_nonzero(sizes > _SINGULAR * sizes.max(initial=0.0))
+            J[rows[idle]], self._softness[rows[idle]] = 0.0, 1.0
+            self.idle[part] += basis[:, own[idle]] @ rng.standard_normal(np.count_nonzero(idle))
+        return J
 
     def _iterated(self, first: Array, second: Array) -> tuple[Array, Array]:
         """Solve by MINRES, which needs products only, and finds the smallest solution."""
@@ -565,7 +601,7 @@ def _equilibrated(K: Array) -> Array:
     return np.asarray(factors)
 
 
-def _check_regular(K: Array, factors: Any, d: int, is_differenced: bool) -> None:
+def _check_regular(K: Array, lu: Array, d: int, is_differenced: bool) -> None:
     """Raise an error if the matrix is singular, which says why."""
     if not K.size:
         return
@@ -573,7 +609,7 @@ def _check_regular(K: Array, factors: Any, d: int, is_differenced: bool) -> None
         raise NotDifferentiableError(
             "A second derivative at the solution is not finite; check the functions."
         )
-    condition = float(dgecon(factors[0], np.abs(K).sum(axis=0).max())[0])
+    condition = float(dgecon(lu, np.abs(K).sum(axis=0).max())[0])
     if condition > (_SINGULAR_DIFFERENCES if is_differenced else _SINGULAR):
         return
     values, vectors = np.linalg.eigh(K)
@@ -583,18 +619,18 @@ def _check_regular(K: Array, factors: Any, d: int, is_differenced: bool) -> None
 
 
 _FLAT = (
-    "The Lagrangian has no curvature along a direction of the active constraints, so the solution may not be the "
-    "only one nearby. Add a small multiple of a strictly convex function to the cost, or use a quotient manifold "
-    "such as `Grassmann` if the cost has a symmetry."
+    "The Lagrangian has no curvature along a direction of the active constraints, so the solution may not "
+    "be the only one nearby. Add a small multiple of a strictly convex function to the cost, or use a "
+    "quotient manifold such as `Grassmann` if the cost has a symmetry."
 )
 
 _DEPENDENT = (
-    "The gradients of active constraints are linearly dependent, so the multipliers are not unique. Leave out "
-    "constraints that follow from the others."
+    "The gradients of active constraints are linearly dependent, so the multipliers are not unique. Leave "
+    "out constraints that follow from the others."
 )
 
 _NOT_SOLVED = (
-    "The system of the derivative could not be solved by MINRES: it is singular or ill-conditioned. Check that the "
-    "second-order condition holds strictly and that no active constraint follows from others, or scale the "
-    "variables."
+    "The system of the derivative could not be solved by MINRES: it is singular or ill-conditioned. Check "
+    "that the second-order condition holds strictly and that no active constraint follows from others, or "
+    "scale the variables."
 )
