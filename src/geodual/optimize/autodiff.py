@@ -503,14 +503,16 @@ def with_pullback(function: Function, pullback: Function, data: Any, example: An
 
         def host(own: Any, slopes: Any) -> list[Any]:
             own = mapped(np.asarray, own)
-            return _like(_reals(pullback(own, mapped(np.asarray, slopes)), own), kinds)
+            found: list[Any] = _like(_reals(pullback(own, mapped(np.asarray, slopes)), own), kinds)
+            return found
 
         numbers = jax.pure_callback(host, kinds, given, by, vmap_method="sequential")
         nothing = jax.tree.map(lambda leaf: np.zeros(leaf.shape, jax.dtypes.float0), given)
         return (_with_reals(nothing, numbers, given),)
 
     differentiable.defvjp(forward, backward)
-    return differentiable
+    function_of_jax: Function = differentiable
+    return function_of_jax
 
 
 def _checked_data(given: Any, data: Any) -> Any:

@@ -702,7 +702,7 @@ class Result:
         pairs = zip(self.problem.terms, self.terms, strict=True)
         rest = [np.ravel(value.multiplier) for term, value in pairs if not is_constraint(term)]
         y = np.concatenate([self.multipliers, self.equality_multipliers, *rest])
-        return Sensitivity(self.problem, self.x, y, self.tol)
+        return Sensitivity(self.problem, self.x, y, self.kkt.worst)
 
     def __str__(self) -> str:
         rows = summary_rows(self)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
@@ -38,6 +38,7 @@ _FREE = 1.0 - float(np.sqrt(_EPS))  # an eigenvalue of P above it counts as 1
 _SINGULAR = 1e-10  # reciprocal condition number below which fewer than six digits are right
 _SINGULAR_DIFFERENCES = 1e-7  # the same where second derivatives are differences, with errors of 1e-8
 _DIFFERENCE_STEP = float(np.cbrt(_EPS))  # balances truncation and rounding of a central difference
+_LARGEST = 1e300  # step along a direction that is 0
 _ACCURACY = 1e-13  # of MINRES: less than a certificate leaves open
 _RESIDUAL = 1e-8  # relative, at which a solution by MINRES is accepted
 _JUMP = 0.05  # change of P along a random vector that says that a kink is near
@@ -122,11 +123,11 @@ class Sensitivity:
         The point.
     multipliers : array of shape (m,)
         Its multipliers y: of inequalities, equalities and terms.
-    tol : float
-        The tolerance of the certificate.
+    residual : float
+        The KKT residual there.
     """
 
-    def __init__(self, problem: Problem, x: Point, multipliers: Array, tol: float) -> None:
+    def __init__(self, problem: Problem, x: Point, multipliers: Array, residual: float) -> None:
         if problem.data is None:
             raise ValueError(
                 "The problem has no data to differentiate by; build it by Problem.from_jax(..., data=...), "
@@ -136,11 +137,11 @@ class Sensitivity:
         self._at = at = _KKTPoint.measured(problem, x, multipliers)
         by_data = problem.by_data
         self._changes: _Changes = _Differences(problem, at) if by_data is None else _Automatic(problem, at)
-        self._tol = tol
+        self._residual = residual
 
     @cached_property
     def _system(self) -> _System:
-        _check_strict(self._at, self._tol)
+        _check_strict(self._at, self._residual)
         system = _System(self._at)
         if system.idle.any():
             self._check_idle(system.idle)
@@ -164,24 +165,20 @@ class Sensitivity:
                 raise KeyError(
                     f"`parameter` {parameter!r} is not in the data; {_named(self._data)}"
                 ) from None
-        if isinstance(leaf, (dict, tuple)) or leaf.dtype.kind != "f":
+        if isinstance(leaf, (dict, tuple)) or leaf.dtype.kind != "f" or not leaf.size:
             raise ValueError(f"`parameter` must be one array of real numbers; {_named(self._data)}")
         units = np.eye(leaf.size).reshape(leaf.size, *leaf.shape)
-        columns = [
-            self._column(mapped(lambda a, unit=unit: unit if a is leaf else np.zeros(a.shape), self._data))
-            for unit in units
-        ]
-        return self._joined(columns, leaf.shape)
+        return self._along([_placed(unit, leaf, self._data) for unit in units], leaf.shape)
 
     def jvp(self, direction: Any) -> Derivative:
         """Return the derivative along one direction of all data."""
         like = same_structure(direction, self._data)
         if not like or mapped(np.shape, direction) != mapped(np.shape, self._data):
             raise ValueError("`direction` must have the structure and the shapes of the data.")
-        found = self._joined([self._column(as_doubles(direction))], ())
+        found = self._along([as_doubles(direction)], ())
         return replace(found, cost=float(found.cost))
 
-    def vjp(self, x: Vector, cost: float, multipliers: Array, equality_multipliers: Array) -> Any:
+    def vjp(self, x: Vector | None, cost: float, multipliers: Any, equality_multipliers: Any) -> Any:
         """Return the gradient by the data of a function with these gradients by the solution; None is 0."""
         at, constraints = self._at, self._at.constraints
         y = np.zeros(constraints.size)
@@ -199,41 +196,34 @@ class Sensitivity:
         u = scaled(1.0 / at.units.cost, at.tangent(c))
         return self._changes.cotangent(u, q / at.units.constraints, float(cost))
 
-    def _column(self, direction: Any) -> tuple[Array, Array, float]:
-        """Return how the equations and the cost change along a direction of the data, in units of both."""
-        egrad, residual, value = self._changes.tangent(direction)
-        at = self._at
-        return at.flat_gradient(egrad) / at.units.cost, residual / at.units.constraints, value
-
-    def _joined(self, columns: list[tuple[Array, Array, float]], shape: tuple[int, ...]) -> Derivative:
-        """Solve for all columns, and give the results the shape of a parameter."""
-        at, constraints = self._at, self._at.constraints
-        forces, residuals, values = ([column[k] for column in columns] for k in range(3))
-        C, Y = self._system.forward(
-            np.reshape(forces, (len(columns), at.frame.dim)).T,
-            np.reshape(residuals, (len(columns), constraints.size)).T,
-        )
-        tangents = [at.tangent(c) for c in C.T] or [scaled(0.0, as_doubles(at.frame.point))]
+    def _along(self, directions: Sequence[Any], shape: tuple[int, ...]) -> Derivative:
+        """Return the derivatives along directions of the data, whose number has the shape of a parameter."""
+        at, constraints, count = self._at, self._at.constraints, len(directions)
+        changes = [self._changes.tangent(direction) for direction in directions]
+        forces = np.reshape([at.flat_gradient(egrad) for egrad, _, _ in changes], (count, at.frame.dim))
+        residuals = np.reshape([residual for _, residual, _ in changes], (count, constraints.size))
+        C, Y = self._system.forward(forces.T / at.units.cost, residuals.T / at.units.constraints[:, None])
         Y = Y * (at.units.cost / at.units.constraints)[:, None]
 
-        def shaped(rows: Array, own: tuple[int, ...] = (-1,)) -> Array:
-            lead = (len(rows),) if own == (-1,) else own
-            return np.asarray(rows).reshape(*lead, *shape)
+        def shaped(*parts: Array) -> Array:
+            return np.stack(parts, axis=-1).reshape(*np.shape(parts[0]), *shape)
 
-        n = constraints.n_inequalities
+        def rows(part: slice, own: tuple[int, ...]) -> Array:
+            return Y[part].reshape(*own, *shape)
+
+        n, m, end = constraints.n_inequalities, constraints.n_equalities, constraints.tail.start
         return Derivative(
-            mapped(lambda *parts: _stacked(parts, len(columns), shape), *tangents),
-            np.reshape(values, shape),
-            shaped(Y[:n]),
-            shaped(Y[n : constraints.tail.start]),
-            tuple(shaped(Y[term.part], term.shape) for term in constraints.terms),
+            mapped(shaped, *(at.tangent(c) for c in C.T)),
+            np.reshape([value for _, _, value in changes], shape),
+            rows(slice(n), (n,)),
+            rows(slice(n, end), (m,)),
+            tuple(rows(term.part, term.shape) for term in constraints.terms),
         )
 
 
-def _stacked(parts: Sequence[Array], count: int, shape: tuple[int, ...]) -> Array:
-    return np.stack([np.asarray(part) for part in parts], axis=-1)[..., :count].reshape(
-        *np.shape(parts[0]), *shape
-    )
+def _placed(values: Array, leaf: Array, data: Any) -> Any:
+    """Return a direction of the data that is 0 outside one array, found by its identity."""
+    return mapped(lambda a: values if a is leaf else np.zeros(a.shape), data)
 
 
 def _spread(given: Any, size: int, name: str) -> Array:
@@ -363,21 +353,14 @@ class _Automatic:
         return self._by_data.cotangent(at.frame.point, *weights)
 
 
-class _Local(NamedTuple):
-    """∇L, the residual and the cost of a problem with some data, at a fixed point."""
-
-    egrad: Vector
-    residual: Array
-    cost: float
-
-
 class _Differences:
     """Changes by central differences of the problem in its data."""
 
     def __init__(self, problem: Problem, at: _KKTPoint) -> None:
         self._problem, self._at = problem, at
 
-    def _local(self, step: float, direction: Any) -> _Local:
+    def _local(self, step: float, direction: Any) -> tuple[Vector, Array, float]:
+        """Return ∇L, the residual and the cost of the problem with other data, at the same point."""
         data = mapped(lambda a, d: a + step * d if a.dtype.kind == "f" else a, self._problem.data, direction)
         at, x = self._at, self._at.frame.point
         constraints = ConstraintVector(self._problem.with_data(data), x)
@@ -391,17 +374,15 @@ class _Differences:
         p = constraints.prox(z, at.steps)
         # The cost is that of the augmented Lagrangian: finite also if data move the edge of a constraint.
         cost = point.cost + constraints.term_cost(p) + 0.5 * float(np.sum((z - p) ** 2 / at.steps))
-        return _Local(constraints.lagrangian_gradient(x, 1.0, at.y), point.constraints - p, cost)
+        return constraints.lagrangian_gradient(x, 1.0, at.y), point.constraints - p, cost
 
     def tangent(self, direction: Any) -> tuple[Vector, Array, float]:
         ratios = leaves(mapped(_size_ratio, self._problem.data, direction))
-        step = _DIFFERENCE_STEP * min(ratios, default=1.0)
-        if not np.isfinite(step):  # the direction is 0
-            step = 1.0
+        step = _DIFFERENCE_STEP * min(*ratios, _LARGEST)
         ahead, back = self._local(step, direction), self._local(-step, direction)
         half = 0.5 / step
-        egrad = total([scaled(half, ahead.egrad), scaled(-half, back.egrad)])
-        return egrad, half * (ahead.residual - back.residual), half * (ahead.cost - back.cost)
+        egrad = total([scaled(half, ahead[0]), scaled(-half, back[0])])
+        return egrad, half * (ahead[1] - back[1]), half * (ahead[2] - back[2])
 
     def cotangent(self, u: Vector, q: Array, s: float) -> Any:
         return mapped(lambda leaf: self._by_leaf(leaf, u, q, s), self._problem.data)
@@ -412,9 +393,7 @@ class _Differences:
         for k in range(leaf.size if leaf.dtype.kind == "f" else 0):
             unit = np.zeros(leaf.size)
             unit[k] = 1.0
-            own = unit.reshape(leaf.shape)
-            direction = mapped(lambda a, own=own: own if a is leaf else np.zeros(a.shape), self._problem.data)
-            egrad, residual, cost = self.tangent(direction)
+            egrad, residual, cost = self.tangent(_placed(unit.reshape(leaf.shape), leaf, self._problem.data))
             found[k] = pairing(egrad, u) + float(q @ residual) + s * cost
         return found.reshape(leaf.shape)
 
@@ -425,12 +404,12 @@ def _size_ratio(a: Array, d: Array) -> float:
     return (float(np.abs(a).max(initial=0.0)) or 1.0) / moved if moved else np.inf
 
 
-def _check_strict(at: _KKTPoint, tol: float) -> None:
-    """Raise an error at a kink: where another side of an inequality or of a term is as near as the tolerance.
+def _check_strict(at: _KKTPoint, residual: float) -> None:
+    """Raise an error at a kink: where nobody can tell on which side of an inequality or of a term x lies.
 
-    A certificate bounds the product of multiplier and inequality by `tol`, so both may be as large as √tol.
+    The KKT residual bounds the product of multiplier and inequality, so both may be as large as its root.
     """
-    near, n = float(np.sqrt(tol)), at.constraints.n_inequalities
+    near, n = float(np.sqrt(max(residual, _EPS))), at.constraints.n_inequalities
     sizes = np.maximum(-at.values / at.units.constraints, at.units.scaled(at.y))[:n]
     if sizes.size and sizes.min() <= near:
         raise NotDifferentiableError(

@@ -173,7 +173,7 @@ class TorchDataDerivatives:
 
 def _is_number(a: torch.Tensor) -> bool:
     """Return whether a tensor of the data holds numbers, and not indices or truth values."""
-    return a.is_floating_point()
+    return bool(a.is_floating_point())
 
 
 def _gradient(
