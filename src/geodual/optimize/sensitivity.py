@@ -188,13 +188,17 @@ class Sensitivity:
             equality_multipliers, constraints.n_equalities, "equality_multipliers"
         )
         if x is None and not y.any():  # the cost alone needs no system: this is the envelope theorem
-            return self._changes.cotangent(scaled(0.0, as_doubles(at.frame.point)), 0.0 * y, float(cost))
+            return self._pulled(scaled(0.0, as_doubles(at.frame.point)), 0.0 * y, cost)
         if x is not None and mapped(np.shape, x) != mapped(np.shape, at.frame.point):
             raise ValueError("`x` must have the structure and the shapes of the point.")
         force = np.zeros(at.frame.dim) if x is None else at.flat_gradient(as_doubles(x))
         c, q = self._system.adjoint(force, y * at.units.cost / at.units.constraints)
         u = scaled(1.0 / at.units.cost, at.tangent(c))
-        return self._changes.cotangent(u, q / at.units.constraints, float(cost))
+        return self._pulled(u, q / at.units.constraints, cost)
+
+    def _pulled(self, u: Vector, q: Array, cost: float) -> Any:
+        """Return the gradient by the data, with their keys in their order, which libraries may change."""
+        return mapped(lambda _, own: own, self._data, self._changes.cotangent(u, q, float(cost)))
 
     def _along(self, directions: Sequence[Any], shape: tuple[int, ...]) -> Derivative:
         """Return the derivatives along directions of the data, whose number has the shape of a parameter."""
