@@ -610,6 +610,15 @@ def test_a_flat_direction_is_named():
         solved(by_hand, np.zeros(2), 1e-8).derivative()
 
 
+def test_rounding_errors_are_no_curvature():
+    """Along the circle the cost is constant, up to rounding errors."""
+    ring = Problem.from_jax(Sphere(2), lambda x, a: a * jnp.sum(x**2) + 1.0 / (1.0 + jnp.sum(x**2)), data=3.0)
+    with pytest.raises(
+        NotDifferentiableError, match="no curvature along a direction of the active constraints"
+    ):
+        solved(ring, np.array([0.6, 0.8]), 1e-8).derivative()
+
+
 def test_products_find_no_solution_of_a_singular_system(monkeypatch):
     monkeypatch.setattr(sensitivity, "_DENSE", 0)
     saddle = Problem.from_jax(Euclidean(2), lambda x, a: (x[0] - a[0]) ** 2 + a[1] * x[1], data=np.zeros(2))

@@ -14,7 +14,7 @@ Fiacco, *Introduction to Sensitivity and Stability Analysis in Nonlinear Program
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -27,16 +27,18 @@ from geodual.manifolds import Frame
 from geodual.manifolds.frame import Point, Vector
 from geodual.manifolds.recoded import orthonormal_frame
 
+from .automatic import DataDerivatives
 from .dense_hessian import tangent_basis
 from .kkt import Units, measure_units
 from .problem import ConstraintVector, Problem
 from .trees import as_doubles, leaves, mapped, pairing, same_structure, scaled, total
 
 _EPS = float(np.finfo(float).eps)
-_DENSE = 2000  # unknowns up to which the matrix is factored: 32 MB and half a second
+_DENSE = 2000  # unknowns up to which the matrix is factored: 32 MB, and 0.2 s on one core
 _FREE = 1.0 - float(np.sqrt(_EPS))  # an eigenvalue of P above it counts as 1
 _SINGULAR = 1e-10  # reciprocal condition number below which fewer than six digits are right
 _SINGULAR_DIFFERENCES = 1e-7  # the same where second derivatives are differences, with errors of 1e-8
+_ROUNDS = 8  # of equilibration: each halves the exponents, so that 1e32 becomes 1.3
 _DIFFERENCE_STEP = float(np.cbrt(_EPS))  # balances truncation and rounding of a central difference
 _LARGEST = 1e300  # step along a direction that is 0
 _ACCURACY = 1e-13  # of MINRES: less than a certificate leaves open
@@ -136,7 +138,7 @@ class Sensitivity:
         self._data = problem.data
         self._at = at = _KKTPoint.measured(problem, x, multipliers)
         by_data = problem.by_data
-        self._changes: _Changes = _Differences(problem, at) if by_data is None else _Automatic(problem, at)
+        self._changes: _Changes = _Differences(problem, at) if by_data is None else _Automatic(by_data, at)
         self._residual = residual
 
     @cached_property
@@ -152,7 +154,7 @@ class Sensitivity:
         nothing = scaled(0.0, as_doubles(self._at.frame.point))
         everything = np.random.default_rng(0).standard_normal(idle.size)
         change, all_changes = (self._changes.cotangent(nothing, q, 0.0) for q in (idle, everything))
-        if pairing(change, change) > _RESIDUAL**2 * pairing(all_changes, all_changes):
+        if pairing(change, change) > _RESIDUAL * pairing(all_changes, all_changes):
             raise NotDifferentiableError(_DEPENDENT)
 
     def derivative(self, parameter: Any) -> Derivative:
@@ -167,8 +169,7 @@ class Sensitivity:
                 ) from None
         if isinstance(leaf, (dict, tuple)) or leaf.dtype.kind != "f" or not leaf.size:
             raise ValueError(f"`parameter` must be one array of real numbers; {_named(self._data)}")
-        units = np.eye(leaf.size).reshape(leaf.size, *leaf.shape)
-        return self._along([_placed(unit, leaf, self._data) for unit in units], leaf.shape)
+        return self._along(_unit_directions(leaf, self._data), leaf.shape)
 
     def jvp(self, direction: Any) -> Derivative:
         """Return the derivative along one direction of all data."""
@@ -200,10 +201,11 @@ class Sensitivity:
         """Return the gradient by the data, with their keys in their order, which libraries may change."""
         return mapped(lambda _, own: own, self._data, self._changes.cotangent(u, q, float(cost)))
 
-    def _along(self, directions: Sequence[Any], shape: tuple[int, ...]) -> Derivative:
+    def _along(self, directions: Iterable[Any], shape: tuple[int, ...]) -> Derivative:
         """Return the derivatives along directions of the data, whose number has the shape of a parameter."""
-        at, constraints, count = self._at, self._at.constraints, len(directions)
+        at, constraints = self._at, self._at.constraints
         changes = [self._changes.tangent(direction) for direction in directions]
+        count = len(changes)
         forces = np.reshape([at.flat_gradient(egrad) for egrad, _, _ in changes], (count, at.frame.dim))
         residuals = np.reshape([residual for _, residual, _ in changes], (count, constraints.size))
         C, Y = self._system.forward(forces.T / at.units.cost, residuals.T / at.units.constraints[:, None])
@@ -225,9 +227,17 @@ class Sensitivity:
         )
 
 
-def _placed(values: Array, leaf: Array, data: Any) -> Any:
-    """Return a direction of the data that is 0 outside one array, found by its identity."""
-    return mapped(lambda a: values if a is leaf else np.zeros(a.shape), data)
+def _unit_directions(leaf: Array, data: Any) -> Iterator[Any]:
+    """Yield the directions of the data along each entry of one array, which is found by its identity."""
+    for k in range(leaf.size):
+        unit = _unit(leaf.size, k).reshape(leaf.shape)
+        yield mapped(lambda a, unit=unit: unit if a is leaf else np.zeros(a.shape), data)
+
+
+def _unit(size: int, k: int) -> Array:
+    unit = np.zeros(size)
+    unit[k] = 1.0
+    return unit
 
 
 def _spread(given: Any, size: int, name: str) -> Array:
@@ -327,10 +337,10 @@ class _Changes(Protocol):
 class _Automatic:
     """Changes by automatic derivatives; the functions of terms do not depend on the data here."""
 
-    def __init__(self, problem: Problem, at: _KKTPoint) -> None:
-        assert problem.by_data is not None
-        self._at, self._by_data = at, problem.by_data
-        groups = {getattr(block, "group", None): k for k, block in enumerate(problem.blocks)}
+    def __init__(self, by_data: DataDerivatives, at: _KKTPoint) -> None:
+        self._at, self._by_data = at, by_data
+        blocks = at.constraints.problem.blocks
+        groups = {getattr(block, "group", None): k for k, block in enumerate(blocks)}
         self._order = [groups[k] for k in sorted(key for key in groups if key is not None)]
 
     def _groups(self, w: Array) -> list[Array]:
@@ -382,7 +392,7 @@ class _Differences:
 
     def tangent(self, direction: Any) -> tuple[Vector, Array, float]:
         ratios = leaves(mapped(_size_ratio, self._problem.data, direction))
-        step = _DIFFERENCE_STEP * min(*ratios, _LARGEST)
+        step = _DIFFERENCE_STEP * min([*ratios, _LARGEST])
         ahead, back = self._local(step, direction), self._local(-step, direction)
         half = 0.5 / step
         egrad = total([scaled(half, ahead[0]), scaled(-half, back[0])])
@@ -393,13 +403,11 @@ class _Differences:
 
     def _by_leaf(self, leaf: Array, u: Vector, q: Array, s: float) -> Array:
         """Return the gradient by one array of the data, entry by entry."""
-        found = np.zeros(leaf.size)
-        for k in range(leaf.size if leaf.dtype.kind == "f" else 0):
-            unit = np.zeros(leaf.size)
-            unit[k] = 1.0
-            egrad, residual, cost = self.tangent(_placed(unit.reshape(leaf.shape), leaf, self._problem.data))
-            found[k] = pairing(egrad, u) + float(q @ residual) + s * cost
-        return found.reshape(leaf.shape)
+        if leaf.dtype.kind != "f":
+            return np.zeros(leaf.shape)
+        changes = map(self.tangent, _unit_directions(leaf, self._problem.data))
+        slopes = [pairing(egrad, u) + float(q @ residual) + s * cost for egrad, residual, cost in changes]
+        return np.reshape(slopes, leaf.shape)
 
 
 def _size_ratio(a: Array, d: Array) -> float:
@@ -454,8 +462,8 @@ class _Split:
                         f"The term {type(term.function).__name__} has {size} entries; derivatives need the "
                         f"whole matrix of its prox, which is formed for at most {_DENSE}."
                     )
-                rows = np.eye(at.z.size)[term.part]
-                P = np.reshape([derivative(row)[term.part] for row in rows], (size, size))
+                own, numbers = term.prox_derivative(at.z, at.steps), range(term.part.start, term.part.stop)
+                P = np.reshape([own(_unit(at.z.size, k)) for k in numbers], (size, size))
                 p[term.part], basis = np.linalg.eigh(0.5 * (P + P.T))
                 self.bases.append((term.part, basis))
         self.active = p < _FREE
@@ -519,9 +527,12 @@ class _System:
         at, n = self._at, len(self._softness)
         B = tangent_basis(at.frame, d)
         H = np.reshape([at.hessian(row) for row in B], B.shape) @ B.T
-        J = np.reshape([at.pull(w) for w in self._spread(np.eye(n)).T], (n, at.frame.dim)) @ B.T
-        J = self._without_idle(J)
+        rows = [at.pull(self._spread(_unit(n, k))) for k in range(n)]
+        J = self._without_idle(np.reshape(rows, (n, at.frame.dim)) @ B.T)
         K = np.block([[0.5 * (H + H.T), J.T], [J, -np.diag(self._softness)]])
+        if d < at.frame.dim:  # not flat: its coordinates mix, so that small entries are rounding errors
+            noise = np.sqrt(_EPS) if at.is_differenced else len(K) * _EPS
+            K[np.abs(K) <= noise * np.abs(K).max(initial=1.0)] = 0.0  # their unit is 1
         scale = _equilibrated(K)
         K = scale[:, None] * K * scale
         lu, pivots = dgetrf(K)[:2] if K.size else (K, K)
@@ -578,7 +589,7 @@ class _System:
 def _equilibrated(K: Array) -> Array:
     """Return factors with which rows and columns of a symmetric matrix have entries of at most about 1."""
     factors = np.ones(len(K))
-    for _ in range(3):  # D. Ruiz, RAL-TR-2001-034: each round halves the exponents
+    for _ in range(_ROUNDS):  # D. Ruiz, RAL-TR-2001-034
         size = np.abs(factors[:, None] * K * factors).max(axis=1, initial=0.0)
         factors = factors / np.sqrt(np.where(size > 0.0, size, 1.0))
     return np.asarray(factors)
