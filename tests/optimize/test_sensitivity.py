@@ -610,6 +610,20 @@ def test_a_flat_direction_is_named():
         solved(by_hand, np.zeros(2), 1e-8).derivative()
 
 
+def test_the_edge_of_a_manifold():
+    """The point of the simplex closest to a has the derivative I − 1/2 on its support of two entries."""
+    problem = Problem.from_jax(
+        Simplex(3), lambda x, a: jnp.sum((x - a) ** 2), data=np.array([1.0, 0.5, -0.3])
+    )
+    near = solved(problem, np.full(3, 1 / 3), 1e-8)
+    expected = np.array([[0.5, -0.5, 0.0], [-0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(near.derivative().x, expected, atol=1e-7)
+    with pytest.raises(NotDifferentiableError, match="or it lies at the edge of the manifold"):
+        solved(
+            problem, np.full(3, 1 / 3)
+        ).derivative()  # the last entry is 1e-12, as is the curvature along it
+
+
 def test_rounding_errors_are_no_curvature():
     """Along the circle the cost is constant, up to rounding errors."""
     ring = Problem.from_jax(Sphere(2), lambda x, a: a * jnp.sum(x**2) + 1.0 / (1.0 + jnp.sum(x**2)), data=3.0)

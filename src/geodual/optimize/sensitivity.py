@@ -613,9 +613,10 @@ def _check_regular(K: Array, lu: Array, d: int, is_differenced: bool) -> None:
 
 
 _FLAT = (
-    "The Lagrangian has no curvature along a direction of the active constraints, so the solution may not "
-    "be the only one nearby. Add a small multiple of a strictly convex function to the cost, or use a "
-    "quotient manifold such as `Grassmann` if the cost has a symmetry."
+    "The Lagrangian has no curvature along a direction of the active constraints: the solution may not be "
+    "the only one nearby, or it lies at the edge of the manifold. Add a small multiple of a strictly convex "
+    "function to the cost, use a quotient manifold such as `Grassmann` if the cost has a symmetry, or bound "
+    "x away from the edge."
 )
 
 _DEPENDENT = (
