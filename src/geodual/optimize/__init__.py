@@ -29,6 +29,8 @@ from .primal_dual import corollary1_bound, theorem1_bound
 from .problem import ConstraintVector, EvaluatedPoint, Problem
 from .quasi_newton import limited_memory
 from .result import History, InnerIterate, Iterate, Iteration, Result, TermValue
+from .sensitivity import Derivative, NotDifferentiableError
+from .solution_map import Solution, solution_map
 from .solve import minimize
 from .term import Term
 from .updates import Stop, Update
@@ -41,6 +43,7 @@ __all__ = [
     "Constraint",
     "ConstraintVector",
     "ConvexityCheck",
+    "Derivative",
     "EvaluatedPoint",
     "Function",
     "GradientCheck",
@@ -55,6 +58,7 @@ __all__ = [
     "ManyResults",
     "Max",
     "NonPositive",
+    "NotDifferentiableError",
     "NuclearNorm",
     "PositiveSemidefinite",
     "Problem",
@@ -62,6 +66,7 @@ __all__ = [
     "Result",
     "SecondOrderCone",
     "SimplexSet",
+    "Solution",
     "SpectralNorm",
     "Stop",
     "Term",
@@ -75,5 +80,6 @@ __all__ = [
     "minimize",
     "minimize_many",
     "newton_cg",
+    "solution_map",
     "theorem1_bound",
 ]

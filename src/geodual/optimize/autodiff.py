@@ -73,6 +73,7 @@ class CompiledFunctions:
             "hessian_product": joint.cost_hessian_product,
             **blocks,
             "joint": joint,
+            "by_data": CompiledDataDerivatives(self, data),
         }
 
 
@@ -164,6 +165,24 @@ class JointFunctions:
         return [part.shape for part in parts]
 
 
+class CompiledDataDerivatives:
+    """The `DataDerivatives` of functions that jax compiles."""
+
+    def __init__(self, functions: CompiledFunctions, data: PlacedData) -> None:
+        self._functions, self._data = functions, data
+
+    def tangent(self, x: Any, w: Sequence[Array], direction: Any) -> tuple[Any, Sequence[Array], float]:
+        """Return the derivatives of ∇L(x), of all c(x) and of L(x) along a direction of the data."""
+        found = self._functions.run("data_tangent", self._data, x, tuple(w), as_doubles(direction))
+        gradient, vectors, value = found
+        return gradient, vectors, float(value)
+
+    def cotangent(self, x: Any, w: Sequence[Array], u: Any, v: Sequence[Array], s: float) -> Any:
+        """Return the gradient of ⟨∇L(x), u⟩ + Σ ⟨v, c(x)⟩ + s L(x) with respect to the data."""
+        run = self._functions.run
+        return run("data_cotangent", self._data, x, tuple(w), as_doubles(u), tuple(v), float(s))
+
+
 class PlacedData:
     """The data of a problem in double precision where jax runs, so that they are not copied at every call."""
 
@@ -251,7 +270,10 @@ class _Derivatives:
         References to the functions by the name of their group, the cost first.
     """
 
-    NAMES = ("arrays", "values", "gradient", "directional", "hessian", "jacobian")
+    NAMES = (
+        *("arrays", "values", "gradient", "directional", "hessian", "jacobian"),
+        *("data_tangent", "data_cotangent"),
+    )
 
     def __init__(self, named: Mapping[str, Sequence[Function]]) -> None:
         ((_, (self._cost,)), *groups) = named.items()
@@ -299,6 +321,58 @@ class _Derivatives:
 
     def jacobian(self, x: Any, data: Any) -> Any:
         return jax.tree.map(jnp.conj, jax.jacrev(lambda y: self._vectors(y, data))(x))
+
+    def data_tangent(self, x: Any, data: Any, w: Any, direction: Any) -> Any:
+        def local(numbers: Any) -> Any:
+            own = _with_reals(data, numbers)
+            vectors = self._vectors(x, own)
+            lagrangian = self._value(x, own) + sum(map(jnp.vdot, w, vectors))
+            return self._gradient(x, own, 1.0, w, w), vectors, lagrangian
+
+        return jax.jvp(local, (_reals(data, data),), (_reals(direction, data),))[1]
+
+    def data_cotangent(self, x: Any, data: Any, w: Any, u: Any, v: Any, s: Any) -> Any:
+        numbers = _reals(data, data)
+        terms = [jax.grad(lambda d: _slope(lambda y: self._value(y, _with_reals(data, d)), x, u, s))(numbers)]
+        for group, weights, extra in zip(self._groups, w, v, strict=True):
+            start = 0
+            for name, f in group:
+                size = jax.eval_shape(partial(_entries, name, f), x, data).size
+                span = slice(start, start := start + size)
+                own, added = weights[span], extra[span]
+
+                def part(
+                    d: Any, name: str = name, f: Function = f, own: Any = own, added: Any = added
+                ) -> Any:
+                    entries = partial(_entries, name, f, data=_with_reals(data, d))
+                    return _slope(lambda y: own @ entries(y), x, u, s) + added @ entries(x)
+
+                used = jnp.any((own != 0.0) | (added != 0.0))
+                terms.append(_where(used, jax.grad(part)(numbers)))
+        found = jax.tree.map(lambda *parts: jnp.conj(sum(parts[1:], parts[0])), *terms)
+        return _with_reals(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), data), found, data)
+
+
+def _reals(tree: Any, data: Any) -> list[Any]:
+    """Return the leaves of a tree that belong to numbers in the data, not to indices or truth values."""
+    leaves = zip(jax.tree.leaves(tree), jax.tree.leaves(data), strict=True)
+    return [leaf for leaf, own in leaves if jnp.issubdtype(own.dtype, jnp.inexact)]
+
+
+def _with_reals(tree: Any, numbers: Sequence[Any], data: Any = None) -> Any:
+    """Return a tree with other leaves where the data, by default the tree itself, have numbers."""
+    remaining = iter(numbers)
+    return jax.tree.map(
+        lambda leaf, own: next(remaining) if jnp.issubdtype(own.dtype, jnp.inexact) else leaf,
+        tree,
+        tree if data is None else data,
+    )
+
+
+def _slope(function: Function, x: Any, u: Any, s: Any) -> Any:
+    """Return the derivative of a function along u, and s times its value."""
+    value, slope = jax.jvp(function, (x,), (u,))
+    return slope + s * value
 
 
 def _array(name: str, reference: Function, x: Any, data: Any) -> Any:
@@ -395,3 +469,65 @@ def _joint_spectrum(x: Any, y: Any) -> tuple[Any, Any]:
 
 def _symmetric(a: Any) -> Any:
     return 0.5 * (a + a.T)
+
+
+def with_pullback(function: Function, pullback: Function, data: Any, example: Any) -> Function:
+    """Return a function of numpy arrays as one that jax can differentiate, compile and batch.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(data)``, on numpy arrays.
+    pullback : callable
+        ``pullback(data, by)`` returns the gradient by the data, given that by the result, with its structure.
+    data : any
+        Example of the data, whose shapes are the only ones allowed.
+    example : any
+        Example of the result.
+    """
+
+    @jax.custom_vjp
+    def differentiable(given: Any) -> Any:
+        shapes = jax.tree.map(_in_precision, example)
+
+        def host(own: Any) -> Any:
+            return _like(function(mapped(np.asarray, own)), shapes)
+
+        return jax.pure_callback(host, shapes, _checked_data(given, data), vmap_method="sequential")
+
+    def forward(given: Any) -> tuple[Any, Any]:
+        return differentiable(given), _checked_data(given, data)
+
+    def backward(given: Any, by: Any) -> tuple[Any]:
+        kinds = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in _reals(given, given)]
+
+        def host(own: Any, slopes: Any) -> list[Any]:
+            own = mapped(np.asarray, own)
+            found: list[Any] = _like(_reals(pullback(own, mapped(np.asarray, slopes)), own), kinds)
+            return found
+
+        numbers = jax.pure_callback(host, kinds, given, by, vmap_method="sequential")
+        nothing = jax.tree.map(lambda leaf: np.zeros(leaf.shape, jax.dtypes.float0), given)
+        return (_with_reals(nothing, numbers, given),)
+
+    differentiable.defvjp(forward, backward)
+    function_of_jax: Function = differentiable
+    return function_of_jax
+
+
+def _checked_data(given: Any, data: Any) -> Any:
+    given = jax.tree.map(jnp.asarray, given)
+    if mapped(np.shape, given) != mapped(np.shape, data):
+        raise ValueError("The data must have the structure and the shapes of the problem's data.")
+    return given
+
+
+def _in_precision(leaf: Any) -> jax.ShapeDtypeStruct:
+    """Return the shape of an array, with the precision that jax is set to."""
+    kind = complex if np.iscomplexobj(leaf) else float
+    return jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(kind))
+
+
+def _like(tree: Any, shapes: Any) -> Any:
+    """Return the arrays of a tree in the precision of others."""
+    return jax.tree.map(lambda leaf, like: np.asarray(leaf, dtype=like.dtype), tree, shapes)

@@ -37,7 +37,8 @@ class Engine:
         ``prepare(groups)`` takes the functions by the name of their group: the only "cost", those of
         "inequalities" and "equalities" that there are, and the maps of terms. It returns an object whose
         ``bind(data)`` returns the arguments of `Problem` for placed data, each group of constraints as one
-        `JoinedConstraint`, and "joint", which evaluates all groups together, or None.
+        `JoinedConstraint`, "joint", which evaluates all groups together, or None, and "by_data", the
+        `DataDerivatives`.
     """
 
     place: Callable[[Any], Any]
@@ -60,6 +61,19 @@ class Joint(Protocol):
         self, x: Point, a: float, w: Sequence[Array], s: Sequence[Array], u: Vector
     ) -> tuple[Vector, Sequence[Array]]:
         """Return the Hessian of a f + Σ ⟨w, c⟩ plus Jᵀ diag(s) J, applied to u, and the slopes J u."""
+
+
+class DataDerivatives(Protocol):
+    """Derivatives of f and of the vectors of constraints c₁, c₂, … with respect to the data of a problem.
+
+    L is the Lagrangian f + Σ ⟨w, c⟩, with one vector of weights w per vector of constraints.
+    """
+
+    def tangent(self, x: Point, w: Sequence[Array], direction: Any) -> tuple[Vector, Sequence[Array], float]:
+        """Return the derivatives of ∇L(x), of all c(x) and of L(x) along a direction of the data."""
+
+    def cotangent(self, x: Point, w: Sequence[Array], u: Vector, v: Sequence[Array], s: float) -> Any:
+        """Return the gradient of ⟨∇L(x), u⟩ + Σ ⟨v, c(x)⟩ + s L(x) with respect to the data."""
 
 
 class PreparedFunctions:
@@ -93,7 +107,7 @@ class PreparedFunctions:
         self._prepared = engine.prepare(groups)
 
     def bound(self, data: Any) -> dict[str, Any]:
-        """Return the arguments of `Problem` for some data, and "joint"."""
+        """Return the arguments of `Problem` for some data, "joint" and "by_data"."""
         arguments: dict[str, Any] = self._prepared.bind(self._place(data))
         terms = [Term(term.function, arguments.pop(map_name(k), None)) for k, term in enumerate(self._terms)]
         return arguments | {"terms": terms}
@@ -135,7 +149,7 @@ class JoinedConstraint(Constraint):
     n_parts : int
         Number n of functions.
     group : int, optional
-        The number of the vector among those that a `Joint` evaluates together.
+        The number of the vector among those of a `Joint` and of `DataDerivatives`.
     """
 
     shapes: Callable[[Point], Sequence[tuple[int, ...]]]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.manifolds import Manifold
+from geodual.manifolds import Frame, Manifold
 from geodual.manifolds.frame import Coordinates
 
 from .lagrangian import LocalLagrangian
@@ -59,7 +59,7 @@ class DenseHessian:
             model.preconditioner = self._apply
 
     def _form(self, model: LocalLagrangian) -> None:
-        frame, basis = model.frame, self._tangent_basis(model)
+        frame, basis = model.frame, self._tangent_basis(model.frame)
         products = [np.ravel(model.hessian_product(row.reshape(frame.shape))) for row in basis]
         self.n_products += len(basis)
         self.steps = 0
@@ -75,19 +75,12 @@ class DenseHessian:
             self._factors = inverse - self._across
             self._basis = vectors.T @ basis if self._helps else None
 
-    def _tangent_basis(self, model: LocalLagrangian) -> Array:
-        """Return an orthonormal basis of the tangent space, as rows in the coordinates of the frame."""
-        frame, d = model.frame, self._manifold.dim
-        if d == frame.dim:
-            return np.eye(d)
-        rng = np.random.default_rng(0)
-        v = np.ravel(frame.random(rng))
-        if self._tangent is not None and np.linalg.norm(v - (self._tangent @ v) @ self._tangent) <= _SAME:
-            return self._tangent  # as on positive definite matrices: symmetric ones at every point
-        # A few more than d: a draw that made the point itself, with the same seed, has no tangent part.
-        draws = np.reshape([frame.random(rng) for _ in range(d + _SPARE)], (d + _SPARE, frame.dim))
-        self._tangent = np.asarray(np.linalg.svd(draws, full_matrices=False)[2][:d])
-        return self._tangent
+    def _tangent_basis(self, frame: Frame) -> Array:
+        """Return the basis of the last tangent space if this one has not turned, or a new one."""
+        v = np.ravel(frame.random(np.random.default_rng(0)))
+        if self._tangent is None or np.linalg.norm(v - (self._tangent @ v) @ self._tangent) > _SAME:
+            self._tangent = tangent_basis(frame, self._manifold.dim)
+        return self._tangent  # on positive definite matrices: symmetric ones at every point
 
     def _apply(self, model: LocalLagrangian, c: Coordinates) -> Coordinates:
         """Return H⁻¹ c; `c` itself before H was formed."""
@@ -100,3 +93,13 @@ class DenseHessian:
             return result
         result = result + self._across * c
         return frame.coordinates(self._manifold.project(frame.point, frame.tangent(result)))
+
+
+def tangent_basis(frame: Frame, d: int) -> Array:
+    """Return an orthonormal basis of the d-dimensional tangent space, as rows in coordinates of the frame."""
+    if d == frame.dim:
+        return np.eye(d)
+    rng = np.random.default_rng(0)
+    # A few more than d: a draw that made the point itself, with the same seed, has no tangent part.
+    draws = np.reshape([frame.random(rng) for _ in range(d + _SPARE)], (d + _SPARE, frame.dim))
+    return np.asarray(np.linalg.svd(draws, full_matrices=False)[2][:d])

@@ -7,6 +7,7 @@ import numbers
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -18,6 +19,9 @@ from geodual.manifolds.frame import Point, Vector
 
 from .convexity import GlobalBound
 from .kkt import KKT
+from .problem import Problem
+from .sensitivity import Derivative, NotDifferentiableError, Sensitivity
+from .term import is_constraint
 from .trees import leaves
 
 if TYPE_CHECKING:
@@ -475,6 +479,9 @@ class Result:
         The feasible iterate of lowest cost, with its `x` and `cost`; None if no iterate was feasible.
     dual_average : array of shape (n_inequalities + n_equalities,) or None
         Σ ηₜ λₜ / Σ ηₜ of Algorithm 1, inequalities first; None for other methods.
+    problem : Problem or None
+        The problem, which `derivative`, `jvp` and `vjp` need. It is not pickled, because functions often
+        cannot be; ``dataclasses.replace(result, problem=problem)`` gives it back.
 
     See Also
     --------
@@ -525,6 +532,12 @@ class Result:
     n_bounds: tuple[int, int] = field(default=(0, 0), repr=False)
     best_feasible: Feasible | None = field(default=None, repr=False)
     dual_average: Array | None = field(default=None, repr=False)
+    problem: Problem | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_sensitivity"} | {
+            "problem": None
+        }
 
     @property
     def success(self) -> bool:
@@ -582,6 +595,114 @@ class Result:
         if self.terms:
             known["term_multipliers"] = [term.multiplier for term in self.terms]
         return known
+
+    def derivative(self, parameter: Any = None) -> Derivative:
+        """Return the derivative of the solution by a part of the problem's data.
+
+        It is that of the KKT point, by the implicit function theorem. There is none where an inequality is
+        about to become active, where gradients of active constraints are dependent, or where the solution is
+        not the only one nearby.
+
+        Parameters
+        ----------
+        parameter : any
+            The key of an array in the data, or a tuple of keys; None if the data are a single array.
+
+        Returns
+        -------
+        Derivative
+            Those of `x`, `cost` and the multipliers; the axes of the parameter come last.
+
+        Raises
+        ------
+        NotDifferentiableError
+            If there is no derivative; the message says why.
+
+        Examples
+        --------
+        The unit vector closest to a turns with a, and does not change with its length:
+
+        >>> import numpy as np
+        >>> from geodual.manifolds import Sphere
+        >>> from geodual.optimize import Problem, minimize
+        >>> problem = Problem.from_jax(Sphere(2), lambda x, data: -data["a"] @ x,
+        ...                            data={"a": np.array([2.0, 0.0])})
+        >>> by_a = minimize(problem, np.array([0.6, 0.8])).derivative("a")
+        >>> (by_a.x.round(6) + 0.0).tolist(), (by_a.cost.round(6) + 0.0).tolist()
+        ([[0.0, 0.0], [0.0, 0.5]], [-1.0, 0.0])
+        """
+        return self._sensitivity.derivative(parameter)
+
+    def jvp(self, direction: Any) -> Derivative:
+        """Return the derivative of the solution along one direction of all data.
+
+        Parameters
+        ----------
+        direction : any
+            The direction, with the structure and the shapes of the data.
+
+        Returns
+        -------
+        Derivative
+            Those of `x`, `cost` and the multipliers, with the shapes that these have themselves.
+        """
+        return self._sensitivity.jvp(direction)
+
+    def vjp(
+        self,
+        *,
+        x: Vector | None = None,
+        cost: float = 0.0,
+        multipliers: Array | None = None,
+        equality_multipliers: Array | None = None,
+    ) -> Any:
+        """Return the gradient, by all data, of a function of the solution, by solving one linear system.
+
+        Parameters
+        ----------
+        x : Vector, optional
+            Gradient of the function by x, as an ambient vector.
+        cost : float
+            Derivative of the function by the cost. If only this is given, no system is solved, and the
+            gradient exists where `derivative` does not, too.
+        multipliers, equality_multipliers : array, optional
+            Gradients of the function by the multipliers.
+
+        Returns
+        -------
+        any
+            The gradient, with the structure of the data; 0 for integers and truth values.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from geodual.manifolds import Sphere
+        >>> from geodual.optimize import Problem, minimize
+        >>> problem = Problem.from_jax(Sphere(2), lambda x, data: -data["a"] @ x,
+        ...                            data={"a": np.array([2.0, 0.0])})
+        >>> result = minimize(problem, np.array([0.6, 0.8]))
+        >>> (result.vjp(x=np.array([0.0, 1.0]))["a"].round(6) + 0.0).tolist()
+        [0.0, 0.5]
+        """
+        return self._sensitivity.vjp(x, cost, multipliers, equality_multipliers)
+
+    @cached_property
+    def _sensitivity(self) -> Sensitivity:
+        """What computes derivatives; it keeps its factorisation for the next."""
+        if self.problem is None:
+            raise ValueError(
+                "This result does not know its problem any more, because it was pickled or copied; use "
+                "dataclasses.replace(result, problem=problem)."
+            )
+        if not self.success:
+            raise NotDifferentiableError(
+                f"The solve ended as {self.status!r}, and only a converged solution has derivatives; go on "
+                "with minimize(problem, **result.warm_start())."
+            )
+        pairs = zip(self.problem.terms, self.terms, strict=True)
+        rest = [np.ravel(value.multiplier) for term, value in pairs if not is_constraint(term)]
+        y = np.concatenate([self.multipliers, self.equality_multipliers, *rest])
+        return Sensitivity(self.problem, self.x, y, self.kkt.worst)
 
     def __str__(self) -> str:
         rows = summary_rows(self)

@@ -6,7 +6,7 @@ import inspect
 import numbers
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -243,7 +243,7 @@ def minimize(
         seen = (inner, callback, recorded, verbose, chosen.name)
         watch = Watch(constraints, units, tol, deadline, declaration, *seen)
         budget = chosen.max_iter if max_iter is None else max_iter
-        return watch.run(Update(start, first), updates, budget)
+        return replace(watch.run(Update(start, first), updates, budget), problem=problem)
 
 
 def _check_limits(tol: float, max_iter: int | None, max_time: float) -> None:

@@ -49,7 +49,7 @@ class TorchFunctions:
         gradient = partial(self._jacobian_product, data, w=one)
         return [value, gradient, lambda x, u: self._hessian_product(data, x, one, u)]
 
-    def bind_constraints(self, data: Any) -> JoinedConstraint:
+    def bind_constraints(self, data: Any, group: int) -> JoinedConstraint:
         """Return all functions as one block of constraints for some data."""
         return JoinedConstraint(
             partial(self._value, data),
@@ -59,21 +59,23 @@ class TorchFunctions:
             gradients=partial(self._gradients, data),
             shapes=lambda x: [tuple(a.shape) for a in self._values(mapped(_tensor, as_doubles(x)), data)],
             n_parts=len(self._named),
+            group=group,
         )
 
     def _values(self, x: Any, data: Any) -> list[torch.Tensor]:
         return [_evaluated(function, name, x, data) for function, name in self._named]
 
-    def _parts(self, x: Any, data: Any) -> list[torch.Tensor]:
+    def parts(self, x: Any, data: Any) -> list[torch.Tensor]:
+        """Return the values of every function as a vector."""
         return [value.reshape(-1) for value in self._values(x, data)]
 
     def _value(self, data: Any, x: Any) -> Any:
         with torch.no_grad():
-            return torch.cat(self._parts(mapped(_tensor, as_doubles(x)), data)).detach().numpy()
+            return torch.cat(self.parts(mapped(_tensor, as_doubles(x)), data)).detach().numpy()
 
     def _pulled_back(self, point: Any, data: Any, w: Any, keep: bool = False) -> Sequence[torch.Tensor]:
         """Return Σ wₖ ∇cₖ(x), over the functions that have a weight: 0 · ∞ would be NaN."""
-        parts = self._parts(point, data)
+        parts = self.parts(point, data)
         weights = torch.split(_tensor(w), [len(part) for part in parts])
         terms = [weight @ part for weight, part in zip(weights, parts, strict=True) if weight.any()]
         return _gradient(sum(terms, torch.zeros(())), leaves(point), keep)
@@ -92,14 +94,14 @@ class TorchFunctions:
     def _directional(self, data: Any, x: Any, u: Any) -> Any:
         """Return Dc(x)[u], the gradient of w ↦ ⟨Σ wₖ ∇cₖ(x), u⟩, which is linear."""
         point = mapped(_variable, as_doubles(x))
-        vector = torch.cat(self._parts(point, data))
+        vector = torch.cat(self.parts(point, data))
         w = torch.zeros_like(vector, requires_grad=True)
         slope = _pairing(_gradient(w @ vector, leaves(point), keep=True), u)
         return _gradient(slope, [w])[0].numpy()
 
     def _gradients(self, data: Any, x: Any, indices: Any) -> list[Any]:
         point = mapped(_variable, as_doubles(x))
-        entries = [entry for part in self._parts(point, data) for entry in part]
+        entries = [entry for part in self.parts(point, data) for entry in part]
         return [_arrays(point, _gradient(entries[k], leaves(point))) for k in indices]
 
 
@@ -113,9 +115,65 @@ class TorchProblem:
         """Return the arguments of `Problem` for some data."""
         (_, cost), *groups = self._groups.items()
         value, gradient, hessian_product = cost.bind_cost(data)
-        blocks = {name: group.bind_constraints(data) for name, group in groups}
+        blocks = {name: group.bind_constraints(data, k) for k, (name, group) in enumerate(groups)}
         arguments = {"cost": value, "gradient": gradient, "hessian_product": hessian_product}
-        return {**arguments, **blocks, "joint": None}  # nothing is compiled, so nothing is gained
+        by_data = TorchDataDerivatives(list(self._groups.values()), data)
+        return {**arguments, **blocks, "joint": None, "by_data": by_data}  # a joint gains nothing here
+
+
+class TorchDataDerivatives:
+    """The `DataDerivatives` of functions written with torch: the cost first, then all vectors."""
+
+    def __init__(self, groups: Sequence[TorchFunctions], data: Any) -> None:
+        self._groups, self._data = groups, data
+
+    def tangent(self, x: Any, w: Sequence[Any], direction: Any) -> tuple[Any, Sequence[Any], float]:
+        """Return the derivatives of ∇L(x), of all c(x) and of L(x) along a direction of the data."""
+        # The cotangent is linear in u, v and s. Its pairing with the direction has these derivatives.
+        u = mapped(lambda part: _variable(np.zeros_like(part)), as_doubles(x))
+        v = [_variable(np.zeros(len(part))) for part in w]
+        s = _variable(np.zeros(()))
+        _, found = self._pulled_back(x, w, u, v, s, keep=True)
+        chosen = [
+            _tensor(d)
+            for d, a in zip(leaves(as_doubles(direction)), leaves(self._data), strict=True)
+            if _is_number(a)
+        ]
+        slope = sum((torch.sum(a * d) for a, d in zip(found, chosen, strict=True)), torch.zeros(()))
+        parts = _gradient(slope, [*leaves(u), *v, s])
+        n = len(leaves(u))
+        return _arrays(u, parts[:n]), [part.numpy() for part in parts[n:-1]], float(parts[-1])
+
+    def cotangent(self, x: Any, w: Sequence[Any], u: Any, v: Sequence[Any], s: float) -> Any:
+        """Return the gradient of ⟨∇L(x), u⟩ + Σ ⟨v, c(x)⟩ + s L(x) with respect to the data."""
+        ambient = mapped(_tensor, as_doubles(u))
+        data, found = self._pulled_back(x, w, ambient, [*map(_tensor, v)], _tensor(np.array(s)))
+        remaining = iter(found)
+        return mapped(
+            lambda a: next(remaining).detach().numpy() if _is_number(a) else np.zeros(a.shape), data
+        )
+
+    def _pulled_back(
+        self, x: Any, w: Sequence[Any], u: Any, v: Sequence[torch.Tensor], s: torch.Tensor, keep: bool = False
+    ) -> tuple[Any, Sequence[torch.Tensor]]:
+        """Return the data, and the gradient of ⟨∇L(x), u⟩ + Σ ⟨v, c(x)⟩ + s L(x) by its numbers."""
+        point = mapped(_variable, as_doubles(x))
+        data = mapped(lambda a: a.clone().requires_grad_() if _is_number(a) else a, self._data)
+        cost, *groups = (group.parts(point, data) for group in self._groups)
+        vectors = [torch.cat(parts) for parts in groups]
+        # Functions without a weight are left out of L: 0 · ∞ would be NaN.
+        weighted = [_tensor(own) @ c for own, c in zip(w, vectors, strict=True) if np.any(own)]
+        lagrangian = sum(weighted, cost[0][0])
+        gradient = _gradient(lagrangian, leaves(point), keep=True)
+        total = sum((torch.sum(g * a) for g, a in zip(gradient, leaves(u), strict=True)), s * lagrangian)
+        for own, c in zip(v, vectors, strict=True):
+            total = total + own @ c
+        return data, _gradient(total, [a for a in leaves(data) if _is_number(a)], keep)
+
+
+def _is_number(a: torch.Tensor) -> bool:
+    """Return whether a tensor of the data holds numbers, and not indices or truth values."""
+    return bool(a.is_floating_point())
 
 
 def _gradient(
