@@ -3,7 +3,7 @@
 For every X ⪰ 0 that satisfies all constraints, ⟨C, X⟩ = bᵀy + ⟨S, X⟩ ≥ bᵀy + λ_min(S) trace(X) with
 S = C − A*(y), whatever y is, as long as multipliers of inequalities ≤ are not positive. So only a lower bound
 of λ_min(S) has to be proved. An iterative method cannot do that: its residual encloses some eigenvalue, not
-the smallest. A Cholesky factorisation of S + sI that runs to its end can, and its rounding errors have a bound.
+the smallest. A Cholesky factorisation of S + sI that runs to its end can, and rounding errors are bounded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from .linear_map import Symmetric, dense
 _UNIT = float(np.finfo(float).eps) / 2.0  # the unit roundoff
 _LANCZOS = 500  # rows above which Lanczos beats a dense eigenvalue solver
 _DENSE = 8000  # largest number of rows of a matrix to factorise: half a gigabyte
-_KRYLOV = 60  # vectors that Lanczos's method keeps; with fewer it restarts too often where eigenvalues are close
+_KRYLOV = (
+    60  # vectors that Lanczos's method keeps; with fewer it restarts too often where eigenvalues are close
+)
 _RESTARTS = 300  # then the Rayleigh quotient of the best vector has to do
 _SHIFTS = 4  # attempts at a factorisation, each with ten times the margin
 
@@ -87,7 +89,9 @@ def smallest_eigenvectors(S: Symmetric, k: int, size: float, accuracy: float) ->
         values, vectors = eigsh(mirrored, k, which="LA", v0=start, tol=tol, ncv=_KRYLOV, maxiter=_RESTARTS)
     except ArpackNoConvergence as failed:
         if len(failed.eigenvalues) == 0:
-            return np.array([np.vdot(start, S @ start)]) / np.vdot(start, start), start[:, None] / np.linalg.norm(start)
+            return np.array([np.vdot(start, S @ start)]) / np.vdot(start, start), start[
+                :, None
+            ] / np.linalg.norm(start)
         values, vectors = failed.eigenvalues, failed.eigenvectors
     order = np.argsort(-values)
     return size - values[order], vectors[:, order]

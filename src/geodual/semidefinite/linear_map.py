@@ -34,7 +34,8 @@ def as_symmetric(A: Any, name: str, n: int | None = None) -> Symmetric:
     difference = abs(matrix - matrix.T).max()
     if difference > _ASYMMETRY * abs(matrix).max():
         raise ValueError(
-            f"`{name}` must be symmetric, but differs from its transpose by {difference:.3g}; use (A + A.T) / 2."
+            f"`{name}` must be symmetric, but an entry and its mirror image differ by {difference:.3g}; use "
+            "(A + A.T) / 2."
         )
     return (matrix + matrix.T) / 2.0
 
@@ -131,7 +132,7 @@ class LinearMap:
 
     def sizes(self, w: Array) -> Array:
         """Return the sums of the rows of Σ |wₖ| |Aₖ|, over all matrices that are not operators."""
-        result = np.bincount(self._rows, abs(self._values) @ np.abs(w), self.n)
+        result = np.zeros(self.n) + np.bincount(self._rows, abs(self._values) @ np.abs(w), self.n)
         for k, A in self._others.items():
             if not isinstance(A, LinearOperator):
                 result += abs(w[k]) * np.abs(A).sum(axis=1)

@@ -100,8 +100,8 @@ class SemidefiniteProgram:
         chosen = [name for name, value in given.items() if value is not None]
         if len(chosen) > 1:
             raise ValueError(
-                f"`{chosen[0]}` and `{chosen[1]}` are given; one structural constraint is allowed, so write the "
-                "other as equalities or inequalities."
+                f"`{chosen[0]}` and `{chosen[1]}` are given, but one of them is the structural constraint; "
+                "write the other as equalities or inequalities."
             )
         self._has_slack = trace_at_most is not None
         self._structure = self._checked_structure(diagonal, blocks, trace, trace_at_most)
@@ -176,7 +176,9 @@ class SemidefiniteProgram:
         C: Symmetric = padded(self.C) if self._has_slack else self.C
         matrices = [padded(A) for A in self._matrices] if self._has_slack else self._matrices
         typical = self._structure.trace / self.n
-        units = [max(abs(b), typical * frobenius_norm(A)) for A, b in zip(matrices, self._bounds, strict=True)]
+        units = [
+            max(abs(b), typical * frobenius_norm(A)) for A, b in zip(matrices, self._bounds, strict=True)
+        ]
         return StandardProgram(
             C,
             self._structure,
@@ -190,17 +192,17 @@ class SemidefiniteProgram:
 
     def _checked_structure(self, diagonal: Any, blocks: Any, trace: Any, trace_at_most: Any) -> Structure:
         if blocks is not None:
-            if not (isinstance(blocks, numbers.Integral) and blocks >= 1 and self.n % blocks == 0):
+            if not (isinstance(blocks, numbers.Integral) and int(blocks) >= 1 and self.n % int(blocks) == 0):
                 raise ValueError(
                     f"`blocks` must be a whole number that divides the {self.n} rows, got {blocks!r}."
                 )
             return Blocks(self.n, int(blocks))
         for name, t in (("trace", trace), ("trace_at_most", trace_at_most)):
             if t is not None:
-                if not (isinstance(t, numbers.Real) and 0.0 < t < math.inf):
+                if not (isinstance(t, numbers.Real) and 0.0 < float(t) < math.inf):
                     raise ValueError(
-                        f"`{name}` must be a positive and finite number, got {t!r}; no other matrix X ⪰ 0 has "
-                        "such a trace but 0."
+                        f"`{name}` must be a positive and finite number, got {t!r}; no X ⪰ 0 but 0 has any "
+                        "other trace."
                     )
                 return Trace(self.n + (name == "trace_at_most"), float(t))
         return Diagonal(self._checked_diagonal(1.0 if diagonal is None else diagonal))
@@ -212,8 +214,8 @@ class SemidefiniteProgram:
             raise ValueError(f"`diagonal` must be numbers, got {diagonal!r}.") from None
         if d.shape not in ((), (self.n,)) or not (np.isfinite(d) & (d > 0.0)).all():
             raise ValueError(
-                f"`diagonal` must be one number or {self.n} numbers, all positive and finite; remove rows whose "
-                "diagonal is 0, because they are 0."
+                f"`diagonal` must be one number or {self.n} numbers, all positive and finite; remove rows "
+                "whose diagonal is 0, because they are 0."
             )
         return np.array(np.broadcast_to(d, self.n))
 
@@ -230,11 +232,10 @@ class SemidefiniteProgram:
         Y = np.asarray(start, dtype=float)
         if Y.ndim != 2 or len(Y) != self.n or Y.shape[1] == 0 or not np.isfinite(Y).all():
             raise ValueError(
-                f"`start` must be finite numbers of shape ({self.n}, p), with one column per dimension of the "
-                f"factor, got shape {Y.shape}."
+                f"`start` must be finite numbers of shape ({self.n}, p), one column per dimension, got "
+                f"shape {Y.shape}."
             )
         if not Y.any() or (isinstance(self._structure, Diagonal) and not Y.any(axis=1).all()):
             raise ValueError("`start` has a row of zeros, which cannot be scaled; replace it.")
         columns = max(0, self._structure.least_rank - Y.shape[1])
-        Y = np.pad(Y, ((0, int(self._has_slack)), (0, columns)))
-        return Y
+        return np.pad(Y, ((0, int(self._has_slack)), (0, columns)))

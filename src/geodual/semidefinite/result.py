@@ -30,18 +30,6 @@ class Round(NamedTuple):
         Estimate of the smallest eigenvalue of S.
     status : str
         The status of `minimize`.
-
-    See Also
-    --------
-    SemidefiniteResult : Its `history` has one per round.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from geodual.semidefinite import SemidefiniteProgram
-    >>> result = SemidefiniteProgram(np.ones((3, 3))).solve(rank=2)
-    >>> [(round.rank, round.status) for round in result.history]
-    [(2, 'converged')]
     """
 
     rank: int
@@ -112,7 +100,7 @@ class SemidefiniteResult:
     >>> result = SemidefiniteProgram(np.array([[0.0, 1.0], [1.0, 0.0]])).solve()
     >>> result.X.round(6).tolist(), round(result.cost, 6), result.rank, result.bound_is_proved
     ([[1.0, -1.0], [-1.0, 1.0]], -2.0, 1, True)
-    >>> result.multipliers.round(6).tolist(), result.dual_matrix.toarray().round(6).tolist()
+    >>> result.multipliers.round(6).tolist(), result.dual_matrix.round(6).tolist()
     ([-1.0, -1.0], [[1.0, 1.0], [1.0, 1.0]])
     """
 
@@ -145,7 +133,7 @@ class SemidefiniteResult:
     @property
     def rank(self) -> int:
         """The number of columns of Y."""
-        return self.Y.shape[1]
+        return int(self.Y.shape[1])
 
     @property
     def success(self) -> bool:

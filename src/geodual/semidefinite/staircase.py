@@ -204,8 +204,9 @@ class Staircase:
         entry = Round(found.Y.shape[1], found.cost, found.lower_bound, eigenvalue, solved.status)
         if self.verbose:
             print(  # noqa: T201
-                f"rank {entry.rank:4d}  cost {entry.cost:.10g}  lower bound {entry.lower_bound:.10g}  relative "
-                f"gap {found.relative_gap:.1e}  infeasibility {found.infeasibility:.1e}  {entry.status}"
+                f"rank {entry.rank:4d}  cost {entry.cost:.10g}  lower bound {entry.lower_bound:.10g}  "
+                f"relative gap {found.relative_gap:.1e}  "
+                f"infeasibility {found.infeasibility:.1e}  {entry.status}"
             )
         return entry
 
@@ -213,7 +214,10 @@ class Staircase:
         """Return the status if the solve is over, and what it means."""
         if max(found.relative_gap, found.infeasibility) <= self.tol:
             proof = "" if found.eigenvalue.proved else " The bound is an estimate, not a proof."
-            return "converged", f"The lower bound certifies the cost to a relative gap of {self.tol:g}.{proof}"
+            return (
+                "converged",
+                f"The lower bound certifies the cost to a relative gap of {self.tol:g}.{proof}",
+            )
         if solved.status in ("infeasible", "max_time"):
             return solved.status, f"`minimize` ended so: {solved.message}"
         if is_last:

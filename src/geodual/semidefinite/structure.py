@@ -1,4 +1,4 @@
-"""The constraint that bounds the trace: a diagonal, diagonal blocks, or the trace; each has a manifold of factors.
+"""The constraint that fixes the trace, with its manifold of factors: a diagonal, blocks, or the trace itself.
 
 A factor Y of X = YYᵀ is the linear image of a point x of the manifold, and the multipliers of the constraint
 have a closed form. That is why these constraints never appear in the problem that `minimize` gets.
@@ -79,16 +79,16 @@ class Diagonal(Structure):
         return Power(Sphere(rank), self.n)
 
     def factor(self, x: Array) -> Array:
-        return self._radius * x
+        return np.asarray(self._radius * x)
 
     def pulled(self, G: Array) -> Array:
-        return self._radius * G
+        return np.asarray(self._radius * G)
 
     def point(self, Y: Array) -> Array:
         return np.asarray(Y / np.linalg.norm(Y, axis=1, keepdims=True))
 
     def multipliers(self, G: Array, Y: Array) -> Array:
-        return np.einsum("ij,ij->i", G, Y) / self.d
+        return np.asarray(np.einsum("ij,ij->i", G, Y) / self.d)
 
     def matrix(self, y: Array) -> sp.csr_array:
         return sp.diags_array(y).tocsr()
@@ -104,8 +104,8 @@ class Blocks(Structure):
         self.n, self.d, self.trace = n, d, float(n)
         self.size = n // d * (d * (d + 1) // 2)
         self.least_rank = max(d, 2)
-        # Where blocks stand for rotations, X is usually of rank d; two more columns leave room to pass saddles
-        # (Rosen, Carlone, Bandeira, Leonard, "SE-Sync", 2019, start with 5 for d = 3).
+        # Where blocks stand for rotations, X is usually of rank d, and two more columns leave room to pass
+        # saddles: SE-Sync (Rosen, Carlone, Bandeira, Leonard, 2019) starts with 5 for d = 3.
         self.first_rank = d + 2
 
     def manifold(self, rank: int) -> Manifold:
@@ -129,7 +129,7 @@ class Blocks(Structure):
         return sp.block_diag(list(y), "csr")
 
     def terms(self, y: Array) -> Array:
-        return np.einsum("kii->ki", y).ravel()
+        return np.asarray(np.einsum("kii->ki", y).ravel())
 
     def _split(self, Y: Array) -> Array:
         return Y.reshape(self.n // self.d, self.d, -1)
@@ -146,10 +146,10 @@ class Trace(Structure):
         return Sphere(self.n * rank)
 
     def factor(self, x: Array) -> Array:
-        return self._radius * x.reshape(self.n, -1)
+        return np.asarray(self._radius * x.reshape(self.n, -1))
 
     def pulled(self, G: Array) -> Array:
-        return self._radius * G.ravel()
+        return np.asarray(self._radius * G.ravel())
 
     def point(self, Y: Array) -> Array:
         return np.asarray(Y.ravel() / np.linalg.norm(Y))
