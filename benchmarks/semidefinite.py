@@ -17,7 +17,7 @@ from testing.problems.semidefinite import measured_rotations, random_graph, toru
 
 from .timing import format_seconds, format_table
 
-# Largest values of the relaxation of max-cut, in the experiments of P. Bach's SCAM.jl, read on 2026-11-18.
+# Largest values of the relaxation of max-cut, as the repository pcbach/SCAM lists them, read on 2026-11-18.
 PUBLISHED = {"G1": 12083.2, "G14": 3191.57, "G22": 14135.94558, "G43": 7032.22, "G48": 6000.0, "G50": 5988.17}
 _CVXPY_ROWS = 300  # a general solver takes minutes for more
 

@@ -25,7 +25,7 @@ def random_graph(n: int, density: float, seed: int, *, signed: bool = False) -> 
 
 
 def torus(rows: int, columns: int) -> sp.csr_array:
-    """Return the weights of a grid whose borders are joined; G48, G49 and G50 of the G-set are such graphs."""
+    """Return the weights of a grid with joined borders; G48, G49 and G50 of the G-set are such graphs."""
     grids = sp.kron(_cycle(rows), sp.eye_array(columns)) + sp.kron(sp.eye_array(rows), _cycle(columns))
     return grids.tocsr()
 

@@ -16,7 +16,7 @@ def symmetric(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def planted(n: int, r: int, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return C, the only solution X of rank r with a diagonal of 1, and its cost, by the optimality conditions.
+    """Return C, the only solution X with a diagonal of 1, of rank r, and its cost, by optimality conditions.
 
     S has the kernel of X and is positive definite on the rest, so that X is optimal for C = S + diag(y).
     """

@@ -76,7 +76,7 @@ class SemidefiniteResult:
     bound_is_proved : bool
         Whether `eigenvalue_bound` is proved, rounding errors included, by a Cholesky factorisation. It is not
         for more than 8,000 rows, where it is an estimate by Lanczos's method less its residual, nor if C or a
-        constraint is an operator, whose rounding errors nobody knows.
+        constraint is an operator, because nobody knows the rounding errors inside it.
     status : str
         "converged" only if `relative_gap` and `infeasibility` are at most the tolerance. Otherwise
         "max_rounds", "stalled" (no step decreases the cost any more), or what `minimize` said.
