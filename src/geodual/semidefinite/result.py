@@ -57,11 +57,12 @@ class SemidefiniteResult:
     gap : float
         `cost` − `lower_bound`.
     relative_gap : float
-        |gap| / max(|cost|, |lower_bound|, t‖C‖/n), with the trace t of X and the Frobenius norm of C. The
-        last number is the size of a typical cost; it matters only where the cost is close to 0.
+        The absolute value of the gap, divided by the largest of the absolute values of `cost` and
+        `lower_bound` and t‖C‖/n, with the trace t of X and the Frobenius norm of C. The last number is the
+        size of a typical cost; it matters only where the cost is close to 0.
     infeasibility : float
-        Largest violation of a further constraint ⟨A, X⟩ = b or ≤ b, divided by max(|b|, t‖A‖/n); 0 if there
-        are none.
+        Largest violation of a further constraint ⟨A, X⟩ = b or ≤ b, divided by the larger of the absolute
+        value of b and t‖A‖/n; 0 if there are none.
     multipliers : array
         y of the structural constraint: one number per row for a diagonal, a matrix per block, one number for
         a trace.
