@@ -26,6 +26,7 @@ from .null_universes import null_table
 from .random_study import random_table
 from .regression_accuracy import regression_table
 from .scale.run import run_scale
+from .semidefinite import semidefinite_table
 from .solvers import held_out_table, scaling_table, solver_table
 from .speed_check import check_speed
 from .study_time import study_table
@@ -39,6 +40,7 @@ SECTIONS: dict[str, Callable[..., str]] = {
     "families": families_table,
     "random": random_table,
     "nonsmooth": nonsmooth_table,
+    "semidefinite": semidefinite_table,
     "metric": metric_fit_table,
     "itml": itml_table,
     "lmnn": lmnn_table,
@@ -67,6 +69,8 @@ def main() -> None:
     random.add_argument("--method", default="proximal-lagrangian", help="method of minimize")
     nonsmooth = parser.add_argument_group("nonsmooth", "options of the section nonsmooth")
     nonsmooth.add_argument("--manpg", type=Path, help="folder of the code of ManPG, to run in Octave")
+    semidefinite = parser.add_argument_group("semidefinite", "options of the section semidefinite")
+    semidefinite.add_argument("--gset", type=Path, help="folder with graphs of the G-set, such as g1.txt")
     accuracy = parser.add_argument_group("accuracy", "options of the section accuracy")
     accuracy.add_argument("--half", choices=list(HALVES), help="one half of the data sets; both by default")
     accuracy.add_argument("--seeds", type=int, default=3, help="number of times that folds are drawn")
@@ -85,6 +89,7 @@ def main() -> None:
             "method": arguments.method,
         },
         "nonsmooth": {"manpg": arguments.manpg},
+        "semidefinite": {"gset": arguments.gset},
         "accuracy": {
             "halves": (arguments.half,) if arguments.half else tuple(HALVES),
             "n_seeds": arguments.seeds,

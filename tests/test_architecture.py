@@ -17,6 +17,7 @@ import geodual.funds
 import geodual.manifolds
 import geodual.metric
 import geodual.optimize
+import geodual.semidefinite
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -72,7 +73,7 @@ def test_every_public_name_is_documented() -> None:
                         assert inspect.getdoc(function), f"{name}.{label}.{method}"
 
 
-PACKAGES = [geodual.manifolds, geodual.optimize, geodual.metric, geodual.funds]
+PACKAGES = [geodual.manifolds, geodual.optimize, geodual.semidefinite, geodual.metric, geodual.funds]
 PUBLIC = [(package, name) for package in PACKAGES for name in package.__all__]
 
 

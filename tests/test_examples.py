@@ -53,7 +53,8 @@ def test_example_is_a_page_of_the_gallery(path: Path) -> None:
     assert "What to see:" in " ".join(text)
     assert any(isinstance(node, ast.Assert) for node in ast.walk(ast.Module(tree.body[-4:], [])))
     imports = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-    public = {"manifolds", "optimize", "optimize.autodiff", "metric", "compat.metric_learn", "funds"}
+    public = {"manifolds", "optimize", "optimize.autodiff", "semidefinite"}
+    public |= {"metric", "compat.metric_learn", "funds"}
     assert {name for name in imports if name.startswith("geodual")} <= {f"geodual.{name}" for name in public}
 
 
