@@ -16,6 +16,7 @@ from docs.run_pages import DOCS, PAGES, run_page
 PACKAGES = {
     "manifolds": "geodual.manifolds",
     "optimize": "geodual.optimize",
+    "model": "geodual.model",
     "metric": "geodual.metric",
     "metric_learn": "geodual.compat.metric_learn",
     "funds": "geodual.funds",
