@@ -13,7 +13,13 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "images" / "rooms.svg"
 WIDTH, ROW, GAP, INDENT = 980, 26, 4, 28
-COLOURS = {"funds": "#FDF0D5", "metric": "#DFF0E6", "optimize": "#DCEBF7", "manifolds": "#E9E3F5"}
+COLOURS = {
+    "funds": "#FDF0D5",
+    "metric": "#DFF0E6",
+    "model": "#F9E0E6",
+    "optimize": "#DCEBF7",
+    "manifolds": "#E9E3F5",
+}
 PLAIN = "#F3F3F3"
 
 

@@ -24,6 +24,7 @@ from typing import Any
 DOCS = Path(__file__).parent
 PAGES = [
     "tutorials/researcher.md",
+    "tutorials/formulas.md",
     "tutorials/engineer.md",
     "tutorials/notebook.md",
     "tutorials/analyst.md",
@@ -33,6 +34,7 @@ PAGES = [
     "how_to/solve_a_semidefinite_program.md",
     "how_to/scale_to_a_cluster.md",
     "how_to/bring_your_own_fund_data.md",
+    "reference/atoms.md",
     "explanation/why_the_printed_updates_diverge.md",
     "explanation/worth_of_an_ic.md",
 ]

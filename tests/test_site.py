@@ -17,6 +17,7 @@ PACKAGES = {
     "manifolds": "geodual.manifolds",
     "optimize": "geodual.optimize",
     "semidefinite": "geodual.semidefinite",
+    "model": "geodual.model",
     "metric": "geodual.metric",
     "metric_learn": "geodual.compat.metric_learn",
     "funds": "geodual.funds",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .expression import Expression
-from .facts import Curvature, Geometry, Mean, Rule, suits
+from .facts import Curvature, Geometry, Mean, Rule, Step, suits
 
 _LONGEST = 70  # letters of an expression
 _WIDEST = 4  # arguments of one kind that are shown, of sums of many
@@ -92,8 +92,15 @@ def _find_gap(expression: Expression, geometry: Geometry, convex: bool, mean: Me
                     best = size, inner
     if best is not None:
         return best[1]
-    hint = _hint(expression, rules, geometry, convex) if rules else facts.step(mean).reason
+    hint = _hint(expression, rules, geometry, convex) if rules else _said(facts.step(mean), mean)
     return Gap(expression, wanted, hint or "No rule is known for it; a different form may have one.")
+
+
+def _said(step: Step, mean: Mean) -> str:
+    """Return what is known about an expression without rules, as a sentence."""
+    if step.curvature is Curvature.UNKNOWN or not step.reason:
+        return step.reason and f"{step.reason[0].upper()}{step.reason[1:]}."
+    return f"It is {_words(step.curvature, mean)} ({step.reason})."
 
 
 def _hint(expression: Expression, rules: list[Rule], geometry: Geometry, convex: bool) -> str:
