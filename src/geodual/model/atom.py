@@ -26,6 +26,9 @@ class Atom(ABC):
     ----------
     name : str
         How the atom is written.
+    by_entries : bool
+        Whether the atom compares its arguments entry by entry, symmetric matrices as well, unless its value
+        is one.
 
     See Also
     --------
@@ -45,6 +48,7 @@ class Atom(ABC):
     """
 
     name: str = ""
+    by_entries: bool = False
 
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of the value; by default that of the first argument."""

@@ -76,14 +76,14 @@ class LagrangianAt:
     """
 
     def __init__(self, compiled: Compiled, result: Result, geometry: Geometry) -> None:
-        self.compiled, self.x, self.geometry = compiled, result.x, geometry
+        self.compiled, self.x, self.geometry = compiled, _into_balls(compiled, result.x), geometry
         form = compiled.form
         weights: list[Any] = [np.ones(())]
         weights += _split(np.maximum(result.multipliers, 0.0), form.inequalities)
         weights += _split(result.equality_multipliers, form.equalities)
         weights += [
-            _dual(function, term.multiplier)
-            for (function, _), term in zip(form.terms, result.terms, strict=True)
+            _dual(function, _bent_up(mapped, np.asarray(term.multiplier), geometry))
+            for (function, mapped), term in zip(form.terms, result.terms, strict=True)
         ]
         outputs = [form.cost, *form.inequalities, *form.equalities, *(mapped for _, mapped in form.terms)]
         self.parts = list(zip(outputs, weights, strict=True))
@@ -255,7 +255,8 @@ def _within_radius(lagrangian: LagrangianAt) -> LowerBound:
         if not isinstance(function, PositiveSemidefinite)
     )
     limits = [(part, level) for e in compiled.form.inequalities for part, level in _levels(e, 0.0)]
-    limits += [(part, level) for part, level in _levels(compiled.form.cost, cost)]
+    if all(_is_nonnegative(function, mapped) for function, mapped in compiled.form.terms):
+        limits += [(part, level) for part, level in _levels(compiled.form.cost, cost)]
     for variable, x in zip(compiled.variables, compiled.parts(lagrangian.x), strict=True):
         radii = [_radius(part, level, variable, x) for part, level in limits]
         known = [radius for radius in radii if radius is not None]
@@ -266,6 +267,11 @@ def _within_radius(lagrangian: LagrangianAt) -> LowerBound:
         squares += min(known) ** 2
     value = min(lagrangian.value - lagrangian.slope * float(np.sqrt(squares)), cost)
     return LowerBound(value, f"All better points lie within distance {np.sqrt(squares):.3g} of x.")
+
+
+def _is_nonnegative(function: Any, mapped: Expression) -> bool:
+    """Return whether a term has no negative values."""
+    return not isinstance(function, Max) or mapped.facts().sign.is_nonnegative
 
 
 def _levels(expression: Expression, level: float) -> list[tuple[Expression, float]]:
@@ -296,9 +302,9 @@ def _radius(part: Expression, level: float, variable: Variable, x: Array) -> flo
     level = max(level, 0.0)
     if isinstance(atom, (MatrixDistance2, PointDistance2)) and arg is variable:
         r = level if atom.name == "distance" else float(np.sqrt(level))
-        targets = atom.targets if isinstance(atom, MatrixDistance2) else part.args[1].value
-        if targets is None:
+        if isinstance(atom, PointDistance2) and isinstance(part.args[1], Variable):
             return None
+        targets = atom.targets if isinstance(atom, MatrixDistance2) else part.args[1].value
         target = targets if targets.shape == x.shape else targets[0]
         return r + variable.manifold.dist(x, target)
     if isinstance(atom, (SumSquares, Norm2)) and arg is not None:
@@ -382,6 +388,30 @@ def _dual(function: Any, y: Array) -> Array:
     positive = np.maximum(eigenvalues, 0.0)
     positive = positive * min(1.0, function.weight / max(float(positive.sum()), _EPS))
     return np.asarray((vectors * positive) @ vectors.T)
+
+
+def _bent_up(mapped: Expression, y: Array, geometry: Geometry) -> Array:
+    """Return the part of multipliers y for which ⟨y, mapped⟩ is convex.
+
+    Matrices are compared as a whole, and `_dual` gives their multipliers the sign that they need.
+    """
+    curvature = mapped.facts(geometry).plain.curvature
+    if curvature.is_affine or mapped.symmetric:
+        return y
+    return np.maximum(y, 0.0) if curvature.is_convex else np.minimum(y, 0.0)
+
+
+def _into_balls(compiled: Compiled, x: Any) -> Any:
+    """Return a point whose parts on spheres lie in their balls, outside of which nothing is proved."""
+    parts = compiled.parts(x)
+    for k, (variable, part) in enumerate(zip(compiled.variables, parts, strict=True)):
+        if variable.ball is not None:
+            center, radius = variable.ball
+            share = radius / max(variable.manifold.dist(center, part), radius)
+            if share < 1.0:
+                frame = variable.manifold.frame(center)
+                parts[k] = np.asarray(frame.exp(share * frame.log(part)))
+    return compiled.made(parts)
 
 
 def _split(y: Array, outputs: list[Expression]) -> list[Array]:

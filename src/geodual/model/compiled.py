@@ -49,6 +49,9 @@ class Compiled:
         ends = np.cumsum([len(group) for group in groups])
         self._groups = [range(end - len(group), end) for end, group in zip(ends, groups, strict=True)]
         self._shapes = [output.shape for group in groups for output in group]
+        graph = self._graph
+        # Parameters keep these values: what is known at a point must not mix two of them.
+        self._leaves = {k: held_value(graph.nodes[k]) for k in graph.other_leaves()}
         self._known: dict[bytes, Evaluation] = {}
 
     @property
@@ -95,11 +98,11 @@ class Compiled:
 
     def gradient(self, x: Point, weights: dict[int, Array]) -> Vector:
         """Return the Euclidean gradient of a weighted sum of outputs, given by their places."""
-        return self._made(self.at(x).gradient(self._spread(weights)))
+        return self.made(self.at(x).gradient(self._spread(weights)))
 
     def hessian_product(self, x: Point, weights: dict[int, Array], u: Vector) -> Vector:
         """Return the Euclidean Hessian of a weighted sum of outputs, applied to a direction."""
-        return self._made(self.at(x).hessian_product(self._spread(weights), self.parts(u)))
+        return self.made(self.at(x).hessian_product(self._spread(weights), self.parts(u)))
 
     def at(self, x: Point) -> Evaluation:
         """Return the values of all outputs at a point, computed once."""
@@ -108,9 +111,7 @@ class Compiled:
         if key not in self._known:
             while len(self._known) >= _KEPT:
                 del self._known[next(iter(self._known))]
-            graph = self._graph
-            leaves = {k: held_value(graph.nodes[k]) for k in graph.other_leaves()}
-            self._known[key] = graph.at([np.array(part) for part in parts], leaves)
+            self._known[key] = self._graph.at([np.array(part) for part in parts], self._leaves)
         return self._known[key]
 
     def parts(self, x: Any) -> list[Array]:
@@ -119,7 +120,8 @@ class Compiled:
             return [np.asarray(x)]
         return [np.asarray(x[variable.name]) for variable in self.variables]
 
-    def _made(self, parts: list[Array]) -> Any:
+    def made(self, parts: list[Array]) -> Any:
+        """Return a list of arrays, one per variable, as a point or vector."""
         if len(self.variables) == 1:
             return parts[0]
         return {variable.name: part for variable, part in zip(self.variables, parts, strict=True)}

@@ -102,10 +102,15 @@ class Expression:
 
     def facts(self, geometry: Geometry = "geodesic") -> Facts:
         """Return what is proved about the expression along geodesics, or along straight lines."""
-        for node in nodes_of([self]):
-            if geometry not in node._facts:
-                node._facts[geometry] = node._derive(geometry)
+        if geometry not in self._facts:
+            for node in nodes_of([self]):
+                if geometry not in node._facts:
+                    node._facts[geometry] = node._derive(geometry)
         return self._facts[geometry]
+
+    def argument_facts(self, geometry: Geometry) -> list[Facts]:
+        """Return the facts about the arguments; none for a leaf."""
+        return []
 
     def _derive(self, geometry: Geometry) -> Facts:
         """Return the facts, given those of the arguments."""
@@ -251,8 +256,14 @@ class Application(Expression):
         assert self.atom is not None
         return self.atom.text(*args)
 
+    def argument_facts(self, geometry: Geometry) -> list[Facts]:
+        """Return the facts about the arguments, as the atom compares them."""
+        assert self.atom is not None
+        args = [arg.facts(geometry) for arg in self.args]
+        return [arg.by_entries for arg in args] if self.atom.by_entries and not self.symmetric else args
+
     def _derive(self, geometry: Geometry) -> Facts:
-        atom, args = self.atom, [arg._facts[geometry] for arg in self.args]
+        atom, args = self.atom, self.argument_facts(geometry)
         assert atom is not None
         sign = atom.sign(*args)
         entries = Sign.UNKNOWN if self.symmetric else sign
@@ -546,10 +557,11 @@ class Constraint:
     relation: Literal["<=", "==", "<<"]
 
     def __post_init__(self) -> None:
+        sides = self.left, self.right
         matrices = self.left.symmetric, self.right.symmetric
         if self.relation == "<<" and matrices != (True, True):
             raise TypeError("`<<` and `>>` compare symmetric matrices; use `<=` for entries.")
-        if self.relation == "<=" and any(matrices) and self.left.ndim == self.right.ndim == 2:
+        if self.relation == "<=" and any(side.symmetric and not isinstance(side, Constant) for side in sides):
             raise TypeError(
                 "Compare symmetric matrices with `<<` or `>>` (the difference is positive semidefinite), or "
                 "their entries one by one."

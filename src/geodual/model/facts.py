@@ -213,6 +213,24 @@ class Facts:
         """Whether the expression has no variables."""
         return self.plain.curvature is Curvature.CONSTANT
 
+    @property
+    def by_entries(self) -> Facts:
+        """The facts about single entries; those of a symmetric matrix need not grow or bend as it does."""
+        if not self.is_matrix:
+            return self
+        affine, fixed = self.plain.curvature.is_affine, self.is_constant and self.entries.is_nonnegative
+        return Facts(
+            self.entries,
+            self.entries,
+            self.plain if affine else Step(),
+            self.plain if fixed else Step(),
+            rate=0.0 if fixed else None,
+            third=0.0 if affine else None,
+            isometry=self.isometry,
+            numbers=self.numbers,
+            own=self.own,
+        )
+
 
 def apply_rules(rules: Sequence[Rule], args: Sequence[Facts], gives: Mean) -> Step:
     """Return what the rules of an atom prove about its value, with respect to one mean."""

@@ -19,7 +19,7 @@ from .atoms.reductions import Max as LargestEntry
 from .atoms.reductions import Norm2, Sum
 from .atoms.spectral import ExtremeEigenvalues
 from .expression import Constant, Constraint, Expression, Variable
-from .facts import Geometry
+from .facts import Geometry, Sign
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,10 @@ def _add_constraint(form: Form, constraint: Constraint, geometry: Geometry) -> N
 def _log_curved(a: Expression, b: Expression, geometry: Geometry, equal: bool = False) -> bool:
     """Return whether both sides are positive, and log-convex and log-concave (or both log-affine)."""
     left, right = a.facts(geometry), b.facts(geometry)
-    if not (left.sign.is_nonnegative and right.sign.is_nonnegative):
+    if not (left.sign.is_nonnegative and right.sign.is_nonnegative) or a.symmetric or b.symmetric:
         return False
+    if any(facts.is_constant and facts.sign is not Sign.POSITIVE for facts in (left, right)):
+        return False  # the logarithm of 0 is not finite
     if equal:
         return left.log.curvature.is_affine and right.log.curvature.is_affine
     return left.log.curvature.is_convex and right.log.curvature.is_concave
@@ -120,7 +122,7 @@ def _log_curved(a: Expression, b: Expression, geometry: Geometry, equal: bool = 
 
 def _smooth_sides(left: Expression, right: Expression) -> tuple[Expression, Expression]:
     """Return an equivalent constraint without kinks: a maximum by its entries, distances by their squares."""
-    if isinstance(left.atom, LargestEntry):
+    if isinstance(left.atom, LargestEntry) and right.shape == ():
         return left.args[0], right
     smooth = (
         hasattr(left.atom, "squared") and isinstance(right, Constant) and bool((right.array >= 0.0).all())

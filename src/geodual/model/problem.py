@@ -204,7 +204,8 @@ class Problem:
         Returns
         -------
         geodual.optimize.Problem
-            With several variables its points are dictionaries by name.
+            With several variables its points are dictionaries by name. Parameters keep the values that they
+            have now.
         """
         return self._compiled()[0].problem(convex=self._declared())
 

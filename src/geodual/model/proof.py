@@ -76,7 +76,7 @@ def find_gap(expression: Expression, geometry: Geometry, *, affine: bool = False
 def _find_gap(expression: Expression, geometry: Geometry, convex: bool, mean: Mean) -> Gap:
     """Return where the proof of convexity (or concavity) with respect to a mean stops."""
     facts = expression.facts(geometry)
-    atom, args = expression.atom, [arg.facts(geometry) for arg in expression.args]
+    atom, args = expression.atom, expression.argument_facts(geometry)
     wanted = ("" if mean == "plain" else "log-") + ("convex" if convex else "concave")
     rules = [] if atom is None else [rule for rule in atom.rules(*args) if rule.gives == mean]
     best: tuple[int, Gap] | None = None
@@ -109,8 +109,9 @@ def _hint(expression: Expression, rules: list[Rule], geometry: Geometry, convex:
         if not (rule.curvature.is_convex if convex else rule.curvature.is_concave):
             other = "convex" if convex else "concave"
             return f"It is {rule.curvature.value} ({rule.reason}), not {other}."
-        for arg, grows in zip(expression.args, rule.monotone, strict=True):
-            if not suits(arg.facts(geometry), rule.takes, grows, convex=convex):
+        seen = expression.argument_facts(geometry)
+        for arg, facts, grows in zip(expression.args, seen, rule.monotone, strict=True):
+            if not suits(facts, rule.takes, grows, convex=convex):
                 affine = _words(Curvature.AFFINE, rule.takes)
                 return rule.remedy or f"It would be if `{brief(arg)}` were {affine} ({rule.reason})."
     return ""

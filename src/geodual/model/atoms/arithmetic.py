@@ -19,6 +19,7 @@ class Add(Atom):
     """The sum of its arguments, of one shape or numbers."""
 
     name = "+"
+    by_entries = True
 
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         return next((shape for shape in shapes if shape), ())
@@ -87,6 +88,7 @@ class Multiply(Bilinear):
     """The product of two arrays, entry by entry, or of a number and an array."""
 
     name = "*"
+    by_entries = True
 
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         return shapes[0] or shapes[1]
@@ -209,6 +211,7 @@ class MatMul(Bilinear):
     """The matrix product."""
 
     name = "@"
+    by_entries = True
 
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         return np.shape(np.empty(shapes[0]) @ np.empty(shapes[1]))
@@ -233,8 +236,7 @@ class MatMul(Bilinear):
         constant, other = _constant_first(args)
         if constant is None:
             return ()
-        # Entries of symmetric matrices do not grow with them in the Löwner order.
-        grows = 0 if other.is_matrix else constant.entries.monotone
+        grows = constant.entries.monotone
         rules = [Rule("plain", "plain", Curvature.AFFINE, (grows, grows), "a linear map", BOYD)]
         if grows == 1 and other.entries.is_nonnegative:
             reason = "a sum of geometric means is at most the geometric mean of the sums"
@@ -243,12 +245,12 @@ class MatMul(Bilinear):
 
     def rate(self, *args: Facts) -> float | None:
         constant, other = _constant_first(args)
-        sums = constant is not None and constant.entries.is_nonnegative and not other.is_matrix
+        sums = constant is not None and constant.entries.is_nonnegative
         return other.rate if sums else None
 
     def third(self, *args: Facts) -> float | None:
         constant, other = _constant_first(args)
-        sums = constant is not None and constant.entries.is_nonnegative and not other.is_matrix
+        sums = constant is not None and constant.entries.is_nonnegative
         return other.third if sums else None
 
     def modulus(self, *args: Facts) -> dict[object, float]:
@@ -265,6 +267,7 @@ class Entry(Linear):
     """Entries of an array, by an index."""
 
     name = "[]"
+    by_entries = True
 
     def __init__(self, index: Any) -> None:
         self.index = index
@@ -284,7 +287,7 @@ class Entry(Linear):
         return args[0].entries
 
     def rules(self, *args: Facts) -> Sequence[Rule]:
-        rules = [Rule("plain", "plain", Curvature.AFFINE, (_entrywise(args[0]),), "entries of an array")]
+        rules = [Rule("plain", "plain", Curvature.AFFINE, (1,), "entries of an array")]
         if args[0].entries.is_nonnegative:
             rules.append(Rule("log", "log", Curvature.AFFINE, (1,), "entries of an array"))
         return rules
@@ -332,11 +335,6 @@ def _constant_first(args: Sequence[Facts]) -> tuple[Facts | None, Facts]:
     if args[0].is_constant:
         return args[0], args[1]
     return (args[1] if args[1].is_constant else None), args[0]
-
-
-def _entrywise(arg: Facts) -> int:
-    """Return 1 for arguments that are compared entry by entry, 0 for symmetric matrices."""
-    return 0 if arg.is_matrix else 1
 
 
 def add(a: Any, b: Any) -> Expression:

@@ -12,7 +12,7 @@ from geodual.manifolds import Euclidean, Hyperbolic, PositiveOrthant, SkewSymmet
 from geodual.manifolds.frame import x_cot_x, x_coth_x
 
 from ..atom import Atom, Bilinear, Tangents
-from ..expression import Application, Constant, Expression, Variable, as_expression
+from ..expression import Application, Constant, Expression, Parameter, Variable, as_expression
 from ..facts import Curvature, Facts, Rule, Sign
 from .elementwise import log
 from .matrices import log_det, matrix
@@ -282,6 +282,8 @@ class PointDistance2(Atom):
     def rules(self, *args: Facts) -> Sequence[Rule]:
         if self.curvature > 0 and not (self.reach <= 0.5 * np.pi and any(arg.is_constant for arg in args)):
             return ()
+        if any(arg.is_constant and arg.numbers is None for arg in args):
+            return ()  # a parameter need not be a point of the space
         where = f"within {self.reach:.4g} < π/2 on a sphere" if self.curvature > 0 else "in hyperbolic space"
         return [Rule("own", "plain", Curvature.CONVEX, (0, 0), f"distances are convex {where}", BRIDSON)]
 
@@ -581,7 +583,7 @@ def lorentz(x: Any, y: Any) -> Expression:
     x, y = _moving_first(x, y)
     if _curvature(x) >= 0:
         raise ValueError("`lorentz` needs a variable on `Hyperbolic`.")
-    return Application(LorentzProduct(), x, y)
+    return Application(LorentzProduct(), x, _same_space(x, y))
 
 
 def lorentz_quadratic(a: Any, x: Any) -> Expression:
@@ -647,7 +649,7 @@ def cosine(x: Any, y: Any) -> Expression:
 
 def _moving_first(x: Any, y: Any) -> tuple[Expression, Expression]:
     x, y = as_expression(x), as_expression(y)
-    return (y, x) if isinstance(x, Constant) else (x, y)
+    return (y, x) if isinstance(x, (Constant, Parameter)) else (x, y)
 
 
 def _curvature(x: Expression) -> int:
@@ -666,8 +668,20 @@ def _reach(x: Expression, y: Expression) -> float:
 
 
 def _checked_point(x: Expression, y: Expression) -> Expression:
-    if isinstance(y, Constant) and isinstance(x, Variable):
+    """Return a point of the space of a variable; raise an error for what is none."""
+    assert isinstance(x, Variable)
+    if isinstance(y, Constant):
         return Constant(x.manifold.check_point(y.array), y.name)
+    return _same_space(x, y)
+
+
+def _same_space(x: Expression, y: Expression) -> Expression:
+    """Return y if it is a number, a parameter, or a variable of the same space as the variable x."""
+    assert isinstance(x, Variable)
+    other = y.manifold if isinstance(y, Variable) else None
+    alike = type(other) is type(x.manifold) or isinstance(y, (Constant, Parameter))
+    if not alike or y.shape != x.shape:
+        raise ValueError(f"{x} is on {x.manifold}; the other argument must be a point or a variable there.")
     return y
 
 

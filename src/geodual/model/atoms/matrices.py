@@ -62,9 +62,10 @@ class Inner(Bilinear):
 
     def sign(self, *args: Facts) -> Sign:
         sign = args[0].sign.times(args[1].sign)
-        nonzero = any(arg.numbers is not None and arg.numbers.any() for arg in args)
-        if sign is Sign.NONNEGATIVE and nonzero and Sign.POSITIVE in (args[0].sign, args[1].sign):
-            return Sign.POSITIVE
+        for one, other in (args, args[::-1]):
+            nonzero = one.numbers is not None and one.numbers.any()
+            if sign is Sign.NONNEGATIVE and nonzero and other.sign is Sign.POSITIVE:
+                return Sign.POSITIVE
         return sign
 
     def rules(self, *args: Facts) -> Sequence[Rule]:
@@ -664,8 +665,8 @@ def diag(x: Any) -> Expression:
     ((3,), (3, 3))
     """
     x = as_expression(x)
-    if x.ndim not in (1, 2):
-        raise ValueError(f"`diag` needs a vector or a matrix, got the shape {x.shape}.")
+    if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != x.shape[1]):
+        raise ValueError(f"`diag` needs a vector or a square matrix, got the shape {x.shape}.")
     return Application(DiagonalMatrix() if x.ndim == 1 else Diagonal(), x)
 
 

@@ -200,6 +200,7 @@ class Stack(Atom):
     """Numbers and vectors, put together into one vector."""
 
     name = "hstack"
+    by_entries = True
 
     def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         return (int(np.sum([np.prod(shape, dtype=int) for shape in shapes])),)
