@@ -232,7 +232,8 @@ class Solve:
         """Return an update at a point with multipliers of the scaled problem."""
         multipliers = self.units.unscaled(y)
         kkt = measure_kkt(self.constraints, point, multipliers, self.units)
-        return Update(point, multipliers, penalty=penalty, hessian_products=n_products, kkt=kkt, by=by)
+        update = Update(point, multipliers, penalty=penalty, hessian_products=n_products, by=by)
+        return replace(update, kkt=kkt, units=self.units)
 
     def in_refreshed_units(self, update: Update) -> Update:
         """Measure cost and constraints again, if they looked large at a far start."""
@@ -240,7 +241,8 @@ class Solve:
         if units is self.units:
             return update
         self.units = units
-        return replace(update, kkt=measure_kkt(self.constraints, update.point, update.multipliers, units))
+        kkt = measure_kkt(self.constraints, update.point, update.multipliers, units)
+        return replace(update, kkt=kkt, units=units)
 
 
 @dataclass(frozen=True)
