@@ -185,7 +185,7 @@ class InteriorPoint:
     def _update(self, model: LocalBarrier) -> Update:
         multipliers = self.units.unscaled(model.multipliers)
         kkt = measure_kkt(self.constraints, model.point, multipliers, self.units)
-        return Update(model.point, multipliers, hessian_products=self.products, kkt=kkt)
+        return Update(model.point, multipliers, hessian_products=self.products, kkt=kkt, units=self.units)
 
     def tightened(self, state: State) -> State:
         """Go on to smaller μ and δ, and to new centres, while the barrier problem is solved."""

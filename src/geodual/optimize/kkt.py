@@ -161,8 +161,9 @@ def _cost_size(constraints: ConstraintVector, point: EvaluatedPoint, tangent: Co
 
 
 def _curvature(cost: LocalLagrangian, direction: Coordinates) -> float:
-    """Return by how much the gradient changes one unit of length away."""
-    return cost.frame.norm(cost.hessian_product(direction)) * cost.frame.unit
+    """Return by how much the gradient changes one unit of length away; 0 where that overflows."""
+    change = cost.frame.norm(cost.hessian_product(direction)) * cost.frame.unit
+    return change if math.isfinite(change) else 0.0
 
 
 def _cost_change(constraints: ConstraintVector, point: EvaluatedPoint, c: Coordinates) -> float:

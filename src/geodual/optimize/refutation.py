@@ -26,6 +26,7 @@ from .updates import Stop
 _EPS = float(np.finfo(float).eps)
 _STEP = _EPS ** (1 / 3)  # balances truncation and rounding errors of a central difference
 _WIDER = 10.0  # factor of the second step, which must show the same slope
+_BEYOND = 10.0  # times an estimated rounding error, what is more is none: estimates hold to a power of ten
 _CLEAR = 1e-4  # slope of the scaled Lagrangian that a derivative must explain
 _ALIKE = 0.2  # relative difference up to which two slopes agree
 _PENALTY = 3.0  # of the scaled problem: the one with which the default method begins
@@ -68,7 +69,7 @@ def wrong_derivative(constraints: ConstraintVector, model: LocalLagrangian) -> s
         backward, forward = (float(weights @ change) for change in changes)
         noise = 16.0 * _EPS * float(np.abs(weights) @ (np.abs(behind) + np.abs(ahead))) / step
         errors.append(0.5 * (forward + backward) - told)
-        if not abs(errors[-1]) > max(_CLEAR, 10.0 * noise, abs(forward - backward)):
+        if not abs(errors[-1]) > max(_CLEAR, _BEYOND * noise, abs(forward - backward)):
             return ""
     if abs(errors[1] - errors[0]) > _ALIKE * abs(errors[0]):
         return ""
@@ -113,6 +114,34 @@ def _culprit(constraints: ConstraintVector, model: LocalLagrangian, c: Coordinat
     return max(found, key=lambda name: found[name])
 
 
+class _Flattened(LocalLagrangian):
+    """A function with less curvature, by what may be rounding error."""
+
+    def __init__(self, model: LocalLagrangian, errors: Array) -> None:
+        super().__init__(model.function, model.point)
+        self._errors = errors
+
+    def hessian_product(self, c: Coordinates) -> Coordinates:
+        """Return the Hessian times `c`."""
+        return super().hessian_product(c) - self._errors * c
+
+
+def _parabola_promises(model: LocalLagrangian, c: Coordinates, constraints: ConstraintVector) -> float:
+    """Return by how much a function falls along a line if its values lie on a parabola; infinity if not.
+
+    The curvature of a parabola is no rounding error: it is the same over long ways.
+    """
+    lengths = 0.25 ** np.arange(3)
+    try:
+        points = [[constraints.evaluate(model.frame.move(s * t * c)) for s in (-1.0, 1.0)] for t in lengths]
+    except UNDEFINED:
+        return math.inf
+    values = np.array([[model.function.at(point).value for point in pair] for pair in points])
+    bends = (values.sum(axis=1) - 2.0 * model.value) / lengths**2
+    alike = 0.0 < bends.max() <= (1.0 + _ALIKE) * bends.min()
+    return 0.5 * model.frame.inner(model.gradient, c) ** 2 / float(bends.min()) if alike else math.inf
+
+
 @dataclass(frozen=True)
 class Certificate:
     """A point that satisfies the KKT conditions to a tolerance, and where the solve began.
@@ -144,27 +173,52 @@ class Certificate:
         wrong = wrong_derivative(self.constraints, self.units.lagrangian(self.constraints, y).at(self.point))
         if wrong:
             return Stop("breakdown", "The KKT conditions only seem to hold. " + wrong)
-        return self._falls_nearby(y) or self._still_falls(y)
+        return self._still_falls(y) or self._falls_nearby(y)
 
     def _falls_nearby(self, y: Array) -> Stop | None:
-        """Return a stop if the residual is small only beside a large unit, and Newton's step leads far down.
+        """Return a stop if Newton's step leads far down, or if rounding errors decide whether it does.
 
-        Sizes of cost and constraints are measured at points, and may be much too large in a long valley.
+        Beside a large cost or a large unit of length, a slope may be within the tolerance and still matter.
         """
-        if not self.units.largest > 1.0:
-            return None
-        model = self.units.lagrangian(self.constraints, y, penalty=_PENALTY).at(self.point)
-        # As accurate as sizes are large: across a narrow valley, rounding errors hide the slope along it.
-        step = truncated_cg(model, self.point.frame.unit, min(0.1, 1.0 / self.units.largest))
-        here = self.constraints.total_cost(self.point)
+        frame, here = self.point.frame, self.constraints.total_cost(self.point)
         size = max(abs(here), 1.0)
-        # As for a global minimum, a share of √tol of the cost is too much. A fall on a part of the step,
-        # which may be short in a curved valley, confirms it.
-        if not step.decrease * self.units.cost > math.sqrt(self.tol) * size:
+        # As for a global minimum, a share of √tol of the cost is too much. With ordinary units, no slope
+        # within the tolerance promises so much.
+        if math.sqrt(self.tol) * self.units.largest * frame.unit <= size:
             return None
+        enough = math.sqrt(self.tol) * size / self.units.cost
+        model = self.units.lagrangian(self.constraints, y, penalty=_PENALTY).at(self.point)
+        promised = frame.norm(model.gradient) * frame.unit
+        if promised <= enough:
+            return None
+        # So accurate that what is left of the slope, as along a narrow valley, promises less than that.
+        accuracy = min(0.1, enough / promised)
+        step = truncated_cg(model, frame.unit, accuracy)
+        steepest = truncated_cg(_Flattened(model, self._rounding(model)), frame.unit, accuracy)
+        if 0.0 <= steepest.decrease <= enough:
+            return None
+        # A fall on a part of the step, which may be short in a curved valley, confirms it.
         costs = (self._feasible_cost(0.25**k * step.direction) for k in range(_QUARTERS))
-        falls = any(cost < here - self.tol * size for cost in costs)
-        return Stop("breakdown", _FALLS) if falls else None
+        if step.decrease > enough and any(cost < here - self.tol * size for cost in costs):
+            return Stop("breakdown", _FALLS)
+        # Constraints may be in the way of a fall. Otherwise only rounding errors can hide it, and they do if
+        # they are most of the promise, or make it negative.
+        errors = steepest.decrease - step.decrease
+        hidden = not self.constraints.size or not 0.0 <= errors <= step.decrease
+        if not hidden or _parabola_promises(model, steepest.direction, self.constraints) <= enough:
+            return None
+        return Stop("breakdown", _UNCLEAR)
+
+    def _rounding(self, model: LocalLagrangian) -> Array:
+        """Return the curvature of each coordinate that may be rounding error: a share of its row's."""
+        frame, weighted = model.frame, self.constraints.weighted(self.multipliers)
+        if not frame.orthonormal:
+            return np.zeros(frame.shape)
+        differenced = self.constraints.gradient_without_hessian(self.point.x, 1.0, weighted) is not None
+        v = np.random.default_rng(0).uniform(1.0, 2.0, frame.shape)
+        # A forward difference has an error of √ε, and products of given Hessians one of ε.
+        share = _BEYOND * (math.sqrt(_EPS) if differenced else _EPS)
+        return np.asarray(share * np.abs(model.hessian_product(v)))
 
     def _still_falls(self, y: Array) -> Stop | None:
         """Return a stop if the slope is small only because it fades on the long way from the start.
@@ -223,6 +277,10 @@ _ENDLESS = (
 _FALLS = (
     "The gradient is small only beside the size of the cost, which was measured far from a minimum: a short "
     "step leads to a much lower cost. Start nearer, or go on with minimize(problem, result.best_x)."
+)
+_UNCLEAR = (
+    "The gradient is small only beside the size of the cost, which was measured far from a minimum, and "
+    "rounding errors hide the curvature: a much lower cost may be near. Start nearer to a minimum."
 )
 _FADES = (
     "The gradient is within the tolerance only because it fades far from the start: twice as far away, the "

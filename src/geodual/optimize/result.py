@@ -56,7 +56,7 @@ class Iteration:
     seconds : float
         Time since the start of the solve.
     by : str
-        Who made the step, if not the method itself: a safeguard of the default method, such as "polish", or
+        Who made the step, if not the method itself: a safeguard, such as "polish" or "rescaling", or
         "interior-point".
     recorded : dict
         The quantities that `minimize` was asked to `record`, by name.

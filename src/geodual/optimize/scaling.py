@@ -24,7 +24,7 @@ from geodual.manifolds.frame import HessianMap, Point, Vector
 from geodual.manifolds.product import ProductFrame
 
 from .constraint import UNDEFINED
-from .kkt import Units, measure_kkt, measure_units
+from .kkt import KKT, Units, measure_kkt, measure_units
 from .lagrangian import Lagrangian, LocalLagrangian
 from .problem import ConstraintVector, EvaluatedPoint
 from .updates import Stop, Update
@@ -178,6 +178,23 @@ class Scaling:
         was_far = self._length > 1.0 and self._size(point) < 1.0 / _LARGE
         return (self._with_length(1.0) if was_far else self)._evened(point, multipliers)
 
+    def renewed(self, point: EvaluatedPoint, multipliers: Array, tol: float) -> Scaling:
+        """Return a metric for the point where a solve ends; this one if that is as good.
+
+        A metric from far away may hide a slope. So the KKT conditions must hold in that of the user, too, or
+        this metric must be the one that the point itself suggests.
+        """
+        found, plain = self.adapted(point, multipliers), Scaling(self._given, point)
+        if found is not self or (self._d == 1.0).all() or plain.measured(point, multipliers)[1].worst <= tol:
+            return found
+        fresh = plain._with_length(self._length).adapted(point, multipliers)
+        return fresh if spread(fresh._d / self._d) > _UNEVEN else self
+
+    def measured(self, point: EvaluatedPoint, multipliers: Array) -> tuple[Units, KKT]:
+        """Return the sizes of cost and constraints at a point, and the KKT residual, in this metric."""
+        units = measure_units(self.constraints, self.at(point))
+        return units, measure_kkt(self.constraints, self.at(point), multipliers, units)
+
     def _size(self, point: EvaluatedPoint) -> float:
         """Return the largest entry of a point in the flat part, in this metric."""
         manifold = self._given.problem.manifold
@@ -287,14 +304,14 @@ def kept_even(
             last = update if isinstance(update, Update) else last
             found = scaling
             if last is not None and repeats < _REPEATS and _ends(update, tol):
-                found = scaling.adapted(last.point, last.multipliers)
+                found = scaling.renewed(last.point, last.multipliers, tol)
             if last is None or found is scaling:
                 yield update
                 continue
             point = found.at(last.point)
-            units = measure_units(found.constraints, point)
-            kkt = measure_kkt(found.constraints, point, last.multipliers, units)
-            last, scaling, repeats = replace(last, point=point, kkt=kkt), found, repeats + 1
+            units, kkt = found.measured(point, last.multipliers)
+            last, scaling = replace(last, point=point, kkt=kkt, units=units, by="rescaling"), found
+            repeats += 1
             yield last  # the solve ends here if the KKT conditions hold in this metric, too
             updates = run(scaling, point, units, last.multipliers)
             break

@@ -157,7 +157,7 @@ def judge(
                 return Judgement("fails", lower, candidate)
     except UNDEFINED:  # a derivative does not exist here, as that of a norm at 0
         return Judgement("unknown")
-    return Judgement("unknown" if curvature.is_negative or around.vanishes() else "holds")
+    return Judgement("unknown" if curvature.is_negative else "holds")
 
 
 def _judge_in_a_basis(
@@ -246,12 +246,6 @@ class _Surroundings:
     def hessian(self, v: Array) -> Array:
         """Return the Hessian of the Lagrangian times `v`."""
         return _product(self.model, v)
-
-    def vanishes(self) -> bool:
-        """Return whether all curvature is rounding error beside a size that was measured far away."""
-        if not self.units.largest > 1.0:
-            return False
-        return bool(np.linalg.norm(self.hessian(self.start)) <= _FLAT * np.linalg.norm(self.start))
 
     def _jacobian(self, chosen: NDArray[np.bool_]) -> StoredJacobian | JacobianProducts | None:
         return active_jacobian(self.constraints, self.point.frame, 1.0 / self.units.constraints, chosen)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from geodual.arrays import Array
 
-from .kkt import KKT
+from .kkt import KKT, Units
 from .problem import EvaluatedPoint
 from .result import SecondOrder, Status
 
@@ -36,6 +36,8 @@ class Update:
         Number of Hessian products in this step.
     kkt : KKT, optional
         The KKT residual at (x, λ), if the method has measured it already.
+    units : Units, optional
+        The sizes of cost and constraints in which it has measured it, if not those that it was given.
     dual_used : array of shape (m,), optional
         The λ that the step to x used. If given, the result has a `dual_average`.
     second_order : str, optional
@@ -76,6 +78,7 @@ class Update:
     penalty: float = math.nan
     hessian_products: int = 0
     kkt: KKT | None = None
+    units: Units | None = None
     dual_used: Array | None = None
     second_order: SecondOrder | None = None
     advice: str = "raise `max_iter`, or use the default method if this is another one."

@@ -214,6 +214,7 @@ class Watch:
         """Measure an update, add its row to the history, and return what callbacks get."""
         lam, point, split = update.multipliers, update.point, self.constraints.n_inequalities
         mu = lam[split : self.constraints.tail.start]
+        self.units = update.units or self.units  # a certificate counts in the units of its own point
         kkt = update.kkt or self._measure(point, lam)  # methods need not measure it themselves
         terms = self._term_values(point, lam)
         cost = point.cost + sum(term.cost for term in terms)

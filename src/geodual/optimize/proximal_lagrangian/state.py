@@ -243,7 +243,8 @@ class Solve:
         multipliers = self.units.unscaled(y)
         known = None if egrad is None else scaled(self.units.cost, egrad)
         kkt = measure_kkt(self.constraints, point, multipliers, self.units, known)
-        return Update(point, multipliers, penalty=penalty, hessian_products=n_products, kkt=kkt, by=by)
+        update = Update(point, multipliers, penalty=penalty, hessian_products=n_products, by=by)
+        return replace(update, kkt=kkt, units=self.units)
 
     def in_refreshed_units(self, update: Update) -> Update:
         """Measure cost and constraints again, if they looked large at a far start."""
@@ -251,7 +252,8 @@ class Solve:
         if units is self.units:
             return update
         self.units = units
-        return replace(update, kkt=measure_kkt(self.constraints, update.point, update.multipliers, units))
+        kkt = measure_kkt(self.constraints, update.point, update.multipliers, units)
+        return replace(update, kkt=kkt, units=units)
 
 
 @dataclass(frozen=True)
