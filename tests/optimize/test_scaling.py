@@ -189,7 +189,7 @@ def test_badly_scaled_problems_are_solved(family: Callable[[float], Case], expon
     result = minimize(case.problem, start(case, where))
     assert_true(case, result)
     if exponent == 8 and where == "far" and not result.success:
-        return  # curvatures differ by 1e32, more than doubles resolve: a solve is right, or says that it failed
+        return  # curvatures differ by 1e32, more than doubles resolve: a solve is right or honest
     assert result.global_minimum
     assert result.cost == pytest.approx(case.optimum, rel=1e-7, abs=1e-7)
 

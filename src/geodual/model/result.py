@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from geodual.arrays import Array
-from geodual.optimize import Result
+from geodual.optimize import Derivative, Result
+
+from .expression import Parameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,35 @@ class ModelResult(Result):
     def gap(self) -> float | None:
         """By how much `cost` may exceed the smallest cost; None if there is no bound."""
         return None if self.lower_bound is None else max(self.cost - self.lower_bound, 0.0)
+
+    def derivative(self, parameter: Any = None) -> Derivative:
+        """Return the derivative of the solution with respect to a parameter.
+
+        Parameters
+        ----------
+        parameter : Parameter or str, optional
+            The parameter, or its name; not needed if there is only one.
+
+        Returns
+        -------
+        geodual.optimize.Derivative
+            Those of `x`, `cost` and the multipliers; the axes of the parameter come last.
+
+        Examples
+        --------
+        The point of the line x₀ + x₁ = b closest to 0 is (b/2, b/2):
+
+        >>> import geodual.model as gm
+        >>> from geodual.manifolds import Euclidean
+        >>> x, b = gm.Variable(Euclidean(2), name="x"), gm.Parameter(name="b", value=3.0)
+        >>> result = gm.Problem(gm.Minimize(0.5 * gm.sum_squares(x)), [gm.sum(x) == b]).solve()
+        >>> result.derivative(b).x.round(6).tolist()
+        [0.5, 0.5]
+        """
+        names = [] if self.problem is None or self.problem.data is None else list(self.problem.data)
+        if parameter is None and len(names) == 1:
+            return super().derivative(names[0])
+        return super().derivative(parameter.name if isinstance(parameter, Parameter) else parameter)
 
     def __str__(self) -> str:
         said = "No lower bound"

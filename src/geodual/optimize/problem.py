@@ -347,6 +347,30 @@ class Problem:
         problem._bind = partial(cls.from_family, build)
         return problem
 
+    def with_derivatives_by_data(
+        self, data: Any, by_data: DataDerivatives, build: Callable[[Any], Self]
+    ) -> Self:
+        """Return the problem with data and its derivatives by them, for languages that write problems.
+
+        Parameters
+        ----------
+        data : any
+            An array or number, or a tuple or dictionary of them.
+        by_data : object
+            Its `tangent` and `cotangent` derive by the data; blocks of constraints are known by their
+            attribute `group`.
+        build : callable
+            ``build(data)`` returns the problem with other data.
+
+        Returns
+        -------
+        Problem
+            A new problem; this one is not changed.
+        """
+        problem = copy(self)
+        problem.data, problem.by_data, problem._bind = as_data(data), by_data, build
+        return problem
+
     def with_data(self, data: Any) -> Self:
         """Return the problem with other data, for `from_jax`, `from_torch` and `from_family`.
 
