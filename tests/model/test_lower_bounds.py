@@ -1,6 +1,5 @@
 """Lower bounds hold at every point that a solver may return, with any multipliers."""
 
-from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,8 +31,13 @@ def problems() -> dict[str, gm.Problem]:
         gm.Variable(Hyperbolic(2), name="k"),
     )
     s, wide, S = north_ball(0.4), north_ball(1.2), gm.Variable(Symmetric(2), name="S")
-    A, c, points = RNG.standard_normal((6, 3)), RNG.standard_normal(3), [h.manifold.lift(q) for q in RNG.standard_normal((2, 2))]
+    A, c, points = (
+        RNG.standard_normal((6, 3)),
+        RNG.standard_normal(3),
+        [h.manifold.lift(q) for q in RNG.standard_normal((2, 2))],
+    )
     far = np.array([np.sin(0.9), 0.0, np.cos(0.9)])
+    north = np.array([0.0, 0.0, 1.0])
     low = np.array([np.sin(0.3), 0.0, np.cos(0.3)])
     stack = np.stack([definite() for _ in range(4)])
     V = RNG.standard_normal((7, 2))
@@ -41,9 +45,16 @@ def problems() -> dict[str, gm.Problem]:
         "mean": gm.Minimize(gm.sum(gm.distance2(X, stack))),
         "median": gm.Minimize(gm.sum(gm.distance(X, stack))),
         "kinked median": gm.Minimize(gm.norm(gm.distance(X, stack), 1)),
-        "tyler": gm.Minimize(gm.sum(gm.log(gm.quad_form(V, gm.inv(X)))) + 3.5 * gm.log_det(X) + gm.distance2(X, np.eye(2))),
+        "kinked": gm.Minimize(0.5 * gm.distance2(X, stack[0]) + gm.norm(gm.distance(X, stack), 1)),
+        "edge of a ball": gm.Minimize(gm.distance2(wide, low) + 0.01 * gm.distance2(wide, north)),
+        "tyler": gm.Minimize(
+            gm.sum(gm.log(gm.quad_form(V, gm.inv(X)))) + 3.5 * gm.log_det(X) + gm.distance2(X, np.eye(2))
+        ),
         "log det": (gm.Minimize(-gm.log_det(X)), [gm.trace(X @ definite()) <= 2.0]),
-        "geometric": (gm.Minimize(x[0] / x[1] + x[2] ** 2 + 1.0 / x[0]), [x[0] * x[1] * x[2] == 2.0, x[1] <= 3.0]),
+        "geometric": (
+            gm.Minimize(x[0] / x[1] + x[2] ** 2 + 1.0 / x[0]),
+            [x[0] * x[1] * x[2] == 2.0, x[1] <= 3.0],
+        ),
         "lasso": gm.Minimize(gm.sum_squares(A @ z - 1.0) + gm.sum_squares(z) + gm.norm(z, 1)),
         "max": gm.Minimize(gm.sum_squares(z - c) + 3.0 * gm.max(z)),
         "max of distances": gm.Minimize(gm.max(gm.distance2(X, stack))),
@@ -51,9 +62,15 @@ def problems() -> dict[str, gm.Problem]:
         "ball": gm.Minimize(gm.distance2(s, far)),
         "wide ball": gm.Minimize(gm.distance2(wide, low)),
         "hyperbolic": (gm.Minimize(gm.distance2(h, points[0])), [gm.distance(h, points[1]) <= 0.5]),
-        "pair": (gm.Minimize(gm.distance2(h, k) + gm.distance2(k, points[0])), [gm.distance(h, points[1]) <= 0.5]),
+        "pair": (
+            gm.Minimize(gm.distance2(h, k) + gm.distance2(k, points[0])),
+            [gm.distance(h, points[1]) <= 0.5],
+        ),
         "equality": (gm.Minimize(gm.sum_squares(z - c)), [gm.sum(z) == 3.0]),
-        "loewner": (gm.Minimize(gm.trace(X) + gm.distance2(X, np.eye(2))), [X << 2.0 * np.eye(2), gm.log_det(X) == 0.3]),
+        "loewner": (
+            gm.Minimize(gm.trace(X) + gm.distance2(X, np.eye(2))),
+            [X << 2.0 * np.eye(2), gm.log_det(X) == 0.3],
+        ),
         "largest": gm.Minimize(gm.lambda_max(X) + gm.distance2(X, stack[0])),
         "two": gm.Minimize(gm.distance2(X, Y) + gm.distance2(X, stack[0]) + gm.distance2(Y, stack[1])),
         "symmetric": (gm.Minimize(gm.sum_squares(S - definite())), [gm.trace(S) <= 0.1]),
@@ -91,18 +108,21 @@ def _check_draws(problem: gm.Problem, best: gm.ModelResult, most: float) -> None
     """Check points and multipliers that no solver would return."""
     rng = np.random.default_rng(0)
     compiled, geometry = problem._compiled()
-    size: Callable[[np.ndarray], np.ndarray] = lambda y: y + rng.choice([0.0, 0.1, 3.0]) * rng.standard_normal(np.shape(y))
+
+    def moved(y: np.ndarray) -> np.ndarray:
+        return np.asarray(y + rng.choice([0.0, 0.1, 3.0]) * rng.standard_normal(np.shape(y)))
+
     for _ in range(25):
         parts = []
         for variable, x in zip(problem.variables, compiled.parts(best.x), strict=True):
             away = variable.manifold.random_tangent(x, rng)
             away = rng.choice([1e-6, 0.1, 1.0]) * away / variable.manifold.norm(x, away)
             parts.append(variable.manifold.exp(x, away) if rng.uniform() < 0.8 else draw_point(variable, rng))
-        multipliers = [SimpleNamespace(multiplier=size(term.multiplier)) for term in best.terms]
+        multipliers = [SimpleNamespace(multiplier=moved(term.multiplier)) for term in best.terms]
         made = SimpleNamespace(
             x=compiled.made(parts),
-            multipliers=size(best.multipliers),
-            equality_multipliers=size(best.equality_multipliers),
+            multipliers=moved(best.multipliers),
+            equality_multipliers=moved(best.equality_multipliers),
             terms=multipliers,
         )
         bound = lower_bound(compiled, made, geometry)  # type: ignore[arg-type]
