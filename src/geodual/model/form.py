@@ -122,6 +122,8 @@ def _log_curved(a: Expression, b: Expression, geometry: Geometry, equal: bool = 
 
 def _smooth_sides(left: Expression, right: Expression) -> tuple[Expression, Expression]:
     """Return an equivalent constraint without kinks: a maximum by its entries, distances by their squares."""
+    if isinstance(left.atom, LargestEntry) and isinstance(right, Constant):
+        return left.args[0], Constant(right.array.min())
     if isinstance(left.atom, LargestEntry) and right.shape == ():
         return left.args[0], right
     smooth = (

@@ -337,10 +337,10 @@ def _constant_first(args: Sequence[Facts]) -> tuple[Facts | None, Facts]:
     return (args[1] if args[1].is_constant else None), args[0]
 
 
-def add(a: Any, b: Any) -> Expression:
+def add(*terms: Any) -> Expression:
     """Return a sum; sums of sums become one."""
     parts: list[Expression] = []
-    for part in (as_expression(a), as_expression(b)):
+    for part in map(as_expression, terms):
         parts.extend(part.args if isinstance(part.atom, Add) else [part])
     shapes = {part.shape for part in parts if part.shape}
     if len(shapes) > 1:

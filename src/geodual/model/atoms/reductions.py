@@ -12,7 +12,7 @@ from geodual.arrays import Array
 from ..atom import Atom, Linear, Tangents
 from ..expression import Application, Expression, as_expression
 from ..facts import Curvature, Facts, Rule, Sign
-from .arithmetic import largest
+from .arithmetic import add, largest
 from .elementwise import abs as _absolute
 from .elementwise import exp, log
 from .sources import BOYD, KUBO_ANDO, SRA_HOSSEINI
@@ -260,10 +260,7 @@ def sum(x: Any) -> Expression:  # noqa: A001 - as in numpy and cvxpy
     True
     """
     if isinstance(x, (list, tuple)):
-        total = as_expression(x[0]) if x else as_expression(0.0)
-        for part in x[1:]:
-            total = total + part
-        return total
+        return add(*x)
     x = as_expression(x)
     return x if x.shape == () else Application(Sum(int(np.prod(x.shape))), x)
 
