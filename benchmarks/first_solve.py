@@ -28,7 +28,9 @@ from geodual.manifolds import SPD
 from geodual.optimize import Problem, minimize
 import geodual.optimize.autodiff
 started = time.perf_counter()
-problem = Problem.from_jax(SPD(3), lambda x: -jnp.linalg.slogdet(x)[1], inequalities=lambda x: jnp.trace(x) - 6.0)
+problem = Problem.from_jax(
+    SPD(3), lambda x: -jnp.linalg.slogdet(x)[1], inequalities=lambda x: jnp.trace(x) - 6.0
+)
 result = minimize(problem, np.eye(3))
 seconds = time.perf_counter() - started
 assert result.success

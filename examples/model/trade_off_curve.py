@@ -57,7 +57,7 @@ curve.fill_between(areas, 0.0, lower, color="0.9", label="proved: out of reach")
 curve.plot(areas, costs, "o-", color="#0072B2", markersize=4, label="solutions")
 curve.set(title="Delay and leakage against area", xlabel="area", ylabel="delay + leakage")
 curve.set(xscale="log", ylim=(0.0, 1.05 * costs.max()), xlim=(areas[0], areas[-1]))
-curve.legend(frameon=False, fontsize=8, loc="lower left")
+curve.legend(frameon=False, fontsize=8, loc="upper right")
 colours = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7")
 names = [f"gate {k}" for k in range(5)]
 shares.stackplot(areas, np.transpose(sizes), labels=names, colors=colours, alpha=0.8)
