@@ -17,6 +17,7 @@ from .accuracy import CACHE, HALVES, accuracy_table
 from .factor_speed import factor_table
 from .family_runs import families_table
 from .findings import findings_table
+from .first_solve import first_solve_table
 from .geometry import geometry_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
@@ -39,6 +40,7 @@ SECTIONS: dict[str, Callable[..., str]] = {
     "scaling": scaling_table,
     "families": families_table,
     "random": random_table,
+    "first-solve": first_solve_table,
     "nonsmooth": nonsmooth_table,
     "semidefinite": semidefinite_table,
     "metric": metric_fit_table,

@@ -70,7 +70,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "subsection_order": ExplicitOrder([f"../examples/{name}" for name in ("optimize", "metric", "funds")]),
+    "subsection_order": ExplicitOrder(
+        [f"../examples/{name}" for name in ("optimize", "model", "metric", "funds")]
+    ),
     "within_subsection_order": "FileNameSortKey",
     "plot_gallery": os.environ.get("GEODUAL_DOCS_RUN", "1") != "0",
     "backreferences_dir": "gallery/used",

@@ -89,7 +89,7 @@ class Atom(ABC):
         return None
 
     def third(self, *args: Facts) -> float | None:
-        """Return M such that |φ‴| ≤ M φ″ along all geodesics of unit speed; None if none is known."""
+        """Return M such that −M φ″ ≤ φ‴ ≤ M φ″ along all geodesics of unit speed; None if none is known."""
         return None
 
     def modulus(self, *args: Facts) -> dict[object, float]:

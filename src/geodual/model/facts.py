@@ -26,7 +26,14 @@ Geometry = Literal["geodesic", "euclidean"]
 
 
 class Curvature(Enum):
-    """How a function bends with respect to a mean of its values."""
+    """How a function bends with respect to a mean of its values.
+
+    Examples
+    --------
+    >>> from geodual.model import Curvature
+    >>> Curvature.AFFINE.is_convex, Curvature.of(convex=True, concave=False).value
+    (True, 'convex')
+    """
 
     CONSTANT = "constant"
     AFFINE = "affine"
@@ -58,7 +65,14 @@ class Curvature(Enum):
 
 
 class Sign(Enum):
-    """The sign of all entries or, for symmetric matrices, of all eigenvalues."""
+    """The sign of all entries or, for symmetric matrices, of all eigenvalues.
+
+    Examples
+    --------
+    >>> from geodual.model import Sign
+    >>> Sign.POSITIVE.times(Sign.NEGATIVE).value, Sign.POSITIVE.plus(Sign.NEGATIVE).value
+    ('negative', 'of unknown sign')
+    """
 
     POSITIVE = "positive"
     NONNEGATIVE = "nonnegative"
@@ -133,6 +147,13 @@ class Rule:
         Where it is proved.
     remedy : str
         What would make the atom monotone, where it is not.
+
+    Examples
+    --------
+    >>> from geodual.model import Curvature, Rule
+    >>> rule = Rule("plain", "plain", Curvature.CONVEX, (1,), "exp is convex, and grows")
+    >>> rule.takes, rule.curvature.is_convex
+    ('plain', True)
     """
 
     takes: Mean
@@ -179,9 +200,9 @@ class Facts:
     plain, log : Step
         How the expression bends with respect to each mean. The log mean is about nonnegative values.
     rate : float or None
-        Along every geodesic of unit speed the expression is Σ wᵢ exp(rᵢ t) with wᵢ ≥ 0 and |rᵢ| ≤ rate.
+        Along every geodesic of unit speed the expression is Σ wᵢ exp(rᵢ t) with wᵢ ≥ 0 and −rate ≤ rᵢ ≤ rate.
     third : float or None
-        Along every geodesic of unit speed |φ‴| ≤ third · φ″.
+        Along every geodesic of unit speed φ‴ lies between −third · φ″ and third · φ″.
     modulus : dict
         For each variable a number m such that φ″ ≥ Σ m ‖velocity of the variable‖².
     isometry : Variable or None
@@ -190,6 +211,14 @@ class Facts:
         The value of a constant; None for parameters, too, which may change.
     own : Step
         Affine for variables and constants.
+
+    Examples
+    --------
+    >>> import geodual.model as gm
+    >>> from geodual.manifolds import SPD
+    >>> facts = gm.trace(gm.Variable(SPD(2))).facts()
+    >>> facts.sign.value, facts.log.curvature.value
+    ('positive', 'convex')
     """
 
     sign: Sign

@@ -198,7 +198,8 @@ class Power(Atom):
 
     def rate(self, *args: Facts) -> float | None:
         whole = self.p > 0.0 and self.p == int(self.p)
-        return None if args[0].rate is None or not whole else self.p * args[0].rate
+        single = args[0].log.curvature.is_affine  # one exponential in each entry, which keeps one
+        return None if args[0].rate is None or not (whole or single) else abs(self.p) * args[0].rate
 
     def third(self, *args: Facts) -> float | None:
         return 0.0 if self.p == 2.0 and args[0].plain.curvature.is_affine else None
