@@ -76,8 +76,14 @@ def test_every_public_name_is_documented() -> None:
                         assert inspect.getdoc(function), f"{name}.{label}.{method}"
 
 
-PACKAGES = [geodual.manifolds, geodual.optimize, geodual.semidefinite, geodual.metric, geodual.funds]
-PACKAGES = [geodual.manifolds, geodual.optimize, geodual.model, geodual.metric, geodual.funds]
+PACKAGES = [
+    geodual.manifolds,
+    geodual.optimize,
+    geodual.model,
+    geodual.semidefinite,
+    geodual.metric,
+    geodual.funds,
+]
 PUBLIC = [(package, name) for package in PACKAGES for name in package.__all__]
 
 

@@ -173,6 +173,7 @@ def test_every_expression_of_the_published_package_is_proved() -> None:
         gm.log_det(gm.hadamard(X, A) + B),
         gm.quad_form(np.ones(5), gm.hadamard(X, B)),
         gm.schatten_norm(X, 3.0),
+        gm.log_norm(X, 3.0),
         gm.distance(X, np.eye(5)),  # the Frobenius norm of log X
         gm.lambda_max(X),
         gm.sum(gm.diag(X)),

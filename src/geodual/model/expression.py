@@ -33,6 +33,7 @@ from .graph import Graph, nodes_of
 OPERATORS: dict[str, Callable[..., Expression]] = {}
 """What the operators of Python do to expressions; `atoms` fills it."""
 
+_LONGEST_TEXT = 1000  # letters: no reader wants more
 _numbers = itertools.count(1)
 _EPS = float(np.finfo(float).eps)
 _FLAT = (Euclidean, Symmetric, SkewSymmetric)
@@ -228,7 +229,9 @@ class Expression:
     def __str__(self) -> str:
         texts: dict[int, str] = {}
         for node in nodes_of([self]):
-            texts[id(node)] = node.written(*(texts[id(arg)] for arg in node.args))
+            text = node.written(*(texts[id(arg)] for arg in node.args))
+            # Parts that occur twice are written twice: without a limit, texts could double at every step.
+            texts[id(node)] = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]} …"
         return texts[id(self)]
 
     def written(self, *args: str) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .expression import Expression
+from .expression import Constant, Expression
 from .facts import Curvature, Geometry, Mean, Rule, Step, suits
 
 _LONGEST = 70  # letters of an expression
@@ -40,26 +39,43 @@ def brief(expression: Expression) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]} …"
 
 
-def tree(expression: Expression, geometry: Geometry, mean: Mean = "plain") -> str:
-    """Return the proof about an expression, one line per node."""
+def tree(expression: Expression, geometry: Geometry) -> str:
+    """Return the proof about an expression, one line per node; parts that occur again are shown once."""
     expression.facts(geometry)
-    return "\n".join(_lines(expression, geometry, mean, "", ""))
+    lines: list[str] = []
+    shown: set[tuple[int, Mean]] = set()
+    stack: list[tuple[Expression, Mean, str, str]] = [(expression, "plain", "", "")]
+    while stack:  # not by recursion: formulas may be deep
+        node, mean, first, rest = stack.pop()
+        step = node.facts(geometry).step(mean)
+        again = bool(node.args) and (id(node), mean) in shown
+        lines.append(f"{first}{brief(node)}: {'as above' if again else _conclusion(step, mean)}")
+        if not again:
+            shown.add((id(node), mean))
+            stack.extend(reversed(_branches(node, geometry, step.needs, rest)))
+    return "\n".join(lines)
 
 
-def _lines(node: Expression, geometry: Geometry, mean: Mean, first: str, rest: str) -> Iterator[str]:
-    step = node.facts(geometry).step(mean)
-    words = [_words(step.curvature, mean), step.reason] if step.reason else [_words(step.curvature, mean)]
-    source = f" [{step.source}]" if step.source else ""
-    yield f"{first}{brief(node)}: {', '.join(words)}{source}"
-    shown = [arg for arg in node.args if not arg.facts(geometry).is_constant]
-    hidden = len(shown) - _WIDEST if len(shown) > _WIDEST + 1 else 0
-    shown = shown[: len(shown) - hidden]
-    for k, arg in enumerate(shown):
-        last = k == len(shown) - 1 and not hidden
-        branch, below = ("└─ ", "   ") if last else ("├─ ", "│  ")
-        yield from _lines(arg, geometry, step.needs, rest + branch, rest + below)
-    if hidden:
-        yield f"{rest}└─ … and {hidden} more"
+def _conclusion(step: Step, mean: Mean) -> str:
+    """Return what a step proves, by which rule, and where that is proved."""
+    words = [_words(step.curvature, mean), *([step.reason] if step.reason else [])]
+    return ", ".join(words) + (f" [{step.source}]" if step.source else "")
+
+
+def _branches(
+    node: Expression, geometry: Geometry, mean: Mean, rest: str
+) -> list[tuple[Expression, Mean, str, str]]:
+    """Return the arguments of a node that are not constant, with what stands before their lines.
+
+    Of the many terms of a long sum, the first few are shown.
+    """
+    moving = [arg for arg in node.args if not arg.facts(geometry).is_constant]
+    kept = moving if len(moving) <= _WIDEST + 1 else moving[:_WIDEST]
+    found = [(arg, mean, f"{rest}├─ ", f"{rest}│  ") for arg in kept]
+    if len(kept) < len(moving):
+        more = Constant(0.0, name=f"… and {len(moving) - len(kept)} more of them")
+        return [*found, (more, mean, f"{rest}└─ ", "")]
+    return [*found[:-1], *((arg, mean, f"{rest}└─ ", f"{rest}   ") for arg in kept[-1:])]
 
 
 def _words(curvature: Curvature, mean: Mean) -> str:

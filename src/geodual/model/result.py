@@ -90,4 +90,6 @@ class ModelResult(Result):
         said = "No lower bound"
         if self.gap is not None:
             said = f"Proved: no feasible point costs less by more than {self.gap:.2g}"
+            if self.kkt.feasibility > 0.0:
+                said += f" (x itself violates constraints by {self.kkt.feasibility:.1g})"
         return f"{super().__str__()}\n{textwrap.fill(f'{said}. {self.bound_reason}', 100)}"

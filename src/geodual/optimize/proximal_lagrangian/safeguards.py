@@ -208,7 +208,7 @@ def second_method(
                 return
             # Before a stop an update may come without a residual.
             if update.kkt is None or not math.isfinite(update.worst):
-                continue
+                return
             own = replace(update, by="interior-point")
             progress.note(own, unfinished=False)
             yield own
