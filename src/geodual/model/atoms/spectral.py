@@ -343,7 +343,7 @@ def schatten_norm(x: Any, p: float = 2.0) -> Expression:
 
 
 def log_norm(x: Any, p: float = 2.0) -> Expression:
-    """Return the Schatten norm of log X, (Σ |log λᵢ|ᵖ)^(1/p): a distance from the identity.
+    """Return the Schatten norm of log X, the p-norm of the logarithms of the eigenvalues.
 
     Parameters
     ----------
