@@ -273,3 +273,15 @@ def test_a_huge_tolerance_ends_at_once_and_does_not_overflow() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.warns(ConvergenceWarning, match="a smaller `tol` may help"):
         assert LMNN(tol=1e300).fit(X, y).n_iter_ <= 10
+
+
+@pytest.mark.parametrize("n_components", [None, 2])
+def test_the_matrix_is_that_of_the_map(n_components) -> None:
+    X, y = make_samples(23)
+    model = LMNN(n_components=n_components).fit(X, y)
+    i, j = np.triu_indices(len(X), 1)
+    V = X[i] - X[j]
+    Z = model.transform(X)
+    squares = np.sum((Z[i] - Z[j]) ** 2, axis=1)
+    np.testing.assert_allclose(np.einsum("kf,fg,kg->k", V, model.W_, V), squares, atol=1e-10 * squares.max())
+    assert np.linalg.matrix_rank(model.W_) <= (n_components or 4)

@@ -62,6 +62,8 @@ class LMNN(MetricLearner):
 
     Attributes
     ----------
+    W_ : array of shape (n_features, n_features)
+        The learnt matrix LᵀL.
     components_ : array of shape (n_components, n_features)
         The map L; rows by falling spread of the transformed samples.
     feature_importances_ : array of shape (n_features,)
@@ -181,6 +183,7 @@ class LMNN(MetricLearner):
         n_rows = self.n_components or X.shape[1]
         # Whitening drops directions in which the samples do not vary; their rows are zero.
         self._set_metric(np.vstack([components, np.zeros((n_rows - len(components), X.shape[1]))]), X)
+        self.W_ = self.get_mahalanobis_matrix()
         self.objective_ = search.history[-1]
         self.dual_objective_ = min(search.lower_bound, self.objective_)  # above it by rounding at most
         self.duality_gap_ = (self.objective_ - self.dual_objective_) / max(self.objective_, _UNIT)
