@@ -92,7 +92,7 @@ class GeometricMean:
 
 
 def _scaled(matrix: Matrix, factor: float) -> Matrix:
-    return matrix.scaled(factor) if isinstance(matrix, LowRankPlusDiagonal) else factor * matrix
+    return matrix.scaled(factor) if isinstance(matrix, LowRankPlusDiagonal) else np.asarray(factor * matrix)
 
 
 def mean_factor(S: Array, D: Array, t: float) -> Array:
