@@ -187,6 +187,8 @@ def test_transform_of_a_dask_array_is_lazy():
     assert isinstance(found, da.Array)
     assert found.chunks == ((40, 40, 40, 30), (2,))
     np.testing.assert_allclose(found.compute(), learner.transform(X), rtol=1e-12)
+    single = learner.transform(da.from_array(X.astype(np.float32), chunks=(40, 3)))
+    assert single.dtype == single.compute().dtype == np.float32
     with pytest.raises(ValueError, match="2 features"):
         learner.transform(da.ones((5, 2)))
 

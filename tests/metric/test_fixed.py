@@ -6,7 +6,9 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 
+from geodual.metric.base.maps import LowRankPlusDiagonal
 from geodual.metric.base.scatter import inverse_root, oriented
+from geodual.metric.estimators import fixed
 from geodual.metric.estimators.fixed import EuclideanMetric, MahalanobisMetric
 
 
@@ -120,3 +122,39 @@ def test_more_features_than_samples(metric, n_components):
     if n_components is None:
         W = expected.T @ expected
         np.testing.assert_allclose(found.get_mahalanobis_matrix(), W, atol=1e-7 * np.abs(W).max())
+
+
+def test_very_many_features_are_not_formed_as_a_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    X, others = rng.standard_normal((2, 8, 60)) * np.geomspace(1.0, 100.0, 60)
+    X[:, 3] = 2.0
+    plain = MahalanobisMetric().fit(X)
+    W = plain.get_mahalanobis_matrix()
+    monkeypatch.setattr(fixed, "MANY_FEATURES", 40)
+    metric = MahalanobisMetric().fit(X)
+    assert isinstance(metric.components_, LowRankPlusDiagonal)
+    np.testing.assert_allclose(metric.get_mahalanobis_matrix().to_dense(), W, atol=1e-10 * np.abs(W).max())
+    np.testing.assert_allclose(distances(metric, X), np.sqrt(2.0 * 7.0), rtol=1e-9)
+    np.testing.assert_allclose(distances(metric, others), distances(plain, others), rtol=1e-9)
+    np.testing.assert_allclose(metric.feature_importances_, plain.feature_importances_, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_components", [None, 5, 20])
+def test_twenty_thousand_features(n_components) -> None:
+    """A matrix of the features would take 3 GB."""
+    X = np.random.default_rng(3).standard_normal((12, 20_000))
+    metric = MahalanobisMetric(n_components).fit(X)
+    assert metric.transform(X).shape == (12, n_components or 20_000)
+    if n_components != 5:  # all eleven directions in which twelve samples differ
+        np.testing.assert_allclose(distances(metric, X), np.sqrt(2.0 * 11.0), rtol=1e-8)
+    assert metric.feature_importances_.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n_components", [3, 9, 12])
+def test_directions_outside_the_samples_are_orthogonal_and_weigh_most(n_components) -> None:
+    X = np.random.default_rng(4).standard_normal((5, 12))
+    units = X.std(axis=0, ddof=1)
+    L = MahalanobisMetric(n_components).fit(X).components_ * units  # rows are eigenvectors over roots
+    spectrum = np.linalg.eigvalsh(np.corrcoef(X.T))[::-1]
+    raised = np.maximum(spectrum, 1e-8 * spectrum[0])[:n_components]
+    np.testing.assert_allclose(L @ L.T * np.sqrt(np.outer(raised, raised)), np.eye(n_components), atol=1e-9)

@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from geodual.manifolds import SPD
 from geodual.metric.base.scatter import pair_scatters
 from geodual.metric.estimators.gmml import GMML
+from geodual.metric.estimators.pair_gmml import PairGMML
 from geodual.metric.geometric_mean import mean_factor
 
 
@@ -229,3 +230,20 @@ def test_features_of_too_different_sizes_are_refused(samples, sizes):
 def test_equal_samples_are_refused():
     with pytest.raises(ValueError, match="All samples are equal"):
         GMML().fit(np.full((6, 2), 0.1), [0, 0, 0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (12, 30)])
+def test_the_matrix_is_whole_also_with_fewer_components(shape) -> None:
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal(shape) * np.geomspace(1.0, 3.0, shape[1]), np.arange(shape[0]) % 2
+    full, few = GMML().fit(X, y), GMML(n_components=2).fit(X, y)
+    np.testing.assert_allclose(full.W_, full.components_.T @ full.components_, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(few.W_, full.W_, rtol=1e-9)
+    leading = np.linalg.eigvalsh(full.W_)[:-3:-1]
+    np.testing.assert_allclose(np.sum(few.components_**2, axis=1), leading, rtol=1e-7)
+    similar = np.where(y[::2] == y[1::2], 1, -1)
+    similar[:2] = 1, -1
+    pairs = PairGMML().fit(X.reshape(-1, 2, shape[1]), similar)
+    np.testing.assert_allclose(
+        pairs.W_, pairs.get_mahalanobis_matrix(), rtol=1e-7, atol=1e-7 * pairs.W_.max()
+    )

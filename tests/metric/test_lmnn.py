@@ -23,14 +23,16 @@ def explicit_targets(X, y, k):
     return targets
 
 
-def explicit_objective(X, y, L, k, regularization=0.5):
+def explicit_objective(X, y, L, k, regularization=0.5, weight=None):
     """The sum over triples, one by one."""
+    weight = np.ones(len(X)) if weight is None else weight
     D = cdist(X @ L.T, X @ L.T, "sqeuclidean")
     pull = push = 0.0
     for i, targets in enumerate(explicit_targets(X, y, k)):
         for j in targets:
-            pull += D[i, j]
-            push += sum(max(1.0 + D[i, j] - D[i, m], 0.0) for m in range(len(X)) if y[m] != y[i])
+            pull += weight[i] * D[i, j]
+            hinges = [max(1.0 + D[i, j] - D[i, m], 0.0) for m in range(len(X)) if y[m] != y[i]]
+            push += weight[i] * sum(hinges)
     return regularization * pull + (1.0 - regularization) * push
 
 
@@ -43,12 +45,14 @@ def make_samples(seed=0, sizes=(14, 10, 8), n_features=4):
 
 @pytest.mark.parametrize("sizes", [(14, 10, 8), (6, 2, 1), (1, 1, 4)])
 @pytest.mark.parametrize("scale", [0.1, 0.5, 3.0])
-def test_the_objective_is_the_sum_over_triples(sizes, scale):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_objective_is_the_sum_over_triples(sizes, scale, weighted):
     X, y = make_samples(1, sizes)
     L = scale * np.random.default_rng(2).standard_normal((3, 4))
-    objective = LargeMargin(X, y, target_neighbours(X, y, 3), 0.3)
+    weight = np.random.default_rng(3).uniform(0.5, 4.0, len(X)) if weighted else None
+    objective = LargeMargin(X, y, target_neighbours(X, y, 3), 0.3, weight)
     result, _ = objective.value_and_gradient(L, 0.2)
-    assert result.objective == pytest.approx(explicit_objective(X, y, L, 3, 0.3), rel=1e-12)
+    assert result.objective == pytest.approx(explicit_objective(X, y, L, 3, 0.3, weight), rel=1e-12)
 
 
 def test_smoothing_is_from_above_and_falls_with_the_width():
@@ -66,9 +70,11 @@ def test_smoothing_is_from_above_and_falls_with_the_width():
 
 @pytest.mark.parametrize("n_components", [1, 4])
 @pytest.mark.parametrize("scale", [0.2, 1.0])
-def test_the_gradient_passes_the_slope_check(n_components, scale):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gradient_passes_the_slope_check(n_components, scale, weighted):
     X, y = make_samples(5, sizes=(14, 10, 1))
-    objective = LargeMargin(X, y, target_neighbours(X, y, 3), 0.4)
+    weight = np.random.default_rng(7).uniform(0.5, 4.0, len(X)) if weighted else None
+    objective = LargeMargin(X, y, target_neighbours(X, y, 3), 0.4, weight)
     problem = Problem(
         Euclidean(n_components, 4),
         lambda L: objective.value_and_gradient(L, 0.5)[0].smoothed,
@@ -188,11 +194,58 @@ def test_constant_and_collinear_features_change_nothing():
     np.testing.assert_array_equal(wider.components_[:, 7], 0.0)
 
 
-def test_duplicates_can_be_separated_for_free():
-    """Targets at distance zero cost no pull, so that nothing keeps other classes from being pushed away."""
+def test_rows_that_are_all_repeated_have_the_metric_of_the_rows():
+    """A copy is no target: at distance zero it would say nothing about the metric."""
     X, y = make_samples(17)
-    model = LMNN().fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
-    assert model.objective_ == pytest.approx(0.0, abs=1e-3)
+    model, repeated = LMNN().fit(X, y), LMNN().fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
+    np.testing.assert_array_equal(repeated.W_, model.W_)
+    assert repeated.objective_ == model.objective_
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.3, 1e-50])
+def test_whole_weights_are_copies(unit: float) -> None:
+    X, y = make_samples(24, sizes=(20, 15, 10))
+    rng = np.random.default_rng(25)
+    weight = rng.integers(0, 4, len(X))
+    order = rng.permutation(int(weight.sum()))
+    counted = LMNN().fit(X, y, sample_weight=unit * weight)
+    repeated = LMNN().fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order])
+    np.testing.assert_allclose(counted.W_, repeated.W_, rtol=1e-3, atol=1e-3 * np.abs(repeated.W_).max())
+    assert counted.objective_ == pytest.approx(repeated.objective_, rel=1e-3)
+    np.testing.assert_allclose(counted.feature_importances_, repeated.feature_importances_, atol=1e-3)
+    if unit == 1.0:  # the same steps
+        np.testing.assert_array_equal(counted.W_, repeated.W_)
+
+
+@pytest.mark.parametrize("unit", [1.0, 7.0, 1e-50])
+def test_equal_weights_are_none_and_zeros_leave_out(unit: float) -> None:
+    X, y = make_samples(26, sizes=(20, 15, 10))
+    used = np.arange(len(X)) % 4 > 0
+    plain, some = LMNN().fit(X, y), LMNN().fit(X[used], y[used])
+    np.testing.assert_array_equal(LMNN().fit(X, y, sample_weight=np.full(len(X), unit)).W_, plain.W_)
+    np.testing.assert_array_equal(LMNN().fit(X, y, sample_weight=unit * used).W_, some.W_)
+
+
+def test_weighted_attributes_belong_together() -> None:
+    X, y = make_samples(27, sizes=(40, 30, 30))
+    weight = np.where(y == 0, 5.0, 0.5) * np.random.default_rng(28).uniform(0.5, 2.0, len(X))
+    model = LMNN(tol=1e-4).fit(X, y, sample_weight=weight)
+    relative = weight / weight.mean()
+    expected = explicit_objective(X, y, model.components_, 3, weight=relative)
+    assert model.objective_ == pytest.approx(expected, rel=1e-10)
+    assert 0.0 <= model.dual_objective_ <= model.objective_
+    assert model.duality_gap_ < 0.02
+    # The metric without weights is not the optimum with weights, and the bound holds for it too.
+    plain = explicit_objective(X, y, LMNN(tol=1e-4).fit(X, y).components_, 3, weight=relative)
+    assert model.dual_objective_ < model.objective_ < 0.999 * plain
+
+
+def test_weights_are_checked() -> None:
+    X, y = make_samples()
+    with pytest.raises(ValueError, match="positive for samples of at least two classes"):
+        LMNN().fit(X, y, sample_weight=y == 0)
+    with pytest.raises(ValueError, match="a class of at least two different samples"):
+        LMNN().fit(X, y, sample_weight=np.isin(np.arange(len(X)), [0, 20]))
 
 
 def test_equal_samples_of_different_classes_cost_a_margin():
@@ -260,7 +313,7 @@ def test_parameters_are_checked(parameters, message):
 
 
 def test_classes_of_one_sample_each_are_refused():
-    with pytest.raises(ValueError, match="a class of at least two samples"):
+    with pytest.raises(ValueError, match="a class of at least two different samples"):
         LMNN().fit(np.eye(4), [0, 1, 2, 3])
 
 
@@ -273,3 +326,15 @@ def test_a_huge_tolerance_ends_at_once_and_does_not_overflow() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.warns(ConvergenceWarning, match="a smaller `tol` may help"):
         assert LMNN(tol=1e300).fit(X, y).n_iter_ <= 10
+
+
+@pytest.mark.parametrize("n_components", [None, 2])
+def test_the_matrix_is_that_of_the_map(n_components) -> None:
+    X, y = make_samples(23)
+    model = LMNN(n_components=n_components).fit(X, y)
+    i, j = np.triu_indices(len(X), 1)
+    V = X[i] - X[j]
+    Z = model.transform(X)
+    squares = np.sum((Z[i] - Z[j]) ** 2, axis=1)
+    np.testing.assert_allclose(np.einsum("kf,fg,kg->k", V, model.W_, V), squares, atol=1e-10 * squares.max())
+    assert np.linalg.matrix_rank(model.W_) <= (n_components or 4)

@@ -94,8 +94,8 @@ def test_it_is_the_fit_with_full_matrices(data, learner, kind, many, monkeypatch
         full = clone(learner).fit(X, y)
     W = full.get_mahalanobis_matrix()
     np.testing.assert_allclose(dense(found.get_mahalanobis_matrix()), W, atol=1e-8 * np.abs(W).max())
-    if hasattr(full, "W_"):
-        np.testing.assert_allclose(dense(found.W_), full.W_, atol=1e-8 * np.abs(full.W_).max())
+    np.testing.assert_allclose(dense(found.W_), full.W_, atol=1e-8 * np.abs(full.W_).max())
+    if hasattr(full, "objective_"):
         assert found.objective_ == pytest.approx(full.objective_, rel=1e-8)
     np.testing.assert_allclose(found.feature_importances_, full.feature_importances_, atol=1e-8)
     others = np.random.default_rng(2).standard_normal((6, F))

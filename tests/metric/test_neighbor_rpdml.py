@@ -90,11 +90,15 @@ def test_the_certificate_can_be_checked_from_outside(weighted: bool, prior: str)
     Z, labels = np.vstack([Z, Z[:2]]), np.append(labels, labels[:2])  # with copies
     weight = None if weight is None else np.append(weight, [0.0, 2.0])
     learner = NeighborRPDML(C=20.0, prior=prior, pairs=LocalPairs(*COUNTS), tol=1e-9)
-    learner.fit(Z, labels, sample_weight=weight)
+    check_certificate(learner.fit(Z, labels, sample_weight=weight), Z)
+
+
+def check_certificate(learner, Z) -> None:
+    """Compute objective and dual from what the fit kept."""
     W, W0 = learner.W_, learner.prior_
     value, slope = kept_loss(learner, W, Z)
     ratio = W @ np.linalg.inv(W0)
-    objective = 0.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - 3.0) + value
+    objective = 0.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(W)) + value
     assert objective == pytest.approx(learner.objective_, rel=1e-10)
     V = Z[learner.neighbours_[:, 0]] - Z[learner.neighbours_[:, 1]]
     P = np.linalg.inv(W0) + 2.0 * (V.T * slope) @ V
@@ -102,7 +106,39 @@ def test_the_certificate_can_be_checked_from_outside(weighted: bool, prior: str)
     conjugate = slope @ np.einsum("kf,fg,kg->k", V, W, V) - value
     dual = 0.5 * np.linalg.slogdet(W0 @ P)[1] - conjugate
     assert dual <= objective
-    assert (objective - dual) / objective <= 1.1e-9
+    assert (objective - dual) / objective <= 1.1 * learner.tol
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.1, 1e6])
+def test_few_distinct_rows_of_many_classes_have_widths(unit: float) -> None:
+    """Each of four places has samples of all six classes, so the five nearest are at distance zero."""
+    places = unit * (0.3 + np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]))
+    X, y = np.repeat(places, 18, axis=0), np.tile(np.repeat(np.arange(6), 3), 4)
+    learner = NeighborRPDML().fit(X, y)
+    assert learner.duality_gap_ <= 1e-6
+    # Each feature varies by a quarter of its squared unit, in each class and in all; the prior W₀ makes that
+    # the same number v in both. A tenth of four times the mean squared distance, 2 · 2 v, is the width.
+    v = learner.prior_[0, 0] * 0.25 * unit**2
+    np.testing.assert_allclose(learner.widths_, 1.6 * v, rtol=1e-9)
+    check_certificate(learner, X)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("unit", [1.0, 0.1])
+def test_rounding_errors_are_no_widths(seed: int, unit: float) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = unit * (0.3 + rng.integers(0, 2, (60, 2))), rng.integers(0, 6, 60)
+    learner = NeighborRPDML().fit(X, y)
+    assert learner.widths_.min() > 0.05 * learner.widths_.max()
+    check_certificate(learner, X)
+
+
+def test_a_class_may_have_one_distinct_row_but_not_each() -> None:
+    X = np.vstack([np.zeros((10, 3)), np.random.default_rng(0).standard_normal((10, 3))])
+    learner = NeighborRPDML().fit(X, np.repeat([0, 1], 10))
+    check_certificate(learner, X)
+    with pytest.raises(ValueError, match="No class has two different samples"):
+        NeighborRPDML().fit(np.repeat(np.eye(3), 10, axis=0), np.repeat([0, 1, 2], 10))
 
 
 def test_the_optimum_is_that_of_another_solver() -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
@@ -107,12 +108,13 @@ def test_every_learner_can_be_saved():
     assert learners == set(MAKERS)
 
 
-def test_a_metric_of_very_many_features_keeps_its_few_columns(tmp_path):
+@pytest.mark.parametrize("learner", [RPDML(pairs="all"), GMML()], ids=repr)
+def test_a_metric_of_very_many_features_keeps_its_few_columns(learner, tmp_path):
     for samples in (
         RNG.normal(size=(12, 5_001)),
         csr_array(np.where(RNG.random((12, 5_001)) < 0.01, 1.0 + RNG.random((12, 5_001)), 0.0)),
     ):
-        learner = RPDML(pairs="all").fit(samples, np.arange(12) % 2)
+        learner = clone(learner).fit(samples, np.arange(12) % 2)
         again = load_metric(save_metric(learner, tmp_path / "a.npz"))
         assert_equal(again, learner)
         np.testing.assert_array_equal(again.transform(samples), learner.transform(samples))

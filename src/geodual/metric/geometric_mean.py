@@ -18,6 +18,7 @@ from .program.space import FeatureSpace, choose_space, prior_matrices, stays_spa
 
 _NARROWEST = 1e-15  # scatter of a feature, as part of the largest, whose digits are not lost
 
+Matrix = Array | LowRankPlusDiagonal
 Sums = Callable[[Array], tuple[Array, Array]]
 """A function from samples in any coordinates to S and D, the sums of v vᵀ over similar and other pairs."""
 
@@ -48,8 +49,8 @@ class GeometricMean:
         check_share("t", self.t)
         check_not_negative("reg", self.reg)
 
-    def components(self, X: Any, sums: Sums, weight: Array) -> Array | LowRankPlusDiagonal:
-        """Return the map L with LᵀL = A.
+    def solve(self, X: Any, sums: Sums, weight: Array) -> tuple[Matrix, Matrix]:
+        """Return A and the map L with LᵀL = A, or its leading rows.
 
         With fewer distinct samples than features, S and D are zero outside the span of the samples. If A₀ is
         the identity, or has no effect, A is a multiple of the identity there, so the mean is computed in the
@@ -66,12 +67,12 @@ class GeometricMean:
         """
         try:
             with np.errstate(all="ignore"):  # numbers that are not finite are recognised here and later
-                return self._components(X, sums, weight)
+                return self._solve(X, sums, weight)
         except np.linalg.LinAlgError:
             raise ValueError(TOO_EXTREME) from None
 
-    def _components(self, X: Any, sums: Sums, weight: Array) -> Array | LowRankPlusDiagonal:
-        """Return the map L in the features or, if these are many, in the span of the samples."""
+    def _solve(self, X: Any, sums: Sums, weight: Array) -> tuple[Matrix, Matrix]:
+        """Return A and L from the features or, if these are many, from the span of the samples."""
         is_identity = isinstance(self.prior, str) and self.prior == "identity"
         reduce = is_identity or self.reg == 0.0
         if not stays_sparse(X):
@@ -81,13 +82,17 @@ class GeometricMean:
         if not isinstance(space, FeatureSpace):
             A, outside = mean_in_span(S, D, self.t, self.reg)
             L = space.components(A / outside, self.n_components)
-            root = float(np.sqrt(outside))
-            return L.scaled(root) if isinstance(L, LowRankPlusDiagonal) else np.asarray(root * L)
+            return _scaled(space.lift(A / outside), outside), _scaled(L, float(np.sqrt(outside)))
         if self.reg > 0.0:
             A0, inverse = prior_matrices(self.prior, X, weight)
             S, D = S + self.reg * inverse, D + self.reg * A0
         L = mean_factor(S, D, self.t)
-        return L if self.n_components is None else leading_components(L.T @ L, self.n_components)
+        A = L.T @ L
+        return A, L if self.n_components is None else leading_components(A, self.n_components)
+
+
+def _scaled(matrix: Matrix, factor: float) -> Matrix:
+    return matrix.scaled(factor) if isinstance(matrix, LowRankPlusDiagonal) else np.asarray(factor * matrix)
 
 
 def mean_factor(S: Array, D: Array, t: float) -> Array:

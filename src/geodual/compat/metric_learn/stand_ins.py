@@ -192,7 +192,8 @@ class ITML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
 class LMNN(PreprocessedLearner):
     """Large margin nearest neighbours; stands for `geodual.metric.LMNN`.
 
-    It minimises the same objective as metric-learn's, with all impostors, and to a smaller value.
+    It minimises the same objective as metric-learn's, with all impostors, and to a smaller value; but equal
+    samples of a class are one target and one impostor.
 
     Parameters
     ----------

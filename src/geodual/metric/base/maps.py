@@ -140,6 +140,11 @@ def mapped(X: Any, L: Array | LowRankPlusDiagonal) -> Array:
     return L.map_rows(X) if isinstance(L, LowRankPlusDiagonal) else np.asarray(X @ L.T)
 
 
+def precision_of(X: Any) -> Any:
+    """Return the type of numbers of transformed samples X: single precision stays so, others are double."""
+    return np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+
+
 def check_map(X: Any, L: Array | LowRankPlusDiagonal) -> None:
     """Raise unless a learnt map L is finite and the entries of L x can be squared for all samples x.
 

@@ -18,7 +18,7 @@ from geodual.arrays import Array, Indices
 from geodual.cluster import check_dask_array, is_dask, map_rows
 
 from .checks import UNKNOWN, encoded_labels, warn_of_unknown
-from .maps import LARGEST, LowRankPlusDiagonal, check_map, feature_blocks, mapped
+from .maps import LARGEST, LowRankPlusDiagonal, check_map, feature_blocks, mapped, precision_of
 from .plots import draw_importances, draw_neighbours
 from .tuples import pair_differences
 
@@ -31,6 +31,8 @@ _FACTS = {
     "bounds_": ("bounds u, l", "{:.4g}"),
     "margin_": ("margin", "{:.4g}"),
 }
+
+_PRECISIONS = (np.float64, np.float32)  # of samples that `transform` maps; others become the first
 
 
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -55,6 +57,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags = super().__sklearn_tags__()
         tags.target_tags.required = tags.target_tags.required or self._needs_target
         tags.input_tags.sparse = self._takes_sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _validate(self, X: Any, y: Any) -> tuple[Array, Indices]:
@@ -107,15 +110,16 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         array of shape (n_samples, n_components)
-            X Lᵀ. For a dask array it is a dask array too, which is computed when it is needed.
+            X Lᵀ. For a dask array it is a dask array too, which is computed when it is needed. It is computed
+            in double precision, and in single precision if X is.
         """
         check_is_fitted(self)
         if is_dask(X):
             check_dask_array(X)
             X = validate_data(self, X, reset=False, skip_check_array=True)
-            return map_rows(mapped, X, self.components_)  # type: ignore[no-any-return]
-        X = validate_data(self, X, reset=False, dtype=float, accept_sparse=self._sparse_format)
-        return mapped(X, self.components_)
+            return map_rows(mapped, X, self.components_).astype(precision_of(X))  # type: ignore[no-any-return]
+        X = validate_data(self, X, reset=False, dtype=_PRECISIONS, accept_sparse=self._sparse_format)
+        return mapped(X, self.components_).astype(X.dtype, copy=False)
 
     @property
     def _sparse_format(self) -> str | bool:

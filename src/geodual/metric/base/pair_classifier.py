@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from geodual.arrays import Array
 
 from .checks import check_not_negative, check_pair_weight, check_share
-from .maps import mapped
+from .maps import mapped, precision_of
 from .metric_learner import MetricLearner, n_axes
 from .tuples import check_pair_array, look_up
 
@@ -125,8 +125,9 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         """
         check_is_fitted(self)
         if n_axes(X) == 3:
-            X = check_pair_array(X, self.n_features_in_)
-            return mapped(X.reshape(-1, X.shape[2]), self.components_).reshape(*X.shape[:2], -1)
+            pairs = check_pair_array(X, self.n_features_in_)
+            Z = mapped(pairs.reshape(-1, pairs.shape[2]), self.components_).reshape(*pairs.shape[:2], -1)
+            return Z.astype(precision_of(X), copy=False)
         if n_axes(X) == 1 and self.preprocessor is not None:
             X = look_up(self.preprocessor, X)
         return super().transform(X)
@@ -148,7 +149,8 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         array of shape (n_pairs, 2, n_components)
             The pairs, transformed.
         """
-        return np.asarray(self.fit(X, y, **fit_params).transform(self._samples(X)))
+        self.fit(X, y, **fit_params)
+        return self.transform(look_up(self.preprocessor, X) if n_axes(X) == 2 else X)
 
     def pair_distance(self, pairs: Any) -> Array:
         """Return the learnt distance of each pair (not squared).

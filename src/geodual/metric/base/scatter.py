@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dorgqr
 from scipy.sparse import issparse
 
 from geodual.arrays import Array, Indices
 
-from .maps import LARGEST
+from .maps import LARGEST, LowRankPlusDiagonal
 
 _FLOOR = 1e-8  # times the largest eigenvalue: smaller eigenvalues are raised to this
 _SMALLEST = 1e-150  # the square of a smaller number may vanish
@@ -121,12 +122,44 @@ def inverse_root(scatter: Array) -> Array:
     return oriented(((basis / np.sqrt(spectrum)).T / scales)[::-1])
 
 
-def inverse_root_in_span(V: Array) -> Array:
-    """Return `inverse_root` of VᵀV without a large eigenvalue problem, if V has fewer rows than columns."""
+def inverse_root_in_span(V: Array, n_rows: int) -> Array:
+    """Return the first rows of `inverse_root` of VᵀV, without a matrix of its size, if V has fewer rows.
+
+    Parameters
+    ----------
+    V : array of shape (n_samples, n_features)
+        A root of the scatter matrix.
+    n_rows : int
+        Number of rows of the result.
+    """
     scales, spectrum, basis, floor = raised_factors(V)
-    outside = np.linalg.qr(basis, mode="complete")[0][:, basis.shape[1] :]
-    rows = np.vstack([(basis / np.sqrt(spectrum)).T, outside.T / np.sqrt(floor)])
-    return oriented(rows / scales)
+    rows = (basis / np.sqrt(spectrum)).T
+    if n_rows > len(rows):
+        rows = np.vstack([rows, _outside(basis, n_rows - len(rows)).T / np.sqrt(floor)])
+    return oriented(rows[:n_rows] / scales)
+
+
+def _outside(basis: Array, n_columns: int) -> Array:
+    """Return orthonormal directions orthogonal to the columns of a basis."""
+    n_features, n_inside = basis.shape
+    # The columns after those of the basis, of the orthogonal factor that `qr` would form as a whole.
+    reflectors, scales = np.linalg.qr(basis, mode="raw")
+    columns = np.zeros((n_features, n_inside + n_columns), order="F")
+    columns[:, :n_inside] = reflectors.T
+    return np.asarray(dorgqr(columns, scales, overwrite_a=True)[0][:, n_inside:])
+
+
+def low_rank_inverse_root(V: Array) -> LowRankPlusDiagonal:
+    """Return M with MᵀM the regularised inverse of VᵀV, as in `inverse_root`, which is never formed.
+
+    In units T⁻¹ in which all features scatter equally, let B be the eigenvectors in the span of the rows of
+    V, s their raised eigenvalues, and f the floor, which all other eigenvalues are raised to. Then
+    M = (f^-½ I + B (s^-½ − f^-½) Bᵀ) T.
+    """
+    scales, spectrum, basis, floor = raised_factors(V)
+    outside = 1.0 / np.sqrt(floor)
+    core = np.diag(1.0 / np.sqrt(spectrum) - outside)
+    return LowRankPlusDiagonal(outside / scales, basis, core, basis / scales[:, None])
 
 
 def raised_factors(V: Array) -> tuple[Array, Array, Array, float]:

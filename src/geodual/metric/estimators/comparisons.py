@@ -19,6 +19,7 @@ from ..base.checks import (
     iteration_budget,
     real_array,
 )
+from ..base.maps import precision_of
 from ..base.metric_learner import MetricLearner, n_axes
 from ..base.tuples import check_reach, look_up
 from ..geometry.pair_list import chunk_operations
@@ -190,7 +191,7 @@ class ComparisonLearner(MetricLearner):
         """
         check_is_fitted(self)
         if n_axes(X) == 3:
-            X = np.asarray(X, dtype=float)
+            X = np.asarray(X, dtype=precision_of(X))
             return np.asarray(super().transform(X.reshape(-1, X.shape[2])).reshape(*X.shape[:2], -1))
         if n_axes(X) == 1 and self.preprocessor is not None:
             X = look_up(self.preprocessor, X)
@@ -215,7 +216,8 @@ class ComparisonLearner(MetricLearner):
         """
         if y is not None:
             fit_params["y"] = y
-        return self.fit(X, **fit_params).transform(self._samples(X))
+        self.fit(X, **fit_params)
+        return self.transform(look_up(self.preprocessor, X) if n_axes(X) == 2 else X)
 
     def pair_distance(self, pairs: Any) -> Array:
         """Return the learnt distance of each pair (not squared).

@@ -12,8 +12,9 @@ from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
 from ..base.checks import check_n_components
+from ..base.maps import MANY_FEATURES, LowRankPlusDiagonal
 from ..base.metric_learner import MetricLearner, check_size, of_unit_size
-from ..base.scatter import centred, inverse_root, inverse_root_in_span, oriented
+from ..base.scatter import centred, inverse_root, inverse_root_in_span, low_rank_inverse_root, oriented
 
 
 class _UnsupervisedMetric(MetricLearner):
@@ -41,12 +42,12 @@ class _UnsupervisedMetric(MetricLearner):
         check_size(X)
         check_n_components(self.n_components, X.shape[1])
         with blas_threads_for(product_operations(X.shape[1], *X.shape)):
-            self._set_metric(self._components(X)[: self.n_components], X)
+            self._set_metric(self._components(X), X)
         return self
 
     @abstractmethod
-    def _components(self, X: Array) -> Array:
-        """Return L with all components, the most important first."""
+    def _components(self, X: Array) -> Array | LowRankPlusDiagonal:
+        """Return L, its most important rows first."""
 
 
 class EuclideanMetric(_UnsupervisedMetric):
@@ -99,9 +100,9 @@ class EuclideanMetric(_UnsupervisedMetric):
             return np.eye(X.shape[1])
         Z = of_unit_size(X - X.mean(axis=0))
         if self.n_components <= len(X) < X.shape[1]:
-            return oriented(np.linalg.svd(Z, full_matrices=False)[2])
+            return oriented(np.linalg.svd(Z, full_matrices=False)[2][: self.n_components])
         # `eigh` sorts by rising eigenvalue.
-        return oriented(np.linalg.eigh(Z.T @ Z)[1].T[::-1])
+        return oriented(np.linalg.eigh(Z.T @ Z)[1].T[::-1][: self.n_components])
 
 
 class MahalanobisMetric(_UnsupervisedMetric):
@@ -116,7 +117,8 @@ class MahalanobisMetric(_UnsupervisedMetric):
     eigenvalues are raised to at least 1e-8 of the largest. So the metric also exists for constant or
     collinear features, and for more features than samples. A regular covariance is inverted exactly, and the
     metric does not depend on the units of the features. A constant feature gets the largest standard
-    deviation of all features.
+    deviation of all features. With fewer samples than features, all directions in which the samples do not
+    vary have the raised eigenvalue, so differences in these weigh most.
 
     Parameters
     ----------
@@ -126,7 +128,8 @@ class MahalanobisMetric(_UnsupervisedMetric):
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The map L with LᵀL = W; rows by falling variance of the principal component.
+        The map L with LᵀL = W; rows by falling variance of the principal component. For more than 5,000
+        features, fewer samples and all components, a `LowRankPlusDiagonal`, which is not formed in memory.
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     n_features_in_ : int
@@ -160,6 +163,10 @@ class MahalanobisMetric(_UnsupervisedMetric):
     def __init__(self, n_components: int | None = None) -> None:
         self.n_components = n_components
 
-    def _components(self, X: Array) -> Array:
-        Z = centred(X) / np.sqrt(len(X) - 1)
-        return inverse_root(Z.T @ Z) if len(X) >= X.shape[1] else inverse_root_in_span(Z)
+    def _components(self, X: Array) -> Array | LowRankPlusDiagonal:
+        Z, n_features = centred(X) / np.sqrt(len(X) - 1), X.shape[1]
+        if len(X) >= n_features:
+            return inverse_root(Z.T @ Z)[: self.n_components]
+        if self.n_components is None and n_features > MANY_FEATURES:
+            return low_rank_inverse_root(Z)
+        return inverse_root_in_span(Z, self.n_components or n_features)

@@ -50,9 +50,11 @@ class GMML(MetricLearner):
 
     Attributes
     ----------
+    W_ : array of shape (n_features, n_features)
+        The learnt matrix A. For more than 5,000 features and fewer samples, a `LowRankPlusDiagonal`, which is
+        not formed in memory.
     components_ : array of shape (n_components, n_features)
-        The map L with LᵀL = A, or its best approximation of rank `n_components`. For more than 5,000
-        features and fewer samples, a `LowRankPlusDiagonal`, which is not formed in memory.
+        The map L with LᵀL = A, or its best approximation of rank `n_components`; of the same kind as `W_`.
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     n_features_in_ : int
@@ -127,13 +129,15 @@ class GMML(MetricLearner):
             raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
         n_samples, n_features = X.shape
         with blas_threads_for(product_operations(min(X.shape), n_samples, n_features)):
-            L = mean.components(X, lambda Z: pair_scatters(Z[known], labels[known], weight[known]), weight)
+            self.W_, L = mean.solve(
+                X, lambda Z: pair_scatters(Z[known], labels[known], weight[known]), weight
+            )
             self._set_metric(L, X, weight)
         return self
 
     def _fit_on_cluster(self, mean: GeometricMean, blocks: SampleBlocks) -> GMML:
         # Prior and importances depend on the covariance only, so a few samples can stand for all.
         few = blocks.standing_for_all()
-        L = mean.components(few, lambda Z: blocks.labelled().pair_scatters(), np.ones(len(few)))
+        self.W_, L = mean.solve(few, lambda Z: blocks.labelled().pair_scatters(), np.ones(len(few)))
         self._set_metric(L, few)
         return self

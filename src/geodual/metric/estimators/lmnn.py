@@ -12,10 +12,18 @@ from sklearn.exceptions import ConvergenceWarning
 from geodual.arrays import Array
 from geodual.threads import blas_threads_for, product_operations
 
-from ..base.checks import check_iteration, check_n_components, check_number, check_whole
+from ..base.checks import (
+    check_iteration,
+    check_n_components,
+    check_number,
+    check_sample_weight,
+    check_whole,
+    warn_of_unknown,
+)
 from ..base.metric_learner import MetricLearner
 from ..base.scatter import centred, oriented, whitened
 from ..margin.large_margin import LargeMargin, MarginPass, target_neighbours
+from ..selection.samples import LabelledRows, Samples
 
 _WIDTH = 0.1  # δ of the first smoothed objective, as a fraction of the margin
 _STAGE_TOLERANCE = 1e-3  # times `tol`: a stage ends when an iteration gains less than this share
@@ -35,8 +43,12 @@ class LMNN(MetricLearner):
     Euclidean metric, and pushes away impostors l, samples of other classes that are not farther away than a
     target by a margin of one:
 
-    .. math:: p(L) = r \sum_{ij} d_{ij} + (1 - r) \sum_{ijl} [1 + d_{ij} - d_{il}]_+ ,
+    .. math:: p(L) = r \sum_{ij} w_i d_{ij} + (1 - r) \sum_{ijl} w_i [1 + d_{ij} - d_{il}]_+ ,
               \qquad d_{ij} = \|L (x_i - x_j)\|^2.
+
+    Equal samples of a class are one sample, which is one target and one impostor, and whose weight
+    :math:`w_i` is their number. Weights are relative to their mean over the distinct samples: they are 1 if
+    all samples are distinct.
 
     The sums run over all targets and all impostors, which are updated as L changes. L-BFGS minimises a
     sequence of smooth upper bounds on p, each closer to p. The program is convex in W = LᵀL, so its dual
@@ -45,8 +57,8 @@ class LMNN(MetricLearner):
     Parameters
     ----------
     n_neighbors : int
-        Number of target neighbours per sample; fewer in classes that have too few samples. The only sample of
-        a class has no target; it only acts as an impostor.
+        Number of target neighbours per sample; fewer in classes that have too few distinct samples. The only
+        one of a class has no target; it only acts as an impostor.
     regularization : float
         r, the weight of the pull, between 0 and 1. The paper's μ is 1 − r.
     max_iter : int
@@ -62,6 +74,8 @@ class LMNN(MetricLearner):
 
     Attributes
     ----------
+    W_ : array of shape (n_features, n_features)
+        The learnt matrix LᵀL.
     components_ : array of shape (n_components, n_features)
         The map L; rows by falling spread of the transformed samples.
     feature_importances_ : array of shape (n_features,)
@@ -124,7 +138,7 @@ class LMNN(MetricLearner):
         self.n_components = n_components
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> LMNN:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LMNN:
         """Learn a metric from labelled samples.
 
         Parameters
@@ -132,35 +146,43 @@ class LMNN(MetricLearner):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
-            Class labels of any type; at least one class must have two samples. −1 means unknown if there are
-            at least two other labels: such samples are left out.
+            Class labels of any type; at least one class must have two distinct samples. −1 means unknown if
+            there are at least two other labels: such samples are left out.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts; once by default. A sample of weight 3 is the same as three equal
+            ones: its own pulls and pushes count three times, but it is one target and one impostor of others.
+            A sample of weight 0 is left out. Only the ratios of the weights matter.
 
         Returns
         -------
         self
         """
-        X, labels = self._validate(X, y)
-        self._check_parameters(X.shape[1], int(np.bincount(labels).max()))
-        order = np.argsort(labels, kind="stable")  # `LargeMargin` needs samples sorted by class
+        X, labels = self._validate_all(X, y)
+        self._check_parameters(X.shape[1])
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, X)
+        samples = Samples.of_positive_weight(X, labels, weight)
+        warn_of_unknown(samples.labels)
+        used = _relative(samples)
+        X = samples.X[used.rows]
         with blas_threads_for(product_operations(len(X), X.shape[1], X.shape[1])):
-            Z = centred(X)[order]
-            targets = target_neighbours(Z, labels[order], self.n_neighbors)
+            Z = centred(X)
+            if np.bincount(used.labels).max() < 2:
+                raise ValueError("LMNN needs a class of at least two different samples; check `y`.")
+            targets = target_neighbours(Z, used.labels, self.n_neighbors)
             U, whitening = whitened(Z)
-            objective = LargeMargin(U, labels[order], targets, self.regularization)
+            objective = LargeMargin(U, used.labels, targets, self.regularization, used.weight)
             search = _Search(objective, self.max_iter, self.tol, self.verbose)
             search.run(self._start(objective, Z))
-            self._keep(search, whitening, X)
+            self._keep(search, whitening, X, used.weight)
         return self
 
-    def _check_parameters(self, n_features: int, largest_class: int) -> None:
+    def _check_parameters(self, n_features: int) -> None:
         check_whole("n_neighbors", self.n_neighbors, 1)
         check_number("regularization", self.regularization)
         if not 0.0 < self.regularization < 1.0:
             raise ValueError(f"`regularization` must lie between 0 and 1, got {self.regularization}.")
         check_iteration(self.tol, self.max_iter)
         check_n_components(self.n_components, n_features)
-        if largest_class < 2:
-            raise ValueError("LMNN needs a class of at least two samples, but all labels differ; check `y`.")
 
     def _start(self, objective: LargeMargin, Z: Array) -> Array:
         """Return L of the Euclidean metric or its principal components, scaled: targets are about 1 away."""
@@ -170,17 +192,19 @@ class LMNN(MetricLearner):
         Y = objective.X @ L.T
         size = np.einsum("ij,ij->", Y, Y) / len(Y)
         nearness = objective.target_distances(Y).mean()
-        # If all samples are duplicated, all targets may be at distance zero.
+        # All targets may be at distance zero, up to rounding errors.
         return np.asarray(L / np.sqrt(nearness if nearness > _NO_DISTANCE * size else size))
 
-    def _keep(self, search: _Search, whitening: Array, X: Array) -> None:
+    def _keep(self, search: _Search, whitening: Array, X: Array, weight: Array | None) -> None:
         """Keep the best map found, its certificate, and warn if it may be far from optimal."""
         # Rotations of L do not change the metric; this one makes the rows unique.
         _, spread, axes = np.linalg.svd(search.best, full_matrices=False)
         components = oriented(spread[:, None] * axes @ whitening)
         n_rows = self.n_components or X.shape[1]
         # Whitening drops directions in which the samples do not vary; their rows are zero.
-        self._set_metric(np.vstack([components, np.zeros((n_rows - len(components), X.shape[1]))]), X)
+        still = np.zeros((n_rows - len(components), X.shape[1]))
+        self._set_metric(np.vstack([components, still]), X, weight)
+        self.W_ = self.get_mahalanobis_matrix()
         self.objective_ = search.history[-1]
         self.dual_objective_ = min(search.lower_bound, self.objective_)  # above it by rounding at most
         self.duality_gap_ = (self.objective_ - self.dual_objective_) / max(self.objective_, _UNIT)
@@ -198,6 +222,16 @@ class LMNN(MetricLearner):
                 ConvergenceWarning,
                 stacklevel=3,  # the caller of `fit`
             )
+
+
+def _relative(samples: Samples) -> LabelledRows:
+    """Return the distinct samples by class, with weights relative to their mean; None if these are equal."""
+    used = samples.distinct_by_class()
+    if used.weight is None or np.ptp(used.weight) == 0.0:
+        return used._replace(weight=None)
+    used = samples.distinct_in_order()  # so that weights take the same steps as repeated rows
+    assert used.weight is not None  # the same samples as above
+    return used._replace(weight=used.weight / used.weight.mean())
 
 
 class _Search:

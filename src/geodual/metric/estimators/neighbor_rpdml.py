@@ -20,7 +20,6 @@ from ..base.checks import (
 )
 from ..base.maps import factor
 from ..base.metric_learner import MetricLearner
-from ..base.scatter import distinct_rows
 from ..program.certificate import CertifiedMetric, iteration_printer, keep_solution, warn_unless_converged
 from ..program.logdet_program import LogDetProgram
 from ..program.space import Space, choose_space, within_space
@@ -187,7 +186,7 @@ class NeighborRPDML(MetricLearner):
         weight = None if sample_weight is None else check_sample_weight(sample_weight, X)
         samples = Samples.of_positive_weight(X, labels, weight)
         warn_of_unknown(samples.labels)
-        used = _sorted(samples)
+        used = samples.distinct_in_order()
         if not (np.bincount(used.labels) > 1).any():
             raise ValueError(
                 "No class has two different samples, so there are no neighbours to learn from; check `y`."
@@ -247,14 +246,3 @@ class NeighborRPDML(MetricLearner):
             if share < 1.0:
                 W, n_iter = found.W, n_iter + found.n_iter
         return found, term, n_iter
-
-
-def _sorted(samples: Samples) -> LabelledRows:
-    """Return the distinct labelled samples by class, in an order that does not depend on the order of rows.
-
-    So repeated rows, weights and other orders of the samples lead to the same steps of the solver.
-    """
-    used = samples.distinct_by_class()
-    order = np.lexsort((distinct_rows(samples.X[used.rows])[1], used.labels))
-    weight = None if used.weight is None else used.weight[order]
-    return LabelledRows(used.rows[order], used.labels[order], weight)

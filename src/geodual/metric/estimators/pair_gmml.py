@@ -49,9 +49,11 @@ class PairGMML(PairClassifier):
         Pairs at most this far apart are predicted as similar. `fit` chooses the best accuracy on its pairs.
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
+    W_ : array of shape (n_features, n_features)
+        The learnt matrix A. For more than 5,000 features and fewer samples, a `LowRankPlusDiagonal`, which is
+        not formed in memory.
     components_ : array of shape (n_components, n_features)
-        The map L with LᵀL = A, or its best approximation of rank `n_components`. For more than 5,000
-        features and fewer samples, a `LowRankPlusDiagonal`, which is not formed in memory.
+        The map L with LᵀL = A, or its best approximation of rank `n_components`; of the same kind as `W_`.
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     n_features_in_ : int
@@ -113,7 +115,7 @@ class PairGMML(PairClassifier):
             _check_kinds(X, similar)
         copies = np.repeat(weight, 2)
         with blas_threads_for(product_operations(min(X.shape), *X.shape)):
-            L = self._mean.components(X, lambda Z: _scatters(Z, similar, weight), copies)
+            self.W_, L = self._mean.solve(X, lambda Z: _scatters(Z, similar, weight), copies)
             self._set_metric(L, X, copies)
 
 

@@ -48,7 +48,7 @@ class MarginPass(NamedTuple):
 class LargeMargin:
     r"""The objective p(L) of LMNN over samples i, targets j and impostors l, and a smooth upper bound p_δ.
 
-    .. math:: p(L) = r \sum_{ij} d_{ij} + (1 - r) \sum_{ijl} [1 + d_{ij} - d_{il}]_+ ,
+    .. math:: p(L) = r \sum_{ij} w_i d_{ij} + (1 - r) \sum_{ijl} w_i [1 + d_{ij} - d_{il}]_+ ,
               \qquad d_{ij} = \|L (x_i - x_j)\|^2
 
     In p_δ the hinge is replaced by a parabola for arguments within ±δ/2 of zero. It is above the hinge by at
@@ -64,14 +64,26 @@ class LargeMargin:
         Row numbers of the target neighbours of each sample; its own number where there is none.
     regularization : float
         The weight r of the pull.
+    weight : array of shape (n_samples,), optional
+        w, how often the terms of each sample count; once by default.
     """
 
-    def __init__(self, X: Array, labels: Indices, targets: Indices, regularization: float) -> None:
+    def __init__(
+        self,
+        X: Array,
+        labels: Indices,
+        targets: Indices,
+        regularization: float,
+        weight: Array | None = None,
+    ) -> None:
         self.X = X
         self.near_pairs = NearPairs(labels)
         self._targets = targets
         self._missing = targets == np.arange(len(X))[:, None]
-        self._pull = regularization
+        self._weight = weight
+        self._pull = np.full(targets.shape, regularization)  # of each sample and target
+        if weight is not None:
+            self._pull *= weight[:, None]
         self._push = 1.0 - regularization
         self._target_graph = _Graph(len(X))
         self._target_starts = np.arange(0, targets.size + 1, max(targets.shape[1], 1))
@@ -89,11 +101,11 @@ class LargeMargin:
         The dual of the convex program in M = LᵀL is to maximise Σ λ over 0 ≤ λ ≤ 1 − r such that
         G(λ) = r Σ v_ij v_ijᵀ + Σ λ_ijl (v_ij v_ijᵀ − v_il v_ilᵀ) is positive semidefinite. At the minimum of
         p_δ its slopes λ satisfy this, with p(L) − Σ λ = Σ (1 − r) [h]₊ − λ h over the slacks h. Elsewhere λ
-        is multiplied by a factor that makes G positive semidefinite.
+        is multiplied by a factor that makes G positive semidefinite. Weights w multiply r and 1 − r here.
         """
         result = self._pass(self.X @ L.T, width, self.X)
         G = self.X.T @ result.product
-        P = self.X.T @ self._target_laplacian(np.full(self._targets.shape, self._pull), self.X)
+        P = self.X.T @ self._target_laplacian(self._pull, self.X)
         try:
             smallest = eigh(G, P, eigvals_only=True, subset_by_index=(0, 0))[0]
         except LinAlgError:  # P is singular: no pull acts in some direction, and 0 is the only safe bound
@@ -105,11 +117,11 @@ class LargeMargin:
         """Sum pulls and pushes at the samples Y, with Laplacian products of V."""
         distances = self.target_distances(Y)
         margin = np.where(self._missing, _NO_MARGIN, 1.0 + distances)
-        pushes = _Pushes(margin, width, V, self._impostor_graph)
+        pushes = _Pushes(margin, width, V, self._impostor_graph, self._weight)
         # Only pairs nearer than the largest margin of a sample, plus the smoothing, can contribute.
         for block in self.near_pairs.blocks(Y, np.maximum(margin.max(axis=1) + 0.5 * width, 0.0)):
             pushes.add(block)
-        pull = self._pull * float(distances.sum())
+        pull = float(np.vdot(self._pull, distances))
         product = self._target_laplacian(self._pull + self._push * pushes.target_slope, V)
         product -= self._push * pushes.impostor_product()
         return MarginPass(
@@ -141,12 +153,14 @@ class LargeMargin:
 class _Pushes:
     """Sums of the hinges over all triples of a sample, a target and an impostor."""
 
-    def __init__(self, margin: Array, width: float, V: Array, graph: _Graph) -> None:
+    def __init__(
+        self, margin: Array, width: float, V: Array, graph: _Graph, sample_weight: Array | None
+    ) -> None:
         self.hinge = self.smoothed = self.gap = 0.0
         self.target_slope = np.zeros(margin.shape)
         self._margins = np.ascontiguousarray(margin.T)
         self._width = width
-        self._V, self._graph = V, graph
+        self._V, self._graph, self._weight = V, graph, sample_weight
         self._degree = np.zeros(len(V))
         self._neighbour_sum = np.zeros(V.shape)
 
@@ -159,13 +173,17 @@ class _Pushes:
                 slack = margin.take(sample) - block.squared_distance
                 # Slope λ of the smoothed hinge; its value is δ λ²/2, plus the slack beyond the parabola.
                 lam = np.clip(slack / self._width + 0.5, 0.0, 1.0)
-                hinge = float(np.maximum(slack, 0.0).sum())
+                hinges, beyond = np.maximum(slack, 0.0), np.maximum(slack - 0.5 * self._width, 0.0)
+                weighted = lam
+                if self._weight is not None:
+                    weight = self._weight.take(sample)
+                    weighted, hinges, beyond = weight * lam, weight * hinges, weight * beyond
+                hinge = float(hinges.sum())
                 self.hinge += hinge
-                self.smoothed += 0.5 * self._width * float(lam @ lam)
-                self.smoothed += float(np.maximum(slack - 0.5 * self._width, 0.0).sum())
-                self.gap += hinge - float(lam @ slack)
-                self.target_slope[:, column] += np.bincount(sample, lam, n)
-                slope += lam
+                self.smoothed += 0.5 * self._width * float(weighted @ lam) + float(beyond.sum())
+                self.gap += hinge - float(weighted @ slack)
+                self.target_slope[:, column] += np.bincount(sample, weighted, n)
+                slope += weighted
         # `first` is sorted, so these are the row pointers of a sparse matrix without further sorting.
         starts = np.concatenate([[0], np.cumsum(np.bincount(block.first, minlength=n))])
         there, back = self._graph.products(slope, block.second, starts, self._V)

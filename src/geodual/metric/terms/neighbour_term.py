@@ -20,6 +20,7 @@ _LOST_DIGITS = 1e4  # largest loss of relative accuracy in sums from products ov
 _SMALLEST = float(np.finfo(float).tiny)
 _FAR = 4.0  # width of a sample, relative to the squared distance of its k-th neighbour
 _LEAST_WIDTH = 0.1  # of a sample, relative to the median
+_ROUNDING = 64.0 * _EPS  # relative rounding error of a squared distance from products, with a safety factor
 _NARROWEST, _WIDEST = 1e-140, 1e140  # squares of widths between these neither under- nor overflow
 _BLOCK = 500_000  # distances of this many pairs are computed at once
 
@@ -27,7 +28,9 @@ _BLOCK = 500_000  # distances of this many pairs are computed at once
 def neighbour_widths(Z: Array, k: int) -> Array:
     """Return the width τ of each sample: four times the squared distance of its k-th nearest neighbour.
 
-    It is at least a tenth of the median, so that samples with copies in other classes have one too.
+    It is at least a tenth of the median, so that samples with copies in other classes have one too. If that
+    is true of most samples, the largest width stands for the median; of all, four times the mean squared
+    distance of all pairs.
 
     Parameters
     ----------
@@ -40,10 +43,13 @@ def neighbour_widths(Z: Array, k: int) -> Array:
     k, step = min(k, len(Z) - 1), max(_BLOCK // len(Z), 1)
     blocks = (left[start : start + step] @ right.T for start in range(0, len(Z), step))
     # The smallest of a row is the sample itself, at distance zero.
-    width = np.concatenate([_FAR * np.partition(block, k, axis=1)[:, k] for block in blocks])
-    usual = float(np.median(width))
-    if not usual > 0.0:
-        usual = float(width.max())
+    distance = np.concatenate([np.partition(block, k, axis=1)[:, k] for block in blocks])
+    norm = np.einsum("ij,ij->i", Z, Z)
+    width = _FAR * np.where(distance > _ROUNDING * norm, distance, 0.0)  # of copies it is a rounding error
+    usual = float(np.median(width)) or float(width.max())
+    if usual == 0.0:
+        mean = 2.0 * float(Z.var(axis=0).sum())
+        usual = _FAR * mean if mean > _ROUNDING * float(norm.max()) else 0.0
     if not 0.0 < usual < np.inf:
         raise ValueError("The samples are equal, or too far apart to square distances; check the features.")
     if not _NARROWEST < usual < _WIDEST:
