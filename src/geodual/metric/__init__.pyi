@@ -1,5 +1,6 @@
 from .estimators.comparisons import QuadrupletRPDML as QuadrupletRPDML
 from .estimators.comparisons import TripletRPDML as TripletRPDML
+from .estimators.feature_weights import FeatureWeights as FeatureWeights
 from .estimators.fixed import EuclideanMetric as EuclideanMetric
 from .estimators.fixed import MahalanobisMetric as MahalanobisMetric
 from .estimators.gmml import GMML as GMML
@@ -24,6 +25,7 @@ __all__ = [
     "LMNN",
     "RPDML",
     "EuclideanMetric",
+    "FeatureWeights",
     "LocalPairs",
     "MahalanobisMetric",
     "NeighborRPDML",

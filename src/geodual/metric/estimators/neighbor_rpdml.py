@@ -20,7 +20,6 @@ from ..base.checks import (
 )
 from ..base.maps import factor
 from ..base.metric_learner import MetricLearner
-from ..base.scatter import distinct_rows
 from ..program.certificate import CertifiedMetric, iteration_printer, keep_solution, warn_unless_converged
 from ..program.logdet_program import LogDetProgram
 from ..program.space import Space, choose_space, within_space
@@ -187,7 +186,7 @@ class NeighborRPDML(MetricLearner):
         weight = None if sample_weight is None else check_sample_weight(sample_weight, X)
         samples = Samples.of_positive_weight(X, labels, weight)
         warn_of_unknown(samples.labels)
-        used = _sorted(samples)
+        used = samples.ordered_distinct()
         if not (np.bincount(used.labels) > 1).any():
             raise ValueError(
                 "No class has two different samples, so there are no neighbours to learn from; check `y`."
@@ -201,7 +200,11 @@ class NeighborRPDML(MetricLearner):
         self.n_iter_, self.n_pairs_ = max(n_iter + found.n_iter, 1), term.n_pairs
         self.prior_ = space.lift(space.prior)
         rows = used.rows if weight is None else np.flatnonzero(weight)[used.rows]
-        self.neighbours_, self.targets_, self.widths_ = rows[term.pairs], term.targets, term.widths
+        self.neighbours_, self.targets_, self.widths_ = (
+            rows[term.near.pairs],
+            term.near.targets,
+            term.near.widths,
+        )
         self.counts_ = np.zeros(len(X))
         self.counts_[rows] = 1.0 if used.weight is None else used.weight
         return self
@@ -247,14 +250,3 @@ class NeighborRPDML(MetricLearner):
             if share < 1.0:
                 W, n_iter = found.W, n_iter + found.n_iter
         return found, term, n_iter
-
-
-def _sorted(samples: Samples) -> LabelledRows:
-    """Return the distinct labelled samples by class, in an order that does not depend on the order of rows.
-
-    So repeated rows, weights and other orders of the samples lead to the same steps of the solver.
-    """
-    used = samples.distinct_by_class()
-    order = np.lexsort((distinct_rows(samples.X[used.rows])[1], used.labels))
-    weight = None if used.weight is None else used.weight[order]
-    return LabelledRows(used.rows[order], used.labels[order], weight)

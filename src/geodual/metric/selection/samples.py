@@ -100,6 +100,16 @@ class Samples:
         weight[known[first]] = np.bincount(group, None if self.weight is None else self.weight[known])
         return self._sorted(np.sort(known[first]), weight)
 
+    def ordered_distinct(self) -> LabelledRows:
+        """Return the distinct labelled samples by class, in an order that does not depend on that of rows.
+
+        So repeated rows, weights and other orders of the samples lead to the same steps of the solver.
+        """
+        used = self.distinct_by_class()
+        order = np.lexsort((distinct_rows(self.X[used.rows])[1], used.labels))
+        weight = None if used.weight is None else used.weight[order]
+        return LabelledRows(used.rows[order], used.labels[order], weight)
+
     def _sorted(self, rows: Indices, weight: Array | None) -> LabelledRows:
         rows = rows[np.argsort(self.labels[rows], kind="stable")]
         return LabelledRows(rows, self.labels[rows], None if weight is None else weight[rows], self.links)
