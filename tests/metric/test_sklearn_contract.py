@@ -22,6 +22,7 @@ from geodual.metric import (
     FeatureWeights,
     MahalanobisMetric,
     NeighborRPDML,
+    RPDMLClassifier,
     RPDMLRegressor,
 )
 
@@ -47,7 +48,7 @@ PAPER = [
 # These keep the conventions too, but learn from numbers instead of labels.
 REGRESSORS = [RPDMLRegressor(), RPDMLRegressor(pairs=100, weights="uniform", random_state=0)]
 # These keep the conventions too, but learn no matrix.
-OTHERS = [FeatureWeights()]
+OTHERS = [FeatureWeights(), RPDMLClassifier()]
 UNSUPERVISED = (EuclideanMetric, MahalanobisMetric)
 # Runs with SCIPY_ARRAY_API in the environment only, and is for estimators that support other arrays.
 NOT_APPLICABLE = {"check_array_api_input"}

@@ -11,6 +11,7 @@ from .estimators.pair_gmml import PairGMML as PairGMML
 from .estimators.pair_itml import PairITML as PairITML
 from .estimators.pair_rpdml import PairRPDML as PairRPDML
 from .estimators.rpdml import RPDML as RPDML
+from .estimators.rpdml_classifier import RPDMLClassifier as RPDMLClassifier
 from .estimators.rpdml_regressor import RPDMLRegressor as RPDMLRegressor
 from .registry import make_metric as make_metric
 from .registry import metric_names as metric_names
@@ -33,6 +34,7 @@ __all__ = [
     "PairITML",
     "PairRPDML",
     "QuadrupletRPDML",
+    "RPDMLClassifier",
     "RPDMLRegressor",
     "TripletRPDML",
     "load_metric",
