@@ -1,9 +1,9 @@
 """Measure `RPDMLClassifier` against a tuned support vector machine and a random forest, on the same folds.
 
 ``python -m benchmarks machines`` runs it on two groups of sets. The first are the tables ``*.csv`` of the
-folder that the environment variable GEODUAL_CLASSIFICATION names: the constants of the machine were chosen on
-most of them. The others are the sets of the accuracy study that are on this machine: nothing about the machine
-was chosen on these. Sets that are absent are skipped.
+folder that the environment variable GEODUAL_CLASSIFICATION names: the constants were chosen on most of them.
+The others are the sets of the accuracy study that can be read here: nothing about this classifier was chosen
+on them. Sets that are absent are skipped.
 """
 
 from __future__ import annotations
