@@ -19,6 +19,7 @@ from .family_runs import families_table
 from .findings import findings_table
 from .first_solve import first_solve_table
 from .geometry import geometry_table
+from .machine_accuracy import machine_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
 from .metric_shapes import local_pairs_table, many_features_table
@@ -50,6 +51,7 @@ SECTIONS: dict[str, Callable[..., str]] = {
     "local-pairs": local_pairs_table,
     "many-features": many_features_table,
     "accuracy": accuracy_table,
+    "machines": machine_table,
     "regression": regression_table,
     "factors": factor_table,
     "study": study_table,

@@ -103,9 +103,12 @@ def test_a_metric_is_loaded_as_it_was_saved(name, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["a.npz"]
 
 
+NOT_SAVED = {"FeatureWeights", "RPDMLClassifier"}  # they hold no matrix W; pickle keeps them
+
+
 def test_every_learner_can_be_saved():
     learners = {name for name in geodual.metric.__all__ if hasattr(getattr(geodual.metric, name), "fit")}
-    assert learners == set(MAKERS)
+    assert learners - NOT_SAVED == set(MAKERS)
 
 
 @pytest.mark.parametrize("learner", [RPDML(pairs="all"), GMML()], ids=repr)

@@ -19,8 +19,10 @@ from geodual.metric import (
     LMNN,
     RPDML,
     EuclideanMetric,
+    FeatureWeights,
     MahalanobisMetric,
     NeighborRPDML,
+    RPDMLClassifier,
     RPDMLRegressor,
 )
 
@@ -45,6 +47,8 @@ PAPER = [
 ]
 # These keep the conventions too, but learn from numbers instead of labels.
 REGRESSORS = [RPDMLRegressor(), RPDMLRegressor(pairs=100, weights="uniform", random_state=0)]
+# These keep the conventions too, but learn no matrix.
+OTHERS = [FeatureWeights(), RPDMLClassifier()]
 UNSUPERVISED = (EuclideanMetric, MahalanobisMetric)
 # Runs with SCIPY_ARRAY_API in the environment only, and is for estimators that support other arrays.
 NOT_APPLICABLE = {"check_array_api_input"}
@@ -57,7 +61,7 @@ def checks():
 
     Other parameters of a class do not change what is checked: input, names, copies and errors.
     """
-    one_each = {type(learner): learner for learner in reversed(LEARNERS + REGRESSORS)}
+    one_each = {type(learner): learner for learner in reversed(LEARNERS + REGRESSORS + OTHERS)}
     for learner in [*one_each.values(), PAPER[0]]:
         for estimator, check in estimator_checks_generator(learner):
             name = check.func.__name__

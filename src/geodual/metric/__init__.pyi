@@ -1,5 +1,6 @@
 from .estimators.comparisons import QuadrupletRPDML as QuadrupletRPDML
 from .estimators.comparisons import TripletRPDML as TripletRPDML
+from .estimators.feature_weights import FeatureWeights as FeatureWeights
 from .estimators.fixed import EuclideanMetric as EuclideanMetric
 from .estimators.fixed import MahalanobisMetric as MahalanobisMetric
 from .estimators.gmml import GMML as GMML
@@ -10,6 +11,7 @@ from .estimators.pair_gmml import PairGMML as PairGMML
 from .estimators.pair_itml import PairITML as PairITML
 from .estimators.pair_rpdml import PairRPDML as PairRPDML
 from .estimators.rpdml import RPDML as RPDML
+from .estimators.rpdml_classifier import RPDMLClassifier as RPDMLClassifier
 from .estimators.rpdml_regressor import RPDMLRegressor as RPDMLRegressor
 from .registry import make_metric as make_metric
 from .registry import metric_names as metric_names
@@ -24,6 +26,7 @@ __all__ = [
     "LMNN",
     "RPDML",
     "EuclideanMetric",
+    "FeatureWeights",
     "LocalPairs",
     "MahalanobisMetric",
     "NeighborRPDML",
@@ -31,6 +34,7 @@ __all__ = [
     "PairITML",
     "PairRPDML",
     "QuadrupletRPDML",
+    "RPDMLClassifier",
     "RPDMLRegressor",
     "TripletRPDML",
     "load_metric",

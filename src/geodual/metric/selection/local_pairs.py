@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
 from geodual.arrays import Array, Indices
@@ -22,17 +23,36 @@ _FEW = 2_000  # samples of a class up to which an exact search is faster
 _LEAST = 30  # neighbours that the index keeps per sample: fewer would make it less accurate
 
 
-def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int) -> Indices:
+def grouped_neighbours(
+    Z: Array, labels: Indices, n_similar: int, n_dissimilar: int, distance: str = "l2"
+) -> tuple[Indices, Indices]:
+    """Return the row numbers of samples, in increasing order, and of their neighbours of both kinds.
+
+    Samples that are alone in their class are left out: they have nobody to ask. The parameters are those of
+    `neighbour_pairs`.
+    """
+    joined = np.bincount(labels)[labels] > 1
+    pairs = neighbour_pairs(Z, labels, n_similar, n_dissimilar, distance)
+    pairs = pairs[joined[pairs[:, 0]]]
+    i, j = pairs[np.argsort(pairs[:, 0], kind="stable")].T
+    return i.copy(), j.copy()
+
+
+def neighbour_pairs(
+    Z: Array, labels: Indices, n_similar: int, n_dissimilar: int, distance: str = "l2"
+) -> Indices:
     """Return each sample with its nearest neighbours in its class and with those in other classes.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_features)
-        Samples. The nearest are those of the smallest Euclidean distance.
+        Samples.
     labels : array of shape (n_samples,)
         Their classes as 0, 1, …
     n_similar, n_dissimilar : int
         Numbers of neighbours of each kind; all samples of a kind if there are fewer.
+    distance : "l1" or "l2"
+        The city-block or the Euclidean distance decides who is near.
 
     Returns
     -------
@@ -43,10 +63,12 @@ def neighbour_pairs(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int
     order = np.argsort(labels, kind="stable")
     edges = np.concatenate([[0], np.cumsum(np.bincount(labels))]).tolist()
     search = _library_search if len(Z) > _MANY else _block_search
-    return np.asarray(order[np.vstack(list(search(Z[order], edges, n_similar, n_dissimilar)))])
+    return np.asarray(order[np.vstack(list(search(Z[order], edges, n_similar, n_dissimilar, distance)))])
 
 
-def _library_search(Z: Array, edges: list[int], n_similar: int, n_dissimilar: int) -> Iterator[Indices]:
+def _library_search(
+    Z: Array, edges: list[int], n_similar: int, n_dissimilar: int, kind: str
+) -> Iterator[Indices]:
     """Yield the pairs of each class by scikit-learn's search, which uses all cores.
 
     Neighbours whose squared distances differ by less than rounding errors, 1e-15 of the squared distance from
@@ -60,7 +82,8 @@ def _library_search(Z: Array, edges: list[int], n_similar: int, n_dissimilar: in
             (others, min(n_dissimilar, len(others)), Z[own]),
         ):
             if count > 0:
-                search = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(Z[candidates])
+                search = NearestNeighbors(n_neighbors=count, algorithm="brute", metric=kind)
+                search.fit(Z[candidates])
                 found = candidates[search.kneighbors(queries, return_distance=False)]
                 yield np.column_stack([np.repeat(own, count), found.ravel()])
 
@@ -83,14 +106,16 @@ def _exponent(size: float) -> int:
     return int(np.frexp(size)[1]) if 0.0 < size < np.inf else 0
 
 
-def _block_search(Z: Array, edges: list[int], n_similar: int, n_dissimilar: int) -> Iterator[Indices]:
+def _block_search(
+    Z: Array, edges: list[int], n_similar: int, n_dissimilar: int, kind: str
+) -> Iterator[Indices]:
     """Yield the pairs of some samples at a time, from blocks of the distance matrix."""
     left, right = gram_factors(*2 * (Z - Z.mean(axis=0),))
     step = max(_ENTRIES // len(Z), 16)
     for start, end in pairwise(edges):
         for first in range(start, end, step):
             rows = np.arange(first, min(first + step, end))
-            distance = left[rows] @ right.T
+            distance = left[rows] @ right.T if kind == "l2" else cdist(Z[rows], Z, "cityblock")
             distance[np.arange(len(rows)), rows] = np.inf
             own = slice(start, end)
             inside = _nearest(distance, min(n_similar, end - start - 1), own)

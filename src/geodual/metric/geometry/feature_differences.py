@@ -1,0 +1,80 @@
+"""Differences of pairs, feature by feature: distances that are linear in weights of features, and sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from geodual.arrays import Array, Indices
+
+_KEPT = 25_000_000  # differences up to this number (200 MB) are formed once, others in every pass
+_CHUNK = 1_000_000  # differences formed at once otherwise: 8 MB
+
+
+class FeatureDifferences:
+    """The absolute or squared differences V of pairs, an array of shape (n_pairs, n_features).
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Samples.
+    i, j : array of shape (n_pairs,)
+        Row numbers of the samples of each pair.
+    squared : bool
+        Whether differences are squared.
+    """
+
+    def __init__(self, X: Array, i: Indices, j: Indices, squared: bool) -> None:
+        self._X, self._i, self._j, self._squared = X, i, j, squared
+
+    def _formed(self, pairs: slice) -> Array:
+        V = self._X[self._i[pairs]] - self._X[self._j[pairs]]
+        return np.asarray(np.square(V, out=V) if self._squared else np.abs(V, out=V))
+
+    @cached_property
+    def _kept(self) -> Array | None:
+        few = len(self._i) * self._X.shape[1] <= _KEPT
+        return self._formed(slice(None)) if few else None
+
+    def _parts(self) -> Iterator[tuple[slice, Array]]:
+        """Yield the differences of some pairs at a time, and which pairs these are."""
+        if self._kept is not None:
+            yield slice(0, len(self._i)), self._kept
+            return
+        step = max(_CHUNK // self._X.shape[1], 1)
+        for start in range(0, len(self._i), step):
+            pairs = slice(start, min(start + step, len(self._i)))
+            yield pairs, self._formed(pairs)
+
+    def distances(self, w: Array) -> Array:
+        """Return the distances V w of all pairs under weights w, or their changes for changes of w."""
+        return np.concatenate([V @ w for _, V in self._parts()])
+
+    def sums(self, u: Array) -> Array:
+        """Return Vᵀ u, a sum over the pairs per feature."""
+        return np.asarray(sum(u[pairs] @ V for pairs, V in self._parts()))
+
+    def squared_sums(self, u: Array) -> Array:
+        """Return (V²)ᵀ u."""
+        return np.asarray(sum(u[pairs] @ V**2 for pairs, V in self._parts()))
+
+    def scatter(self, u: Array, p: Array, starts: Indices) -> Array | None:
+        """Return Vᵀ diag(u) V less that of the means of groups; None if there are too many pairs.
+
+        Parameters
+        ----------
+        u : array of shape (n_pairs,)
+            Weights of the pairs, in each group a multiple of p.
+        p : array of shape (n_pairs,)
+            Shares of the pairs of a group in its mean.
+        starts : array of int
+            Where groups start.
+        """
+        V = self._kept
+        if V is None:
+            return None
+        means = np.add.reduceat(p[:, None] * V, starts, axis=0)
+        size = np.add.reduceat(u, starts)
+        return np.asarray((V.T * u) @ V - (means.T * size) @ means)

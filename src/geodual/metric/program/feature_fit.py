@@ -1,0 +1,109 @@
+"""The fit of feature weights: neighbours are found again under better and better weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geodual.arrays import Array, Indices
+
+from ..geometry.feature_differences import FeatureDifferences
+from ..selection.local_pairs import grouped_neighbours
+from ..selection.samples import LabelledRows
+from ..terms.neighbourhoods import Neighbourhoods
+from .certificate import CertifiedIteration, CertifiedMetric
+from .feature_program import FeatureProgram
+
+_EARLIER = (0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbours
+_ROUGH = 1e-2  # relative gap of earlier fits
+_LEAST_WIDTH = 1e-3  # of a sample, relative to the mean
+
+
+class WeightFit(NamedTuple):
+    """Learnt weights.
+
+    Attributes
+    ----------
+    found : CertifiedMetric
+        The weights, as `W`, with their certificate.
+    near : Neighbourhoods
+        The neighbours and targets of the last fit.
+    n_earlier : int
+        Number of iterations of the earlier fits.
+    """
+
+    found: CertifiedMetric
+    near: Neighbourhoods
+    n_earlier: int
+
+
+def learn_weights(
+    X: Array,
+    used: LabelledRows,
+    *,
+    distance: str,
+    C: float,
+    counts: tuple[int, int],
+    tol: float,
+    max_iter: int,
+    report: Callable[[CertifiedIteration], object] = lambda row: None,
+) -> WeightFit:
+    """Learn weights of features from distinct labelled samples.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The samples.
+    used : LabelledRows
+        Their classes and how often each counts.
+    distance : "l1" or "l2"
+        Whether distances are sums of absolute or of squared differences.
+    C : float
+        Weight of the mean loss.
+    counts : (int, int)
+        Numbers of neighbours in the class of a sample, and in other classes.
+    tol : float
+        Relative duality gap of the last fit.
+    max_iter : int
+        Maximal number of iterations of each fit.
+    report : callable, optional
+        Is called with each iteration.
+    """
+    labels = used.labels
+    if not (np.bincount(labels) > 1).any():
+        raise ValueError(
+            "No class has two different samples, so there are no neighbours to learn from; check `y`."
+        )
+    w: Array = np.ones(X.shape[1])
+    n_earlier, width = 0, None
+    for share in (*_EARLIER, 1.0):
+        Z = X * (w if distance == "l1" else np.sqrt(w))
+        i, j = grouped_neighbours(Z, labels, *counts, distance)
+        V, similar = FeatureDifferences(X, i, j, distance == "l2"), labels[i] == labels[j]
+        d = V.distances(w)
+        if width is None:
+            width = neighbour_means(i, similar, d, len(X))
+        near = Neighbourhoods(i, j, similar, d, width, used.weight, share * C)
+        found = FeatureProgram(near, V).solve(w, tol if share == 1.0 else max(tol, _ROUGH), max_iter, report)
+        if share < 1.0:
+            w, n_earlier = found.W, n_earlier + found.n_iter
+    return WeightFit(found, near, n_earlier)
+
+
+def neighbour_means(i: Indices, similar: NDArray[np.bool_], d: Array, n_samples: int) -> Array:
+    """Return the width τ of each sample: half of the mean distance of its neighbours of its class.
+
+    It is at least 0.001 of the mean width, so that samples with near copies have one too.
+    """
+    own = i[similar]
+    number = np.bincount(own, minlength=n_samples)
+    width = np.bincount(own, d[similar], minlength=n_samples) / np.maximum(number, 1)
+    usual = float(width[number > 0].mean())
+    if not 0.0 < usual < np.inf or not np.isfinite(d).all():
+        raise ValueError(
+            "Distances of samples are too small or too large to compute with; standardise the features."
+        )
+    return np.asarray(0.5 * np.maximum(width, _LEAST_WIDTH * usual))
