@@ -171,7 +171,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         weight = None if sample_weight is None else check_sample_weight(sample_weight, X)
         samples = Samples.of_positive_weight(X, labels, weight)
         warn_of_unknown(samples.labels)
-        used = samples.ordered_distinct()
+        used = samples.distinct_in_order()
         with blas_threads_for(product_operations(len(used.rows), X.shape[1], 1)):
             fit = learn_weights(
                 samples.X[used.rows],

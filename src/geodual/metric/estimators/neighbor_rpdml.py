@@ -187,7 +187,6 @@ class NeighborRPDML(MetricLearner):
         samples = Samples.of_positive_weight(X, labels, weight)
         warn_of_unknown(samples.labels)
         used = samples.distinct_in_order()
-        used = samples.ordered_distinct()
         if not (np.bincount(used.labels) > 1).any():
             raise ValueError(
                 "No class has two different samples, so there are no neighbours to learn from; check `y`."
@@ -201,11 +200,8 @@ class NeighborRPDML(MetricLearner):
         self.n_iter_, self.n_pairs_ = max(n_iter + found.n_iter, 1), term.n_pairs
         self.prior_ = space.lift(space.prior)
         rows = used.rows if weight is None else np.flatnonzero(weight)[used.rows]
-        self.neighbours_, self.targets_, self.widths_ = (
-            rows[term.near.pairs],
-            term.near.targets,
-            term.near.widths,
-        )
+        near = term.near
+        self.neighbours_, self.targets_, self.widths_ = rows[near.pairs], near.targets, near.widths
         self.counts_ = np.zeros(len(X))
         self.counts_[rows] = 1.0 if used.weight is None else used.weight
         return self

@@ -219,7 +219,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
             )
         self.medians_ = medians(X, weight)
         X = self._completed(X)
-        rows = Samples(X, labels, weight, None).ordered_distinct()
+        rows = Samples(X, labels, weight, None).distinct_in_order()
         assert rows.weight is not None  # as there are weights
         targets = Targets(rows.labels, rows.weight, copy_weight(weight), len(self.classes_))
         self._rows_ = used[rows.rows]

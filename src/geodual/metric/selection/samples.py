@@ -104,16 +104,11 @@ class Samples:
         """Return the distinct labelled samples by class, in an order that does not depend on that of rows.
 
         So repeated rows, weights and other orders of the samples lead to the same steps of a solver.
-    def ordered_distinct(self) -> LabelledRows:
-        """Return the distinct labelled samples by class, in an order that does not depend on that of rows.
-
-        So repeated rows, weights and other orders of the samples lead to the same steps of the solver.
         """
         used = self.distinct_by_class()
         order = np.lexsort((distinct_rows(self.X[used.rows])[1], used.labels))
         weight = None if used.weight is None else used.weight[order]
         return LabelledRows(used.rows[order], used.labels[order], weight, used.links)
-        return LabelledRows(used.rows[order], used.labels[order], weight)
 
     def _sorted(self, rows: Indices, weight: Array | None) -> LabelledRows:
         rows = rows[np.argsort(self.labels[rows], kind="stable")]
