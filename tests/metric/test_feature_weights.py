@@ -13,6 +13,7 @@ from geodual.metric.program import feature_program
 from geodual.metric.program.certificate import CertifiedMetric
 from geodual.metric.program.feature_fit import neighbour_means
 from geodual.metric.program.feature_program import FeatureProgram
+from geodual.metric.selection.graded_neighbours import graded_neighbours
 from geodual.metric.selection.local_pairs import grouped_neighbours
 from geodual.metric.terms.neighbourhoods import Neighbourhoods
 
@@ -122,6 +123,46 @@ def test_many_features_are_learnt_without_matrices(squared: bool, monkeypatch: p
     assert products.primal == pytest.approx(dense.primal, rel=1e-11)
 
 
+@DISTANCES
+def test_weights_of_numbers_have_a_certificate_too(distance: str) -> None:
+    X = np.random.default_rng(9).standard_normal((80, 5))
+    y = X[:, 0] ** 3 + 0.1 * X[:, 4]
+    learner = FeatureWeights(distance, C=50.0, target="numbers", tol=1e-9).fit(X, y)
+    primal, dual = certificate(learner, X, learner.weights_)
+    assert primal == pytest.approx(learner.objective_, rel=1e-10)
+    assert 0.0 <= (primal - dual) / primal <= 1.1e-9
+    assert learner.weights_.argmax() == 0
+    # Only ranks count, and whole weights are repeated rows.
+    weight = np.random.default_rng(0).integers(3, size=80)
+    weighted = FeatureWeights(distance, C=50.0, target="numbers").fit(X, np.exp(y), sample_weight=weight)
+    repeated = FeatureWeights(distance, C=50.0, target="numbers")
+    repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-8)
+
+
+def test_neighbours_of_numbers_are_those_of_the_definition() -> None:
+    rng = np.random.default_rng(10)
+    Z, ranks = rng.standard_normal((30, 2)), np.append(np.linspace(0.0, 0.6, 29), 1.0)
+    i, j, similar = graded_neighbours(Z, ranks, 2, 3, "l1")
+    for sample in range(30):
+        order = [k for k in np.abs(Z - Z[sample]).sum(axis=1).argsort().tolist() if k != sample]
+        near = [k for k in order if abs(ranks[k] - ranks[sample]) <= 0.1][:2]
+        far = [k for k in order if abs(ranks[k] - ranks[sample]) > 0.1][:3]
+        own = i == sample
+        assert set(j[own & similar]) == set(near)
+        # The last sample has nobody of a near target.
+        assert set(j[own & ~similar]) == (set(far) if sample < 29 else set())
+    assert (np.diff(i) >= 0).all()
+
+
+def test_numbers_that_cannot_be_learnt_from() -> None:
+    X = np.random.default_rng(11).standard_normal((10, 2))
+    with pytest.raises(ValueError, match="at least two different values"):
+        FeatureWeights(target="numbers").fit(X, np.ones(10))
+    with pytest.raises(ValueError, match="positive for some samples"):
+        FeatureWeights(target="numbers").fit(X, X[:, 0], sample_weight=np.zeros(10))
+
+
 def test_features_that_matter_get_the_largest_weights() -> None:
     rng = np.random.default_rng(5)
     X = rng.standard_normal((150, 400))
@@ -187,6 +228,7 @@ def test_unknown_labels_have_no_part() -> None:
     ("parameters", "told"),
     [
         ({"distance": "l3"}, '`distance` must be "l1" or "l2"'),
+        ({"target": "y"}, '`target` must be "classes" or "numbers"'),
         ({"C": 0.0}, "`C` must be positive"),
         ({"pairs": "all"}, '`pairs` must be "local"'),
         ({"tol": -1.0}, "`tol` must be positive"),
