@@ -204,8 +204,6 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return the rows that count, how often each does, and the search for neighbours by targets."""
         weight = np.ones(len(X)) if weight is None else weight
         used = np.flatnonzero(weight)
-        if not len(used):
-            raise ValueError("`sample_weight` must be positive for some samples.")
         samples = TargetSamples.merged(X[used], np.asarray(y, dtype=float)[used], weight[used])
         rows = used[distinct_rows(X[used])[0]]
         return rows, samples.weight, target_search(samples.ranks, self._local, self.distance)

@@ -86,8 +86,9 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         What `predict` does. "neighbors": the mean over nearest neighbours in the metric above. "kernel":
         kernel ridge with a Laplace kernel, mostly more accurate. It learns more metrics, on standardised
         features and on Gaussian scores of their ranks: squared weights of `FeatureWeights` with the
-        city-block distance, and a matrix as above with its distance. The best of these four, its bandwidth
-        and its ridge are chosen by leave-one-out in closed form. It takes up to 5,000 distinct samples.
+        city-block distance, and a matrix as above with its distance. The best of these four, and then its
+        bandwidth and ridge, are chosen by leave-one-out in closed form. It takes up to 5,000 distinct
+        samples.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class Ridge(NamedTuple):
 
 
 def bandwidths(D: Array) -> list[float]:
-    """Return the bandwidths to try, for the distances of distinct samples; a unit if these are all zero."""
+    """Return multiples of the median distance of distinct samples; of 1 if all distances are zero."""
     distances = D[np.triu_indices(len(D), 1)]
     unit = float(np.median(distances)) or float(distances.max(initial=0.0)) or 1.0
     return [factor * unit for factor in BANDWIDTHS]
