@@ -23,6 +23,7 @@ from sklearn.datasets import (
     make_friedman2,
     make_friedman3,
 )
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsRegressor
@@ -113,6 +114,8 @@ def regression_methods() -> dict[str, Any]:
         "RPDML": RPDMLRegressor(N_NEIGHBORS, random_state=0),
         "RPDML, random pairs": RPDMLRegressor(N_NEIGHBORS, pairs=10 * MOST_SAMPLES, random_state=0),
         "RPDML, C by CV": GridSearchCV(RPDMLRegressor(N_NEIGHBORS, tol=1e-3), grid, cv=5),
+        "RPDML, kernel": RPDMLRegressor(predictor="kernel"),
+        "forest": RandomForestRegressor(300, random_state=0),
         "ridge": RidgeCV(np.logspace(-3, 3, 13)),
     }
 

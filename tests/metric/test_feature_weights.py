@@ -1,4 +1,4 @@
-"""FeatureWeights: its loss against slow loops, its certificate from outside, its optimum against cvxpy."""
+"""FeatureWeights: its loss against slow loops, its certificate from outside, its optimum by other solvers."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,14 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import scale
 
-from geodual.metric import FeatureWeights, LocalPairs
+from geodual.metric import FeatureWeights
 from geodual.metric.geometry import feature_differences
 from geodual.metric.geometry.feature_differences import FeatureDifferences
 from geodual.metric.program import feature_program
 from geodual.metric.program.certificate import CertifiedMetric
 from geodual.metric.program.feature_fit import neighbour_means
 from geodual.metric.program.feature_program import FeatureProgram
+from geodual.metric.selection.graded_neighbours import graded_neighbours
 from geodual.metric.selection.local_pairs import grouped_neighbours
 from geodual.metric.terms.neighbourhoods import Neighbourhoods
 
@@ -88,20 +89,6 @@ def test_the_optimum_is_that_of_another_solver(distance: str) -> None:
     assert learner.dual_objective_ <= rival.fun
 
 
-def test_the_optimum_is_that_of_cvxpy() -> None:
-    cp = pytest.importorskip("cvxpy")
-    X, y = drawn(3, n=20)
-    learner = FeatureWeights(C=30.0, pairs=LocalPairs(2, 3), tol=1e-10).fit(X, y)
-    V, w = differences(learner, X) / learner.widths_[:, None], cp.Variable(4)
-    i, cost = learner.neighbours_[:, 0], 0.5 * cp.sum(w - cp.log(w) - 1.0)
-    for sample in np.unique(i):
-        own = i == sample
-        cost += 30.0 / 20 * (learner.targets_[own] @ (V[own] @ w) + cp.log_sum_exp(-(V[own] @ w)))
-    optimum = cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL")
-    assert learner.objective_ == pytest.approx(optimum, rel=1e-6)
-    np.testing.assert_allclose(learner.weights_, w.value, rtol=1e-3)
-
-
 def solved(squared: bool) -> CertifiedMetric:
     X, y = drawn(4, n=60, n_features=9)
     i, j = grouped_neighbours(X, y, 3, 5, "l2" if squared else "l1")
@@ -120,6 +107,44 @@ def test_many_features_are_learnt_without_matrices(squared: bool, monkeypatch: p
     assert products.converged
     np.testing.assert_allclose(products.W, dense.W, rtol=1e-5)
     assert products.primal == pytest.approx(dense.primal, rel=1e-11)
+
+
+@DISTANCES
+def test_weights_of_numbers_have_a_certificate_too(distance: str) -> None:
+    X = np.random.default_rng(9).standard_normal((80, 5))
+    y = X[:, 0] ** 3 + 0.1 * X[:, 4]
+    learner = FeatureWeights(distance, C=50.0, target="numbers", tol=1e-9).fit(X, y)
+    primal, dual = certificate(learner, X, learner.weights_)
+    assert primal == pytest.approx(learner.objective_, rel=1e-10)
+    assert 0.0 <= (primal - dual) / primal <= 1.1e-9
+    assert learner.weights_.argmax() == 0
+    # Only ranks count, and whole weights are repeated rows.
+    weight = np.random.default_rng(0).integers(3, size=80)
+    weighted = FeatureWeights(distance, C=50.0, target="numbers").fit(X, np.exp(y), sample_weight=weight)
+    repeated = FeatureWeights(distance, C=50.0, target="numbers")
+    repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-8)
+
+
+def test_neighbours_of_numbers_are_those_of_the_definition() -> None:
+    rng = np.random.default_rng(10)
+    Z, ranks = rng.standard_normal((30, 2)), np.append(np.linspace(0.0, 0.6, 29), 1.0)
+    i, j, similar = graded_neighbours(Z, ranks, 2, 3, "l1")
+    for sample in range(30):
+        order = [k for k in np.abs(Z - Z[sample]).sum(axis=1).argsort().tolist() if k != sample]
+        near = [k for k in order if abs(ranks[k] - ranks[sample]) <= 0.1][:2]
+        far = [k for k in order if abs(ranks[k] - ranks[sample]) > 0.1][:3]
+        own = i == sample
+        assert set(j[own & similar]) == set(near)
+        # The last sample has nobody of a near target.
+        assert set(j[own & ~similar]) == (set(far) if sample < 29 else set())
+    assert (np.diff(i) >= 0).all()
+
+
+def test_numbers_that_cannot_be_learnt_from() -> None:
+    X = np.random.default_rng(11).standard_normal((10, 2))
+    with pytest.raises(ValueError, match="at least two different values"):
+        FeatureWeights(target="numbers").fit(X, np.ones(10))
 
 
 def test_features_that_matter_get_the_largest_weights() -> None:
@@ -187,6 +212,7 @@ def test_unknown_labels_have_no_part() -> None:
     ("parameters", "told"),
     [
         ({"distance": "l3"}, '`distance` must be "l1" or "l2"'),
+        ({"target": "y"}, '`target` must be "classes" or "numbers"'),
         ({"C": 0.0}, "`C` must be positive"),
         ({"pairs": "all"}, '`pairs` must be "local"'),
         ({"tol": -1.0}, "`tol` must be positive"),

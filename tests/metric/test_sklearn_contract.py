@@ -47,6 +47,7 @@ PAPER = [
 ]
 # These keep the conventions too, but learn from numbers instead of labels.
 REGRESSORS = [RPDMLRegressor(), RPDMLRegressor(pairs=100, weights="uniform", random_state=0)]
+KERNEL = RPDMLRegressor(predictor="kernel")
 # These keep the conventions too, but learn no matrix.
 OTHERS = [FeatureWeights(), RPDMLClassifier()]
 UNSUPERVISED = (EuclideanMetric, MahalanobisMetric)
@@ -62,7 +63,7 @@ def checks():
     Other parameters of a class do not change what is checked: input, names, copies and errors.
     """
     one_each = {type(learner): learner for learner in reversed(LEARNERS + REGRESSORS + OTHERS)}
-    for learner in [*one_each.values(), PAPER[0]]:
+    for learner in [*one_each.values(), PAPER[0], KERNEL]:
         for estimator, check in estimator_checks_generator(learner):
             name = check.func.__name__
             if name not in NOT_APPLICABLE:

@@ -267,6 +267,7 @@ _PARAMETERS: dict[str, Callable[[Any], bool]] = {
     "bounds": lambda value: value is None or _are_numbers(value),
     "margin": _is_one_of(int, float, type(None)),
     "n_neighbors": _is_one_of(int),
+    "predictor": lambda value: value == "neighbors",  # what a kernel machine has learnt is not in the format
     "pairs": _are_pairs,
     "preprocessor": lambda value: value is None or isinstance(value, np.ndarray | list) or issparse(value),
     "prior": lambda value: (

@@ -30,7 +30,7 @@ def ridge_fit(X, Y, means, x) -> np.ndarray:
 
 def test_leave_one_out_is_that_of_refits() -> None:
     X, targets = drawn(0)
-    Y, means, keep = targets.indicators, targets.means, ~np.eye(12, dtype=bool)
+    Y, means, keep = targets.values, targets.means, ~np.eye(12, dtype=bool)
     expected = np.vstack([ridge_fit(X[keep[i]], Y[keep[i]], means, X[i : i + 1]) for i in range(12)])
     scores = scores_at(cdist(X, X, "cityblock"), H, R, targets)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
@@ -40,7 +40,7 @@ def test_leave_one_out_of_copies_leaves_one_copy_out() -> None:
     copies = np.array([1, 2, 3, 1, 1, 4, 1, 1, 2, 1, 1, 1])
     X, targets = drawn(1, weight=copies.astype(float))
     scores = scores_at(cdist(X, X, "cityblock"), H, R, targets)
-    all_X, all_Y = np.repeat(X, copies, axis=0), np.repeat(targets.indicators, copies, axis=0)
+    all_X, all_Y = np.repeat(X, copies, axis=0), np.repeat(targets.values, copies, axis=0)
     first = np.cumsum(copies) - copies
     for i in range(12):
         kept = np.arange(len(all_X)) != first[i]
@@ -86,9 +86,9 @@ def test_the_criterion_is_the_accuracy_less_a_tenth_of_the_squared_error() -> No
 def test_probabilities_are_the_likeliest() -> None:
     rng = np.random.default_rng(4)
     targets = Targets(rng.integers(3, size=200), np.ones(200), 1.0, 3)
-    scores = 0.3 * rng.standard_normal((200, 3)) + 0.4 * targets.indicators
+    scores = 0.3 * rng.standard_normal((200, 3)) + 0.4 * targets.values
     n_own = np.bincount(targets.labels)[targets.labels]
-    wanted = np.where(targets.indicators, ((n_own + 1) / (n_own + 3))[:, None], (1 / (n_own + 3))[:, None])
+    wanted = np.where(targets.values, ((n_own + 1) / (n_own + 3))[:, None], (1 / (n_own + 3))[:, None])
 
     def loss(factor: float) -> float:
         return -float((wanted * log_softmax(factor * scores, axis=1)).sum())
@@ -102,7 +102,7 @@ def test_probabilities_are_the_likeliest() -> None:
 
 def test_scores_without_errors_do_not_make_probabilities_of_one() -> None:
     targets = Targets(np.arange(20) % 2, np.ones(20), 1.0, 2)
-    found = probabilities(targets.indicators, sharpness(targets.indicators, targets))
+    found = probabilities(targets.values, sharpness(targets.values, targets))
     # Platt: 11/12 for a class of ten.
     np.testing.assert_allclose(found.max(axis=1), 11.0 / 12.0, rtol=1e-3)
 
@@ -196,7 +196,7 @@ def test_leave_one_out_on_landmarks_is_that_of_refits() -> None:
     places = np.arange(0, 20, 3)
     found = landmark_fit(X, places, targets)
     K, Kmm = (np.exp(-cdist(A, X[places], "cityblock") / H) for A in (X, X[places]))
-    Y, r = targets.indicators - targets.means, found.machine.ridge
+    Y, r = targets.values - targets.means, found.machine.ridge
     for i in range(20):
         kept = np.arange(20) != i
         alpha = np.linalg.solve(K[kept].T @ K[kept] + r * Kmm, K[kept].T @ Y[kept])

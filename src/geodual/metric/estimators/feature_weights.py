@@ -1,4 +1,4 @@
-"""FeatureWeights: a weight per feature, learnt from labels with a certificate."""
+"""FeatureWeights: a weight per feature, learnt from labels or numbers with a certificate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from geodual.arrays import Array
+from geodual.arrays import Array, Indices
 from geodual.threads import blas_threads_for, product_operations
 
 from ..base.checks import (
@@ -21,16 +21,18 @@ from ..base.checks import (
     warn_of_unknown,
 )
 from ..base.metric_learner import check_size
+from ..base.scatter import distinct_rows
 from ..program.certificate import Convergence, iteration_printer, warn_unless_converged
-from ..program.feature_fit import learn_weights
+from ..program.feature_fit import Search, WeightFit, class_search, learn_weights, target_search
 from ..selection.local_pairs import LocalPairs
 from ..selection.samples import Samples
+from ..selection.targets import TargetSamples
 
 _DISTANCES = ("l1", "l2")
 
 
 class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Weights of features, learnt from labels: which features tell the classes of near samples apart.
+    r"""Weights of features, learnt from labels or numbers: which features tell near samples apart.
 
     Choose it to learn which features matter, or to scale them for nearest neighbours, kernels and clusters.
     It needs a number per feature, and takes thousands of features; `NeighborRPDML` learns a whole matrix, and
@@ -59,6 +61,9 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     C : float
         Weight of the mean loss. Larger values follow the classes more closely, smaller ones keep the weights
         near 1. Useful values are 100 to 10,000.
+    target : "classes" or "numbers"
+        Whether y holds labels, or numbers to predict. For numbers, the class of a sample are all samples of a
+        near number: their ranks among all numbers, from 0 to 1, differ by at most 0.1. Only ranks count.
     pairs : "local" or LocalPairs
         The neighbours of each sample. "local": its 5 nearest in its class and its 15 nearest in other
         classes; equal samples of a class are one neighbour. ``LocalPairs(3, 9)``: other numbers.
@@ -129,6 +134,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self,
         distance: str = "l1",
         C: float = 3000.0,
+        target: str = "classes",
         pairs: Any = "local",
         tol: float = 1e-6,
         max_iter: int | None = None,
@@ -136,6 +142,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ) -> None:
         self.distance = distance
         self.C = C
+        self.target = target
         self.pairs = pairs
         self.tol = tol
         self.max_iter = max_iter
@@ -148,15 +155,15 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn weights from labelled samples.
+        """Learn weights from samples with their labels or numbers.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
-            Class labels of any type. −1 means unknown if there are at least two other labels: such samples
-            have no part in the fit.
+            Class labels of any type, or numbers, as `target` says. The label −1 means unknown if there are at
+            least two others: such samples have no part in the fit.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts; once by default. Whole weights are the same as repeated rows.
 
@@ -164,40 +171,63 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        X, y = validate_data(self, X, y, dtype=float, order="C", ensure_min_samples=2)
+        numeric = self._check_parameters() and self.target == "numbers"
+        X, y = validate_data(self, X, y, dtype=float, order="C", ensure_min_samples=2, y_numeric=numeric)
         check_size(X)
-        check_classification_targets(y)
-        labels, local = encoded_labels(y, type(self).__name__), self._check_parameters()
         weight = None if sample_weight is None else check_sample_weight(sample_weight, X)
-        samples = Samples.of_positive_weight(X, labels, weight)
-        warn_of_unknown(samples.labels)
-        used = samples.distinct_in_order()
-        with blas_threads_for(product_operations(len(used.rows), X.shape[1], 1)):
+        rows, counts, find = self._numbers(X, y, weight) if numeric else self._classes(X, y, weight)
+        with blas_threads_for(product_operations(len(rows), X.shape[1], 1)):
             fit = learn_weights(
-                samples.X[used.rows],
-                used,
+                X[rows],
+                find,
+                counts,
                 distance=self.distance,
                 C=self.C,
-                counts=(local.n_similar, local.n_dissimilar),
                 tol=self.tol,
                 max_iter=iteration_budget(self.max_iter),
                 report=iteration_printer(self, self.verbose),
             )
         warn_unless_converged(self, fit.found, fit.n_earlier)
+        self._keep(fit, X, rows, counts)
+        return self
+
+    def _classes(self, X: Array, y: Any, weight: Array | None) -> tuple[Indices, Array | None, Search]:
+        """Return the rows that count, how often each does, and the search for neighbours by classes."""
+        check_classification_targets(y)
+        samples = Samples.of_positive_weight(X, encoded_labels(y, type(self).__name__), weight)
+        warn_of_unknown(samples.labels, stacklevel=4)
+        used = samples.distinct_in_order()
+        rows = used.rows if weight is None else np.flatnonzero(weight)[used.rows]
+        return rows, used.weight, class_search(used.labels, self._local, self.distance)
+
+    def _numbers(self, X: Array, y: Any, weight: Array | None) -> tuple[Indices, Array | None, Search]:
+        """Return the rows that count, how often each does, and the search for neighbours by targets."""
+        weight = np.ones(len(X)) if weight is None else weight
+        used = np.flatnonzero(weight)
+        samples = TargetSamples.merged(X[used], np.asarray(y, dtype=float)[used], weight[used])
+        rows = used[distinct_rows(X[used])[0]]
+        return rows, samples.weight, target_search(samples.ranks, self._local, self.distance)
+
+    def _keep(self, fit: WeightFit, X: Array, rows: Indices, counts: Array | None) -> None:
+        """Set the fitted attributes."""
         found, near = fit.found, fit.near
         self.weights_, self.duality_gap_ = found.W, found.gap
         self.objective_, self.dual_objective_ = found.primal, found.dual
         self.history_ = Convergence(found.history)
         self.n_iter_, self.n_pairs_ = max(fit.n_earlier + found.n_iter, 1), near.n_pairs
-        rows = used.rows if weight is None else np.flatnonzero(weight)[used.rows]
         self.neighbours_, self.targets_, self.widths_ = rows[near.pairs], near.targets, near.widths
         self.counts_ = np.zeros(len(X))
-        self.counts_[rows] = 1.0 if used.weight is None else used.weight
-        self.feature_importances_ = self._importances(samples.X)
-        return self
+        self.counts_[rows] = 1.0 if counts is None else counts
+        self.feature_importances_ = self._importances(X[rows])
 
-    def _check_parameters(self) -> LocalPairs:
-        """Return the numbers of neighbours; raise if a parameter is wrong."""
+    @property
+    def _local(self) -> LocalPairs:
+        return LocalPairs.given_as(self.pairs) or LocalPairs()
+
+    def _check_parameters(self) -> bool:
+        """Raise if a parameter is wrong; otherwise return True."""
+        if self.target not in ("classes", "numbers"):
+            raise ValueError(f'`target` must be "classes" or "numbers", got {self.target!r}.')
         if self.distance not in _DISTANCES:
             raise ValueError(f'`distance` must be "l1" or "l2", got {self.distance!r}.')
         check_iteration(self.tol, iteration_budget(self.max_iter))
@@ -205,7 +235,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         local = LocalPairs.given_as(self.pairs)
         if local is None or not local.is_exact:
             raise ValueError(f'`pairs` must be "local" or LocalPairs with exact index, got {self.pairs!r}.')
-        return local
+        return True
 
     def _importances(self, X: Array) -> Array:
         spread = np.abs(X - np.median(X, axis=0)).mean(axis=0) if self.distance == "l1" else X.var(axis=0)

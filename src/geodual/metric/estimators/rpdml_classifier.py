@@ -16,36 +16,27 @@ from geodual.threads import blas_threads_for, product_operations
 
 from ..base.checks import check_positive, check_sample_weight, check_whole, copy_weight
 from ..base.metric_learner import check_size
-from ..machine.kernel_ridge import Ridge, bandwidths, best_ridge, scores_at, system_residual
+from ..machine.kernel_ridge import (
+    MachineCertificates,
+    Ridge,
+    bandwidths,
+    best_ridge,
+    scores_at,
+    system_residual,
+)
 from ..machine.landmarks import fit_on_landmarks
 from ..machine.mapped_distance import MappedDistance, plain_distances
 from ..machine.neighbour_vote import Vote, best_vote, shares
 from ..machine.scoring import Targets, probabilities, sharpness
 from ..machine.views import VIEWS, View, medians
-from ..program.feature_fit import learn_weights
+from ..program.feature_fit import class_search, learn_weights
 from ..selection.local_pairs import LocalPairs
-from ..selection.samples import LabelledRows, Samples
+from ..selection.samples import Samples
 from .neighbor_rpdml import NeighborRPDML
 
 _POWER = 2  # of the weights in the kernel
 _TOL, _MAX_ITER = 1e-6, 500  # relative duality gap of the metric, and iterations to reach it
 _ENTRIES = 4_000_000  # of a block of the kernel matrix of new samples: 32 MB
-
-
-class MachineCertificates(NamedTuple):
-    """What is proved about a fitted `RPDMLClassifier`.
-
-    Attributes
-    ----------
-    metric_gap : float or None
-        Relative duality gap of the metric; None without a metric.
-    ridge_residual : float or None
-        Relative residual of the linear system of the kernel machine: its solution is exact but for rounding.
-        None for nearest neighbours, which solve nothing.
-    """
-
-    metric_gap: float | None
-    ridge_residual: float | None
 
 
 class _Candidate(NamedTuple):
@@ -304,15 +295,9 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
             learner = NeighborRPDML(C=self.C, tol=_TOL).fit(A, labels, sample_weight=few.weight)
             L = np.asarray(learner.components_)
             return MappedDistance(view, L, "l2"), np.diag(learner.W_).copy(), learner.duality_gap_
-        local = LocalPairs()
+        find = class_search(labels, LocalPairs(), "l1")
         found = learn_weights(
-            A,
-            LabelledRows(np.arange(len(A)), labels, few.weight),
-            distance="l1",
-            C=self.C,
-            counts=(local.n_similar, local.n_dissimilar),
-            tol=_TOL,
-            max_iter=_MAX_ITER,
+            A, find, few.weight, distance="l1", C=self.C, tol=_TOL, max_iter=_MAX_ITER
         ).found
         return MappedDistance(view, found.W**_POWER, "l1"), found.W, found.gap
 

@@ -14,18 +14,26 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from geodual.arrays import Array, Indices
 from geodual.threads import blas_threads_for, product_operations
 
-from ..base.checks import check_iteration, check_positive, check_whole
+from ..base.checks import check_iteration, check_positive, check_share, check_whole
 from ..base.maps import check_map, factor, mapped
 from ..base.metric_learner import MetricLearner, check_size
+from ..machine.kernel_regression import best_regression
+from ..machine.mapped_distance import MappedDistance
+from ..machine.scoring import NumberTargets
+from ..machine.views import View
 from ..program.certificate import CertifiedMetric, keep_solution, warn_unless_converged
+from ..program.feature_fit import learn_weights, target_search
 from ..program.logdet_program import LogDetProgram
 from ..program.space import Space, choose_space
+from ..selection.local_pairs import LocalPairs
 from ..selection.targets import TargetSamples, nearest_pairs, pair_distances, random_pairs
 from ..terms.graded_term import GradedTerm
 
 _NEAR = 15  # number of neighbours of each sample that make local pairs
 _EARLIER_FITS = 2  # fits to local pairs that only serve to find nearer neighbours …
 _EARLIER_TOL = 1e-3  # … and need not be exact
+_MOST_IN_KERNEL = 5_000  # samples whose kernel matrix is decomposed in seconds
+_C_OF_WEIGHTS = 3000.0  # the default of `FeatureWeights`
 _SMALLEST, _LARGEST = 1e-140, 1e140  # squares of distances between these neither under- nor overflow
 
 
@@ -74,6 +82,13 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         default.
     random_state : int or RandomState, optional
         Seed for random pairs.
+    predictor : "neighbors" or "kernel"
+        What `predict` does. "neighbors": the mean over nearest neighbours in the metric above. "kernel":
+        kernel ridge with a Laplace kernel, mostly more accurate. It learns more metrics, on standardised
+        features and on Gaussian scores of their ranks: squared weights of `FeatureWeights` with the
+        city-block distance, and a matrix as above with its distance. The best of these four, and then its
+        bandwidth and ridge, are chosen by leave-one-out in closed form. It takes up to 5,000 distinct
+        samples.
 
     Attributes
     ----------
@@ -96,6 +111,16 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     history_ : tuple
         One record for the start and one per iteration, with the fields `objective`, `primal` and `dual` (best
         values so far), `gap`, `passes` (over the pairs) and `seconds`; with local pairs, of the last fit.
+    view_, distance_ : str
+        Of the kernel predictor: "standard" or "rank", and "l1" or "l2".
+    feature_weights_ : array of shape (n_features,)
+        Of the kernel predictor: weights of the features in the chosen view, or the diagonal of its matrix.
+    bandwidth_, ridge_, loo_error_ : float
+        Of the kernel predictor: the settings, and the root of the mean squared error by leave-one-out. As the
+        least of several it is slightly optimistic.
+    certificates_ : MachineCertificates
+        Of the kernel predictor: `metric_gap`, the duality gap of its metric, and `ridge_residual`, that of
+        its linear system.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -125,6 +150,12 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     True
     >>> bool(model.feature_importances_[5:].max() < model.feature_importances_[:5].min())
     True
+    >>> kernel = RPDMLRegressor(predictor="kernel")
+    >>> round(float(cross_val_score(kernel, X, y).mean()), 2)
+    0.99
+    >>> lower, upper = kernel.fit(X[:300], y[:300]).predict_interval(X[300:], coverage=0.9)
+    >>> bool(((lower <= y[300:]) & (y[300:] <= upper)).mean() > 0.8)
+    True
     """
 
     def __init__(
@@ -138,6 +169,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         max_iter: int = 500,
         n_components: int | None = None,
         random_state: Any = None,
+        predictor: str = "neighbors",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
@@ -148,6 +180,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         self.max_iter = max_iter
         self.n_components = n_components
         self.random_state = random_state
+        self.predictor = predictor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn a metric from samples and their targets.
@@ -185,6 +218,8 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         n_samples, n_features = samples.X.shape
         with blas_threads_for(product_operations(n_samples, n_features, min(n_samples, n_features))):
             self._learn(samples)
+            if self.predictor == "kernel":
+                self._fit_kernel(samples)
         # Kept for `predict`.
         self._search_ = NearestNeighbors().fit(mapped(samples.X, self.components_))
         self._targets_, self._counts_ = samples.y, samples.weight / samples.weight.max()
@@ -194,6 +229,8 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         check_whole("n_neighbors", self.n_neighbors, 1)
         if self.weights not in ("distance", "uniform"):
             raise ValueError(f'`weights` must be "distance" or "uniform", got {self.weights!r}.')
+        if self.predictor not in ("neighbors", "kernel"):
+            raise ValueError(f'`predictor` must be "neighbors" or "kernel", got {self.predictor!r}.')
         check_positive("C", self.C)
         check_iteration(self.tol, self.max_iter)
         if isinstance(self.pairs, numbers.Integral):
@@ -236,8 +273,69 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         program = LogDetProgram(space.X, term, space.prior_inverse)
         return program.solve(W, tol, self.max_iter), term.n_pairs
 
+    def _fit_kernel(self, samples: TargetSamples) -> None:
+        """Choose and fit the kernel machine."""
+        if len(samples.X) > _MOST_IN_KERNEL:
+            raise ValueError(
+                f'`predictor="kernel"` takes up to {_MOST_IN_KERNEL:,} distinct samples, got '
+                f'{len(samples.X):,}; give fewer, or take "neighbors".'
+            )
+
+        def weights(view: View, A: Array) -> tuple[MappedDistance, Array, float]:
+            find = target_search(samples.ranks, LocalPairs(), "l1")
+            found = learn_weights(
+                A, find, samples.weight, distance="l1", C=_C_OF_WEIGHTS, tol=self.tol, max_iter=self.max_iter
+            ).found
+            return MappedDistance(view, found.W**2, "l1"), found.W, found.gap
+
+        def matrix(view: View, A: Array) -> tuple[MappedDistance, Array, float]:
+            learner = RPDMLRegressor(C=self.C, tol=self.tol, max_iter=self.max_iter)
+            learner.fit(A, samples.y, sample_weight=samples.weight)
+            L = np.asarray(learner.components_)
+            return MappedDistance(view, L, "l2"), np.diag(learner.W_).copy(), learner.duality_gap_
+
+        best = best_regression(samples.X, NumberTargets(samples.y, samples.weight), (weights, matrix))
+        self._kernel_, self.view_, self.distance_ = best, best.view, best.distance.kind
+        self.feature_weights_, self.certificates_ = best.weights, best.certificates
+        self.bandwidth_, self.ridge_ = best.machine.bandwidth, best.machine.ridge
+        self.loo_error_ = float(np.sqrt(-best.machine.criterion))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Predict intervals in which targets lie, by the jackknife+; it needs ``predictor="kernel"``.
+
+        An interval is made of the predictions of all machines that leave one sample out, each widened by its
+        error at that sample. For settings that do not depend on the targets, at least 2 · coverage − 1 of new
+        targets lie in their intervals, whatever their distribution, and mostly about `coverage` of them. Here
+        metric and settings are chosen on all samples, so this is not proved.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples, with the features of `fit`.
+        coverage : float
+            Share of targets that should lie in their intervals, between 0 and 1.
+
+        Returns
+        -------
+        lower, upper : array of shape (n_samples,)
+            The ends of the intervals; infinite if there are too few samples for such a coverage.
+
+        References
+        ----------
+        R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, "Predictive inference with the jackknife+",
+        Annals of Statistics 49(1), 2021.
+        """
+        check_is_fitted(self)
+        if self.predictor != "kernel":
+            raise ValueError('`predict_interval` needs `predictor="kernel"`; fit with it.')
+        check_positive("coverage", coverage)
+        check_share("coverage", coverage)
+        X = validate_data(self, X, reset=False, dtype=float)
+        check_size(X)
+        return self._kernel_.intervals(X, coverage)
+
     def predict(self, X: Any) -> Array:
-        """Predict targets: the mean over the nearest samples of `fit`, in the learnt metric.
+        """Predict targets by nearest samples of `fit` in the learnt metric, or by kernel ridge.
 
         Parameters
         ----------
@@ -252,6 +350,8 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=float)
         check_size(X)
+        if self.predictor == "kernel":
+            return self._kernel_.predict(X)
         check_map(X, self.components_)
         n_neighbors = min(self.n_neighbors, len(self._targets_))
         distance, places = self._search_.kneighbors(mapped(X, self.components_), n_neighbors)

@@ -104,11 +104,11 @@ def _normal_equations(
     for part, F in features:
         weighted = F * part.weight[:, None]
         G += F.T @ weighted
-        b += weighted.T @ (part.indicators - targets.means)
+        b += weighted.T @ (part.values - targets.means)
     return G, b
 
 
 def _left_out(fit: Array, diagonal: Array, part: Targets) -> Array:
     """Return scores by leave-one-out from the fit and Fᵀ(G + r)⁻¹F of each sample, by the hat matrix."""
     kept = 1.0 - part.left_out * part.weight * diagonal
-    return np.asarray(part.indicators - (part.indicators - fit) / kept[:, None])
+    return np.asarray(part.values - (part.values - fit) / kept[:, None])

@@ -1,8 +1,8 @@
-"""Scores of classes by leave-one-out: how good they are, and how they become probabilities."""
+"""Scores by leave-one-out: how good they are, and how those of classes become probabilities."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -12,6 +12,63 @@ from geodual.arrays import Array, Indices
 
 _SQUARED_ERROR = 0.1  # share of the squared error in the criterion: it decides among equal accuracies
 _SHARPEST, _FLATTEST = 8.0, -5.0  # logarithms of the factors between which scores are sharpened
+
+
+class RidgeTargets(Protocol):
+    """What a kernel machine is fitted to, and how its choices are judged."""
+
+    @property
+    def weight(self) -> Array:
+        """How often each sample counts."""
+
+    @property
+    def values(self) -> Array:
+        """The values to fit, of shape (n_samples, n_outputs)."""
+
+    @property
+    def means(self) -> Array:
+        """Their weighted means."""
+
+    @property
+    def left_out(self) -> Array:
+        """The share of each sample that leave-one-out leaves out."""
+
+    def criterion(self, scores: Array) -> float:
+        """Return how good scores by leave-one-out are: the larger, the better."""
+
+
+class NumberTargets(NamedTuple):
+    """Distinct samples with numeric targets and weights.
+
+    Attributes
+    ----------
+    y : array of shape (n_samples,)
+        Targets.
+    weight : array of shape (n_samples,)
+        How often each sample counts.
+    """
+
+    y: Array
+    weight: Array
+
+    @property
+    def values(self) -> Array:
+        """The targets as a column."""
+        return self.y[:, None]
+
+    @property
+    def means(self) -> Array:
+        """The mean target."""
+        return np.array([np.average(self.y, weights=self.weight)])
+
+    @property
+    def left_out(self) -> Array:
+        """All of each sample."""
+        return np.ones(len(self.y))
+
+    def criterion(self, scores: Array) -> float:
+        """Return minus the mean squared error."""
+        return -float(np.average((scores[:, 0] - self.y) ** 2, weights=self.weight))
 
 
 class Targets(NamedTuple):
@@ -35,7 +92,7 @@ class Targets(NamedTuple):
     n_classes: int
 
     @property
-    def indicators(self) -> Array:
+    def values(self) -> Array:
         """One column per class: 1 for its samples, 0 for others."""
         return np.asarray(np.eye(self.n_classes)[self.labels])
 
@@ -71,7 +128,7 @@ def sharpness(scores: Array, targets: Targets) -> float:
     stays finite if all samples are right. The loss is convex in β.
     """
     n_own = np.bincount(targets.labels, targets.weight / targets.copy, targets.n_classes)[targets.labels]
-    wanted = (targets.indicators * n_own[:, None] + 1.0) / (n_own + targets.n_classes)[:, None]
+    wanted = (targets.values * n_own[:, None] + 1.0) / (n_own + targets.n_classes)[:, None]
 
     def loss(log_factor: float) -> float:
         fit = log_softmax(np.exp(log_factor) * scores, axis=1)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from geodual.arrays import Array, Indices
 
 from ..geometry.feature_differences import FeatureDifferences
-from ..selection.local_pairs import grouped_neighbours
-from ..selection.samples import LabelledRows
+from ..selection.graded_neighbours import graded_neighbours
+from ..selection.local_pairs import LocalPairs, grouped_neighbours
 from ..terms.neighbourhoods import Neighbourhoods
 from .certificate import CertifiedIteration, CertifiedMetric
 from .feature_program import FeatureProgram
@@ -40,31 +40,35 @@ class WeightFit(NamedTuple):
     n_earlier: int
 
 
+# From samples to the row numbers of samples and of their neighbours, and which neighbours are similar.
+Search = Callable[[Array], tuple[Indices, Indices, NDArray[np.bool_]]]
+
+
 def learn_weights(
     X: Array,
-    used: LabelledRows,
+    find: Search,
+    weight: Array | None,
     *,
     distance: str,
     C: float,
-    counts: tuple[int, int],
     tol: float,
     max_iter: int,
     report: Callable[[CertifiedIteration], object] = lambda row: None,
 ) -> WeightFit:
-    """Learn weights of features from distinct labelled samples.
+    """Learn weights of features from distinct samples.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The samples.
-    used : LabelledRows
-        Their classes and how often each counts.
+    find : callable
+        Finds the neighbours of samples, under a plain distance.
+    weight : array of shape (n_samples,), optional
+        How often each sample counts; once by default.
     distance : "l1" or "l2"
         Whether distances are sums of absolute or of squared differences.
     C : float
         Weight of the mean loss.
-    counts : (int, int)
-        Numbers of neighbours in the class of a sample, and in other classes.
     tol : float
         Relative duality gap of the last fit.
     max_iter : int
@@ -72,25 +76,40 @@ def learn_weights(
     report : callable, optional
         Is called with each iteration.
     """
-    labels = used.labels
-    if not (np.bincount(labels) > 1).any():
-        raise ValueError(
-            "No class has two different samples, so there are no neighbours to learn from; check `y`."
-        )
     w: Array = np.ones(X.shape[1])
     n_earlier, width = 0, None
     for share in (*_EARLIER, 1.0):
-        Z = X * (w if distance == "l1" else np.sqrt(w))
-        i, j = grouped_neighbours(Z, labels, *counts, distance)
-        V, similar = FeatureDifferences(X, i, j, distance == "l2"), labels[i] == labels[j]
+        i, j, similar = find(X * (w if distance == "l1" else np.sqrt(w)))
+        V = FeatureDifferences(X, i, j, distance == "l2")
         d = V.distances(w)
         if width is None:
             width = neighbour_means(i, similar, d, len(X))
-        near = Neighbourhoods(i, j, similar, d, width, used.weight, share * C)
+        near = Neighbourhoods(i, j, similar, d, width, weight, share * C)
         found = FeatureProgram(near, V).solve(w, tol if share == 1.0 else max(tol, _ROUGH), max_iter, report)
         if share < 1.0:
             w, n_earlier = found.W, n_earlier + found.n_iter
     return WeightFit(found, near, n_earlier)
+
+
+def class_search(labels: Indices, local: LocalPairs, distance: str) -> Search:
+    """Return the search for neighbours in the class of a sample and in others; raise if there are none."""
+    if not (np.bincount(labels) > 1).any():
+        raise ValueError(
+            "No class has two different samples, so there are no neighbours to learn from; check `y`."
+        )
+
+    def find(Z: Array) -> tuple[Indices, Indices, NDArray[np.bool_]]:
+        i, j = grouped_neighbours(Z, labels, local.n_similar, local.n_dissimilar, distance)
+        return i, j, labels[i] == labels[j]
+
+    return find
+
+
+def target_search(ranks: Array, local: LocalPairs, distance: str) -> Search:
+    """Return the search for neighbours of a near target and of others; raise if there are none."""
+    if len(ranks) < 2 or np.ptp(ranks) == 0.0:
+        raise ValueError("`y` must have at least two different values at different samples; check `y`.")
+    return lambda Z: graded_neighbours(Z, ranks, local.n_similar, local.n_dissimilar, distance)
 
 
 def neighbour_means(i: Indices, similar: NDArray[np.bool_], d: Array, n_samples: int) -> Array:
@@ -101,7 +120,7 @@ def neighbour_means(i: Indices, similar: NDArray[np.bool_], d: Array, n_samples:
     own = i[similar]
     number = np.bincount(own, minlength=n_samples)
     width = np.bincount(own, d[similar], minlength=n_samples) / np.maximum(number, 1)
-    usual = float(width[number > 0].mean())
+    usual = float(width[number > 0].mean()) if len(own) else 0.0
     if not 0.0 < usual < np.inf or not np.isfinite(d).all():
         raise ValueError(
             "Distances of samples are too small or too large to compute with; standardise the features."

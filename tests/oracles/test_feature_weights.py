@@ -1,0 +1,27 @@
+"""FeatureWeights against cvxpy."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from geodual.metric import FeatureWeights, LocalPairs
+
+
+@pytest.mark.parametrize("distance", ["l1", "l2"])
+@pytest.mark.parametrize("target", ["classes", "numbers"])
+def test_the_optimum_is_that_of_cvxpy(distance: str, target: str) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(3, size=20)
+    X = rng.standard_normal((20, 4)) + y[:, None] * [1.0, 1.0, 0.0, 0.0]
+    pairs = LocalPairs(2, 3)
+    learner = FeatureWeights(distance, C=30.0, target=target, pairs=pairs, tol=1e-10).fit(X, y)
+    V = np.abs(X[learner.neighbours_[:, 0]] - X[learner.neighbours_[:, 1]]) ** (1 if distance == "l1" else 2)
+    V, w = V / learner.widths_[:, None], cp.Variable(4)
+    i, cost = learner.neighbours_[:, 0], 0.5 * cp.sum(w - cp.log(w) - 1.0)
+    for sample in np.unique(i):
+        own = i == sample
+        loss = learner.targets_[own] @ (V[own] @ w) + cp.log_sum_exp(-(V[own] @ w))
+        cost += 30.0 / len(np.unique(i)) * loss
+    optimum = cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL")
+    assert learner.objective_ == pytest.approx(optimum, rel=1e-6)
+    np.testing.assert_allclose(learner.weights_, w.value, rtol=1e-3)
