@@ -23,7 +23,7 @@ from geodual.model.proof import brief
 
 TIMES = np.linspace(0.0, 1.0, 5)
 _INVERT = (
-    *("inv", "log_det", "trace_power", "schatten_norm", "log_norm", "squared_log_norm", "sum_log_largest"),
+    *("inv", "log_det", "trace_power", "schatten_norm", "log_norm", "sum_log_largest"),
     *("distance", "distance2"),
 )
 

@@ -125,7 +125,7 @@ class Draw:
             lambda: gm.trace_power(m, self.pick(-1.5, -0.5, 0.3, 0.5, 1.0, 2.0, 2.5)),
             lambda: gm.schatten_norm(m, self.pick(1.0, 2.0, 3.5)),
             lambda: gm.log_norm(m, self.pick(1.0, 2.0, 3.0)),
-            lambda: self.pick(gm.lambda_max, gm.lambda_min, gm.squared_log_norm)(m),
+            lambda: self.pick(gm.lambda_max, gm.lambda_min)(m),
             lambda: self.pick(gm.lambda_sum_largest, gm.sum_log_largest)(m, self.pick(1, 2, 3)),
             lambda: self.pick(gm.distance, gm.distance2)(m, self.definite()),
             lambda: gm.sum(gm.distance2(m, np.stack([self.definite(), self.definite()]))),

@@ -115,7 +115,7 @@ def curated() -> list[Expression]:
         *(gm.sum(gm.quad_form(a, X)), gm.quad_form(z, C), gm.trace(gm.inv(X)), gm.log_det(gm.hadamard(X, C))),
         *(gm.log_det(gm.kron(X, Y)), gm.sum(gm.diag(X)), gm.log_det(gm.diag(x)), gm.sum_squares(z - 1.0)),
         *(gm.norm(z), gm.max(x), gm.log_sum_exp(z), gm.sum(gm.hstack([x[0], x[1]])), gm.trace_power(X, 1.5)),
-        *(gm.squared_log_norm(X), gm.schatten_norm(X, 3.0), gm.log_norm(X, 1.5), gm.log_norm(X, 3.0)),
+        *(gm.schatten_norm(X, 3.0), gm.log_norm(X, 1.5), gm.log_norm(X, 3.0)),
         *(gm.lambda_max(X), gm.lambda_min(X), gm.lambda_sum_largest(X, 2), gm.sum_log_largest(X, 2)),
         *(x[0] * x[1] ** -2 + 1.0, gm.sum((C @ z) ** 2), gm.sum((a @ z) ** 2), gm.trace((a @ X).T)),
     ]

@@ -18,6 +18,7 @@ from geodual.arrays import Array
 from geodual.manifolds import SPD, Euclidean, PositiveOrthant, Simplex, SkewSymmetric, Symmetric
 from geodual.manifolds.frame import Coordinates, Frame
 from geodual.optimize import L1, GroupL2, Max, PositiveSemidefinite, Result, SpectralNorm
+from geodual.optimize.dense_hessian import tangent_basis
 
 from .atoms.arithmetic import Add, Multiply
 from .atoms.distances import MatrixDistance2, PointDistance2
@@ -32,7 +33,6 @@ from .graph import Graph
 _EPS = float(np.finfo(float).eps)
 _ERROR = 32.0  # rounding errors of a sum of some hundred numbers, in units of eps times their sizes
 _MOST = 500  # dimensions: an eigendecomposition of this size takes 0.1 s
-_SPARE = 5  # random vectors beyond the number of dimensions that they must span
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class LagrangianAt:
         """
         frame = self.frame
         to_hessian = frame.hessian_map(self.egrad)
-        basis = _tangent_basis(frame, self.compiled.manifold.dim)
+        basis = tangent_basis(frame, self.compiled.manifold.dim)
 
         def product(row: Array) -> Array:
             c: Coordinates = row.reshape(frame.shape)
@@ -420,12 +420,3 @@ def _split(y: Array, outputs: list[Expression]) -> list[Array]:
     ends = np.cumsum(sizes)
     parts = [y[end - size : end] for end, size in zip(ends, sizes, strict=True)]
     return [part.reshape(output.shape) for part, output in zip(parts, outputs, strict=True)]
-
-
-def _tangent_basis(frame: Frame, dim: int) -> Array:
-    """Return an orthonormal basis of the tangent space, as rows in the coordinates of the frame."""
-    if dim == frame.dim:
-        return np.eye(dim)
-    rng = np.random.default_rng(0)
-    draws = np.reshape([frame.random(rng) for _ in range(dim + _SPARE)], (dim + _SPARE, frame.dim))
-    return np.asarray(np.linalg.svd(draws, full_matrices=False)[2][:dim])

@@ -7,6 +7,7 @@ how it is written. Values and derivatives are computed by `graph`.
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -41,7 +42,7 @@ _CONVEX_SETS = (*_FLAT, SPD, PositiveOrthant, Simplex)
 """Manifolds that are also convex sets, on which convexity along straight lines means something."""
 
 
-class Expression:
+class Expression(ABC):
     """A formula in variables, with a value, derivatives, and a proof of what it is.
 
     Expressions are written with operators (``+``, ``-``, ``*``, ``/``, ``**``, ``@``, ``[]``) and with the
@@ -113,9 +114,9 @@ class Expression:
         """Return the facts about the arguments; none for a leaf."""
         return []
 
+    @abstractmethod
     def _derive(self, geometry: Geometry) -> Facts:
         """Return the facts, given those of the arguments."""
-        raise NotImplementedError
 
     def is_convex(self, geometry: Geometry = "geodesic") -> bool:
         """Return whether the expression is proved to be convex.
@@ -234,9 +235,9 @@ class Expression:
             texts[id(node)] = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]} …"
         return texts[id(self)]
 
+    @abstractmethod
     def written(self, *args: str) -> str:
         """Return how the expression is written, given how its arguments are."""
-        raise NotImplementedError
 
 
 class Application(Expression):

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from geodual.arrays import Array
-
-from .atom import Atom
-
-_KEPT = 3  # points: the iterate of a solver, a trial point, and one more for differences
-
-
-class Node(Protocol):
-    """What the graph needs to know of an expression."""
-
-    @property
-    def atom(self) -> Atom | None: ...
-    @property
-    def args(self) -> tuple[Any, ...]: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
 
 
 def nodes_of(outputs: Iterable[Any]) -> list[Any]:

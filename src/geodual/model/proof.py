@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .expression import Constant, Expression
 from .facts import Curvature, Geometry, Mean, Rule, Step, suits
 
-_LONGEST = 70  # letters of an expression
+_LONGEST = 72  # letters of an expression
 _WIDEST = 4  # arguments of one kind that are shown, of sums of many
 
 

@@ -11,7 +11,6 @@ from .spectral import (
     lambda_sum_largest,
     log_norm,
     schatten_norm,
-    squared_log_norm,
     sum_log_largest,
     trace_power,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "schatten_norm",
     "sqrt",
     "square",
-    "squared_log_norm",
     "sum",
     "sum_log_largest",
     "sum_squares",

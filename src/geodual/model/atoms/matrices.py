@@ -298,57 +298,13 @@ class LogDet(Atom):
         return None if args[0].rate is None else 2.0 * self.size * args[0].rate
 
 
-class Hadamard(Bilinear):
-    """The product of two symmetric matrices, entry by entry."""
+class MatrixProduct(Bilinear):
+    """A product of symmetric matrices that is positive if both are, and grows in each then."""
 
-    name = "hadamard"
-
-    def is_symmetric(self, *symmetric: bool) -> bool:
-        return all(symmetric)
-
-    def apply(self, a: Array, b: Array) -> Array:
-        return np.asarray(a * b)
-
-    def adjoint(self, k: int, other: Array, weights: Array, shape: tuple[int, ...]) -> Array:
-        return np.asarray(weights * other)
-
-    def sign(self, *args: Facts) -> Sign:
-        return args[0].sign.times(args[1].sign)  # Schur's product theorem
-
-    def rules(self, *args: Facts) -> Sequence[Rule]:
-        rules = []
-        constant = next((arg for arg in args if arg.is_constant), None)
-        if constant is not None:
-            grows = constant.sign.monotone
-            rules.append(Rule("plain", "plain", Curvature.AFFINE, (grows, grows), "a linear map", BOYD))
-        if all(arg.sign.is_nonnegative for arg in args):
-            reason = "(A #ₜ B) ∘ (C #ₜ D) ≼ (A ∘ C) #ₜ (B ∘ D)"
-            rules.append(Rule("log", "log", Curvature.CONVEX, (1, 1), reason, ANDO))
-        return rules
-
-    def rate(self, *args: Facts) -> float | None:
-        return None if args[0].rate is None or args[1].rate is None else args[0].rate + args[1].rate
-
-
-class Kronecker(Bilinear):
-    """The Kronecker product of two symmetric matrices."""
-
-    name = "kron"
-
-    def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-        size = shapes[0][0] * shapes[1][0]
-        return (size, size)
+    log_rule: Rule
 
     def is_symmetric(self, *symmetric: bool) -> bool:
         return all(symmetric)
-
-    def apply(self, a: Array, b: Array) -> Array:
-        return np.kron(a, b)
-
-    def adjoint(self, k: int, other: Array, weights: Array, shape: tuple[int, ...]) -> Array:
-        n, m = (shape[0], len(other)) if k == 0 else (len(other), shape[0])
-        blocks = weights.reshape(n, m, n, m)
-        return np.asarray(np.einsum("iajb,ab->ij" if k == 0 else "iajb,ij->ab", blocks, other))
 
     def sign(self, *args: Facts) -> Sign:
         return args[0].sign.times(args[1].sign)
@@ -359,13 +315,44 @@ class Kronecker(Bilinear):
         if constant is not None:
             grows = constant.sign.monotone
             rules.append(Rule("plain", "plain", Curvature.AFFINE, (grows, grows), "a linear map", BOYD))
-        if all(arg.sign.is_nonnegative for arg in args):
-            reason = "(A #ₜ B) ⊗ (C #ₜ D) = (A ⊗ C) #ₜ (B ⊗ D)"
-            rules.append(Rule("log", "log", Curvature.AFFINE, (1, 1), reason, KUBO_ANDO))
-        return rules
+        return [*rules, self.log_rule] if all(arg.sign.is_nonnegative for arg in args) else rules
 
     def rate(self, *args: Facts) -> float | None:
         return None if args[0].rate is None or args[1].rate is None else args[0].rate + args[1].rate
+
+
+class Hadamard(MatrixProduct):
+    """The product of two symmetric matrices, entry by entry."""
+
+    name = "hadamard"
+    log_rule = Rule("log", "log", Curvature.CONVEX, (1, 1), "(A #ₜ B) ∘ (C #ₜ D) ≼ (A ∘ C) #ₜ (B ∘ D)", ANDO)
+
+    def apply(self, a: Array, b: Array) -> Array:
+        return np.asarray(a * b)
+
+    def adjoint(self, k: int, other: Array, weights: Array, shape: tuple[int, ...]) -> Array:
+        return np.asarray(weights * other)
+
+
+class Kronecker(MatrixProduct):
+    """The Kronecker product of two symmetric matrices."""
+
+    name = "kron"
+    log_rule = Rule(
+        "log", "log", Curvature.AFFINE, (1, 1), "(A #ₜ B) ⊗ (C #ₜ D) = (A ⊗ C) #ₜ (B ⊗ D)", KUBO_ANDO
+    )
+
+    def shape(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+        size = shapes[0][0] * shapes[1][0]
+        return (size, size)
+
+    def apply(self, a: Array, b: Array) -> Array:
+        return np.kron(a, b)
+
+    def adjoint(self, k: int, other: Array, weights: Array, shape: tuple[int, ...]) -> Array:
+        n, m = (shape[0], len(other)) if k == 0 else (len(other), shape[0])
+        blocks = weights.reshape(n, m, n, m)
+        return np.asarray(np.einsum("iajb,ab->ij" if k == 0 else "iajb,ij->ab", blocks, other))
 
 
 class Diagonal(Linear):

@@ -92,28 +92,6 @@ class TracePower(SpectralSum):
         return f"trace_power({args[0]}, {self.p:g})"
 
 
-class SquaredLogNorm(SpectralSum):
-    """‖log X‖² = Σ log² λᵢ of a positive definite matrix."""
-
-    name = "squared_log_norm"
-
-    def of(self, eigenvalues: Array) -> Array:
-        return np.asarray(np.log(_positive(eigenvalues)) ** 2)
-
-    def slope(self, eigenvalues: Array) -> Array:
-        return np.asarray(2.0 * np.log(eigenvalues) / eigenvalues)
-
-    def bend(self, eigenvalues: Array) -> Array:
-        return np.asarray(2.0 * (1.0 - np.log(eigenvalues)) / eigenvalues**2)
-
-    def sign(self, *args: Facts) -> Sign:
-        return Sign.NONNEGATIVE
-
-    def rules(self, *args: Facts) -> Sequence[Rule]:
-        reason = "the squared distance from the identity is convex"
-        return [Rule("log", "plain", Curvature.CONVEX, (0,), reason, SRA_HOSSEINI)]
-
-
 class LogPower(SpectralSum):
     """Σ |log λᵢ|ᵖ of a positive definite matrix."""
 
@@ -292,29 +270,6 @@ def trace_power(x: Any, p: float) -> Expression:
     if p == 0.0:
         raise ValueError("`p` must not be 0, for which the trace is constant.")
     return Application(TracePower(p), matrix(x, "trace_power"))
-
-
-def squared_log_norm(x: Any) -> Expression:
-    """Return ‖log X‖², the sum of the squared logarithms of the eigenvalues.
-
-    Parameters
-    ----------
-    x : Expression
-        A positive definite matrix.
-
-    Returns
-    -------
-    Expression
-        A number; the squared distance from the identity.
-
-    Examples
-    --------
-    >>> import geodual.model as gm
-    >>> from geodual.manifolds import SPD
-    >>> gm.squared_log_norm(gm.inv(gm.Variable(SPD(2)))).is_convex()
-    True
-    """
-    return Application(SquaredLogNorm(), matrix(x, "squared_log_norm"))
 
 
 def schatten_norm(x: Any, p: float = 2.0) -> Expression:
