@@ -9,11 +9,10 @@ from geodual.arrays import Array
 from .geometry import Geometry, MappedSamples
 from .kernel_ridge import KERNELS, RIDGES, median_distance, solve
 from .targets import Targets
-from .views import View
 
 _BANDWIDTH = 2.0  # relative to the median distance
 _RIDGE = RIDGES[2]  # relative to a hundredth of the total weight
-_ENOUGH = 1000  # samples that the machine is fitted to; of more, so many are drawn at random
+_ENOUGH = 500  # samples that the machine is fitted to; of more, so many are drawn at random
 _LEAST = 1e-6  # weight of a feature, relative to the mean, so that no two samples coincide
 
 

@@ -27,7 +27,7 @@ KERNELS: dict[str, Callable[[Array], Array]] = {
 BANDWIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the Laplace kernel, relative to the median distance
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # relative to a hundredth of the total weight
 _MIDDLE = 2  # the place in both where the search begins
-_ENOUGH = 1000  # samples on which bandwidth and ridge are chosen; of more, so many are drawn at random
+_ENOUGH = 500  # samples on which bandwidth and ridge are chosen; of more, so many are drawn at random
 
 
 class Ridge(NamedTuple):
@@ -113,18 +113,17 @@ def best_ridge(D: Array, kernel: str, targets: Targets) -> Ridge:
         return squared_error(solve(KERNELS[kernel](few / h), r, part)[1], part)
 
     levels, widths = ridges(part), bandwidths(unit, kernel)
-    h = widths[_descend([lambda h=h: error(h, levels[_MIDDLE]) for h in widths])]
-    place = _descend([lambda r=r: error(h, r) for r in levels])
-    r = ridges(targets)[place]
+    h = widths[_descend(lambda place: error(widths[place], levels[_MIDDLE]), len(widths))]
+    r = ridges(targets)[_descend(lambda place: error(h, levels[place]), len(levels))]
     return Ridge(kernel, h, r, *solve(KERNELS[kernel](D / h), r, targets))
 
 
-def _descend(errors: list[Callable[[], float]]) -> int:
-    """Return the place of a local minimum of a list of errors, found from the middle; each is called once."""
-    found = functools.cache(lambda place: errors[place]())
+def _descend(error: Callable[[int], float], n_places: int) -> int:
+    """Return the place of a local minimum of an error, searched from the middle."""
+    found = functools.cache(error)
     at = _MIDDLE
     for step in (-1, 1):
-        while 0 <= at + step < len(errors) and found(at + step) < found(at):
+        while 0 <= at + step < n_places and found(at + step) < found(at):
             at += step
         if at != _MIDDLE:
             break

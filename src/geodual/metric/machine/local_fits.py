@@ -1,4 +1,4 @@
-"""Local linear fits: a ridge regression on the neighbours of each sample, with all choices by leave-one-out."""
+"""Local linear fits: ridge regression on the neighbours of each sample, chosen by leave-one-out."""
 
 from __future__ import annotations
 

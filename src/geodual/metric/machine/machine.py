@@ -1,7 +1,8 @@
 """A machine that predicts: in several geometries the best predictor of a kind, and a mixture of these.
 
-In every view of the features metrics are learnt; each makes a geometry. In each geometry the of the predictor are chosen by leave-one-out in closed form. The mixture has the convex weights of least
-squared error by leave-one-out. Metrics and views are not learnt again for each sample that is left out.
+In every view of the features metrics are learnt; each makes a geometry. In each geometry the settings of the
+predictor are chosen by leave-one-out in closed form. The mixture has the convex weights of the least squared
+error by leave-one-out. Metrics and views are not learnt again for each sample that is left out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from geodual.arrays import Array, Indices
 
+from ..base.checks import check_whole
 from .geometry import Geometry, MappedSamples
 from .kernel_ridge import Ridge, best_ridge, kernel_of
 from .landmarks import fit_on_landmarks
@@ -110,9 +112,13 @@ class Machine:
 
     @cached_property
     def _samples(self) -> tuple[MappedSamples, ...]:
-        """The samples that each part compares new ones with."""
         X = self.X if self.places is None or self._asks_all else self.X[self.places]
         return tuple(part.geometry.apply(X) for part in self.parts)
+
+    @property
+    def compared(self) -> list[tuple[Part, MappedSamples]]:
+        """Each part with the samples that it compares new ones with."""
+        return list(zip(self.parts, self._samples, strict=True))
 
     @property
     def _asks_all(self) -> bool:
@@ -134,7 +140,7 @@ class Machine:
         return np.asarray(
             sum(
                 part.share * part.predictor.predict(part.geometry.apply(X).A, among, self.targets)
-                for part, among in zip(self.parts, self._samples, strict=True)
+                for part, among in self.compared
             )
         )
 
@@ -173,7 +179,9 @@ def fit_machine(
         all samples are.
     """
     near, few = (X, targets) if places is None else (X[places], targets.part(places))
-    geometries = [geometry for name in views for geometry in _geometries(VIEWS[name], X, near, targets, few, learners)]
+    geometries = [
+        geometry for name in views for geometry in _geometries(VIEWS[name], X, near, targets, few, learners)
+    ]
     fitted = [_fit_predictor(geometry, predictor, near, few) for geometry in geometries]
     if places is not None and predictor == "kernel":
         return _machine_on_landmarks(geometries, fitted, X, targets, places)
@@ -232,3 +240,19 @@ def _machine_on_landmarks(
 def _worst_gap(parts: tuple[Part, ...]) -> float | None:
     gaps = [part.geometry.gap for part in parts if part.geometry.gap is not None]
     return max(gaps) if gaps else None
+
+
+def check_machine(estimator: Any) -> None:
+    """Raise unless an estimator has a known predictor and sound numbers of samples."""
+    if estimator.predictor not in PREDICTORS:
+        names = ", ".join(f'"{name}"' for name in PREDICTORS)
+        raise ValueError(f"`predictor` must be one of {names}, got {estimator.predictor!r}.")
+    check_whole("max_exact", estimator.max_exact, 2)
+    check_whole("n_landmarks", estimator.n_landmarks, 2)
+
+
+def landmark_places(n_samples: int, max_exact: int, n_landmarks: int, rng: Any) -> Indices | None:
+    """Return the places of the landmarks, in increasing order; None if all samples are."""
+    if n_samples <= max_exact or n_samples <= n_landmarks:
+        return None
+    return np.sort(rng.permutation(n_samples)[:n_landmarks])

@@ -116,7 +116,7 @@ class ClassTargets(NamedTuple):
             np.bincount(label, self.weight, size)
             for size, label in zip(self.n_classes, self.labels.T, strict=True)
         ]
-        return np.concatenate(counts) / self.weight.sum()
+        return np.asarray(np.concatenate(counts) / self.weight.sum())
 
     @property
     def left_out(self) -> Array:
