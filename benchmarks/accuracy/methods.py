@@ -70,7 +70,7 @@ MACHINES: dict[str, Any] = {
     "RPDMLClassifier, neighbours": RPDMLClassifier("neighbors"),
     "SVC": _scaled(GridSearchCV(SVC(), {"C": [1.0, 10.0, 100.0], "gamma": ["scale", 0.01, 0.1]}, cv=3)),
     "L1-Laplace SVC": _scaled(
-        GridSearchCV(LaplaceSVC(), {"C": [1.0, 10.0, 100.0], "bandwidth": [0.5, 1.0, 2.0]}, cv=3)
+        GridSearchCV(LaplaceSVC(), {"C": [1.0, 10.0, 100.0], "bandwidth": [0.25, 1.0, 4.0]}, cv=3)
     ),
     "random forest": RandomForestClassifier(TREES, random_state=0),
     "hist boosting": HistGradientBoostingClassifier(random_state=0),

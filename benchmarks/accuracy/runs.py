@@ -72,7 +72,7 @@ def measure(
 
 def forget(cache: Path, part: str) -> int:
     """Remove the results of all methods whose name has a part, and return their number."""
-    paths = [path for path in cache.glob("*__*__*__*.json") if _file_name(part) in path.name.split("__")[1]]
+    paths = [path for path in cache.glob("*__*__*__*.json") if _file_name(part) in path.name.rsplit("__", 3)[1]]
     for path in paths:
         path.unlink()
     return len(paths)
