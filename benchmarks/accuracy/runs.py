@@ -72,7 +72,8 @@ def measure(
 
 def forget(cache: Path, part: str) -> int:
     """Remove the results of all methods whose name has a part, and return their number."""
-    paths = [path for path in cache.glob("*__*__*__*.json") if _file_name(part) in path.name.rsplit("__", 3)[1]]
+    stored = [(path, path.name.rsplit("__", 3)) for path in cache.glob("*__*__*__*.json")]
+    paths = [path for path, (_, method, _, _) in stored if _file_name(part) in method]
     for path in paths:
         path.unlink()
     return len(paths)
