@@ -52,22 +52,21 @@ def accuracy_table(
         raise ValueError(f"unknown part {', '.join(sorted(unknown))}; choose from {', '.join(STUDIES)}")
     for name in fresh:
         report(f"  {forget(cache, name)} results of {name} are measured again")
-    texts = []
+    tables = []
     for part in parts or STUDIES:
         study = STUDIES[part].without_ours() if peers_only else STUDIES[part]
-        measured = [
-            Results(
-                f"{study.title}, the {half} sets",
-                study,
-                *measure(study.sets(half), study.methods, range(n_seeds), cache, report),
-            )
-            for half in halves
-            if study.sets(half)
-        ]
+        measured = []
+        for half in halves:
+            sets, title = study.sets(half), f"{study.title}, the {half} sets"
+            if sets:
+                values = measure(sets, study.methods, range(n_seeds), cache, report)
+                measured.append(Results(title, study, *values))
+            else:
+                tables.append(f"{title}: there are none.")
         if measured:
             _draw(measured, cache / f"{part}_ranks.png")
-        texts += [table(results) for table in (summary, scores) for results in measured]
-    return "\n\n".join(texts)
+        tables += [table(results) for table in (summary, scores) for results in measured]
+    return "\n\n".join(tables)
 
 
 def _draw(measured: Sequence[Results], path: Path) -> None:

@@ -229,6 +229,9 @@ def test_the_table_of_all_parts(monkeypatch, tmp_path) -> None:
     text = accuracy_table(["machines"], fresh=["RPDML"], **options)
     assert "  1 results of RPDML are measured again" in said
     assert "100.00" not in text
+    nothing = Study("None", lambda half: {}, few, study.ours, study.rivals, study.reference, study.clock)
+    monkeypatch.setitem(benchmarks.accuracy.STUDIES, "metrics", nothing)
+    assert accuracy_table(["metrics"], **options) == "None, the development sets: there are none."
     with pytest.raises(ValueError, match="unknown part forecasts; choose from metrics, machines"):
         accuracy_table(["forecasts"])
 

@@ -16,7 +16,6 @@ from benchmarks.accuracy.kernel_peers import (
     median_distance,
     rounds,
 )
-from benchmarks.accuracy.mlkr import MLKRRegressor
 
 
 def test_the_median_is_of_different_samples() -> None:
@@ -99,14 +98,3 @@ def test_a_feature_machine_returns_the_classes_it_was_given() -> None:
     assert machine.score(X[1::2], names[1::2]) > 0.9
     assert machine.setting_[0] in DISTANCES
     assert machine.n_rounds_ in (1, 2)
-
-
-def test_mlkr_is_nearest_neighbours_in_its_metric() -> None:
-    X, y = make_friedman1(60, random_state=0)
-    model = MLKRRegressor(n_neighbors=3, max_iter=5).fit(X, y)
-    new = make_friedman1(5, random_state=1)[0]
-    for x, predicted in zip(new, model.predict(new), strict=True):
-        distance = np.linalg.norm((X - x) @ model.components_.T, axis=1)
-        nearest = np.argsort(distance)[:3]
-        expected = np.average(y[nearest], weights=1.0 / distance[nearest])
-        assert predicted == pytest.approx(expected)
