@@ -6,6 +6,7 @@ with the target in the last column.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def _file(path: Path) -> Table:
     return table[:, :-1], table[:, -1]
 
 
-_SOURCES = {
+_SOURCES: dict[str, Callable[[], Table]] = {
     "diabetes": partial(sklearn_sets.load_diabetes, return_X_y=True),
     "Friedman 1": partial(sklearn_sets.make_friedman1, 800, noise=1.0, random_state=0),
     "Friedman 2": partial(sklearn_sets.make_friedman2, 800, noise=50.0, random_state=0),
@@ -53,11 +54,12 @@ _SOURCES = {
 
 def regression_sets() -> dict[str, Reader]:
     """Return how to read each set, by name."""
-    sources = {path.stem: partial(_file, path) for path in tables_in_folder(FOLDER)} | _SOURCES
+    files = {path.stem: partial(_file, path) for path in tables_in_folder(FOLDER)}
+    sources = files | _SOURCES
     return {name: partial(_cut, source) for name, source in sources.items()}
 
 
-def _cut(source: partial[Table]) -> DataSet:
+def _cut(source: Callable[[], Table]) -> DataSet:
     X, y = source()
     rows = np.random.default_rng(0).permutation(len(X))[:MAX_SAMPLES]
     return DataSet(X[rows][:, X[rows].std(axis=0) > 0.0], y[rows])
