@@ -446,6 +446,8 @@ def _make_standardised(mean: Any, factor: Any) -> Standardised:
 
 
 def _make_ranks(sizes: Any, values: Any, ranks: Any, units: Any) -> RankGauss:
+    if sizes.ndim != 1 or sizes.sum() != len(values):
+        raise ValueError("the ranks of a view do not fit their features")
     view, ends = RankGauss(), np.cumsum(sizes)[:-1]
     view._knots = list(zip(np.split(values, ends), np.split(ranks, ends), strict=True))
     view._units = units
