@@ -192,7 +192,9 @@ def _encode_categories(column: Column, table: RawTable, at: int, notes: list[str
     rows = np.flatnonzero(codes >= 0)
     encoded[rows, codes[rows]] = 1.0
     if not column.has_other:
-        _tell_wrong(column, table, at, np.array([t is not None and t not in place for t in texts]).nonzero()[0], notes)
+        _tell_wrong(
+            column, table, at, np.array([t is not None and t not in place for t in texts]).nonzero()[0], notes
+        )
     return encoded
 
 
@@ -238,7 +240,11 @@ def columns_from_plain(tree: Any) -> list[Column]:
     columns = [Column(name, kind, tuple(texts), other) for name, kind, texts, other in tree]
     for column in columns:
         texts = all(isinstance(text, str) for text in (column.name, *column.categories))
-        if not texts or column.kind not in ("number", "day", "category") or type(column.has_other) is not bool:
+        if (
+            not texts
+            or column.kind not in ("number", "day", "category")
+            or type(column.has_other) is not bool
+        ):
             raise ValueError("a column is not what it must be")
     return columns
 

@@ -138,6 +138,8 @@ def _check_machine(learner: Any, fitted: Mapping[str, Any]) -> None:
         fits = isinstance(targets, ClassTargets) and targets.n_classes == tuple(map(len, lists))
         fits = fits and len(fitted["_rows_"]) == len(machine.X) and len(fitted["_sharpness_"]) == len(lists)
         own = [fitted["classes_"]] if fitted["_is_flat"] else fitted["classes_"]
+        at = fitted["_rows_"] if machine.places is None else fitted["_rows_"][machine.places]
+        fits = fits and np.array_equal(fitted.get("landmarks_"), at)
         fits = fits and len(own) == len(lists) and all(map(np.array_equal, own, lists))
     else:
         fits = isinstance(machine.targets, NumberTargets)
