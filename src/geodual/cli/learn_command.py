@@ -131,11 +131,12 @@ def _print_model(result: dict[str, Any]) -> None:
     )
     shown = list(result["feature_weights"].items())[:_SHOWN]
     if shown:
-        rows = [{"feature": name, "weight": f"{weight:.3g}"} for name, weight in shown]
-        print_table(rows, "Features that matter most", ["weight"])
-    print_table(
-        [{"share and machine": part} for part in result["mixture"]], "Mixture, chosen by leave-one-out"
-    )
+        rows = [{"feature": name, "weight": f"{weight:.2f}"} for name, weight in shown]
+        say("Features that matter most:")
+        print_table(rows, numeric=["weight"])
+    say("Mixture of machines, chosen by leave-one-out:")
+    for part in result["mixture"]:
+        say(f"  {part}")
     say(f"Certificates: {_certificates(result)}")
     print_score(result["score"], "by leave-one-out")
     if result["metric_gain"] is not None:

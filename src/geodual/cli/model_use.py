@@ -41,13 +41,13 @@ def predict_table(
     copied = {name: table.columns[table.names.index(name)] for name in keep}
     if taken := sorted(set(copied) & set(made)):
         raise DataError(f"`--keep`: {taken[0]!r} names a column of predictions. Rename it in the table.")
-    result = {
-        "target": learnt.target,
-        "task": learnt.task,
-        "rows": len(X),
-        "score": _score(learnt, table, np.asarray(made["prediction"]), notes),
-        "notes": notes,
-    }
+    score = _score(learnt, table, np.asarray(made["prediction"]), notes)
+    if score and (n_seen := learnt.n_seen(X)):
+        notes.append(
+            f"{n_seen:,} of {len(X):,} rows are like rows that the model learnt from, so the score says "
+            "little about new ones."
+        )
+    result = {"target": learnt.target, "task": learnt.task, "rows": len(X), "score": score, "notes": notes}
     return pd.DataFrame({**copied, **made}), result
 
 

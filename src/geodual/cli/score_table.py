@@ -59,12 +59,13 @@ def score_numbers(truth: Array, predicted: Array, others: Mapping[str, Array]) -
     drawn = _drawn_means(table)
     mean = table.mean(axis=0)
     rmse, draws = unit * np.sqrt(mean[2:]), unit * np.sqrt(drawn[:, 2:])
+    varies = bool(np.ptp(truth))
     result: dict[str, Any] = {
         "samples": len(truth),
         "rmse": float(rmse[0]),
         "rmse_interval": _percentiles(draws[:, 0]),
-        "r2": float(_r2(mean[None])[0]),
-        "r2_interval": _percentiles(_r2(drawn)),
+        "r2": float(_r2(mean[None])[0]) if varies else None,
+        "r2_interval": _percentiles(_r2(drawn)) if varies else None,
     }
     result["baselines"] = [
         {
@@ -93,5 +94,4 @@ def _r2(means: Array) -> Array:
 
 def _percentiles(values: Array) -> list[float]:
     tail = 50.0 * (1.0 - _LEVEL)
-    known = values[~np.isnan(values)]
-    return [float(end) for end in np.percentile(known, [tail, 100.0 - tail])] if len(known) else [0.0, 0.0]
+    return [float(end) for end in np.nanpercentile(values, [tail, 100.0 - tail])]

@@ -158,8 +158,17 @@ def _choose_days(table: RawTable, at: int) -> Column | str:
 
 def _encode_numbers(column: Column, table: RawTable, at: int, notes: list[str]) -> Array:
     values, wrong = read_numbers(table, at)
+    _check_any(column, table, at, wrong, ~np.isnan(values))
     _tell_wrong(column, table, at, wrong, notes)
     return values[:, None]
+
+
+def _check_any(column: Column, table: RawTable, at: int, wrong: Indices, right: Any) -> None:
+    """Raise if a column holds values, and none of them is what the model learnt from."""
+    if len(wrong) and not right.any():
+        first, what = int(wrong[0]), {"number": "number", "day": "day"}[column.kind]
+        problem = f"{table.shown(first, at)} is no {what}, nor is any other cell of the column"
+        raise table.error(problem, f"The model needs {what}s there, or empty cells", first, at)
 
 
 def _encode_days(column: Column, table: RawTable, at: int, notes: list[str]) -> Array:
@@ -169,7 +178,9 @@ def _encode_days(column: Column, table: RawTable, at: int, notes: list[str]) -> 
     is_day = np.array([text is not None and looks_like_day(text) for text in texts])
     if pd.api.types.is_datetime64_any_dtype(table.columns[at].dtype):
         is_day = known = table.columns[at].notna().to_numpy()
-    _tell_wrong(column, table, at, np.flatnonzero(known & ~is_day), notes)
+    wrong = np.flatnonzero(known & ~is_day)
+    _check_any(column, table, at, wrong, is_day)
+    _tell_wrong(column, table, at, wrong, notes)
     rows, values = np.flatnonzero(is_day), np.full(len(texts), np.nan)
     if len(rows):
         cells = table.columns[at].iloc[rows].reset_index(drop=True)

@@ -41,7 +41,7 @@ _NEEDED: dict[type, set[str]] = {
     MetricLearner: {"components_", "feature_importances_"},
     PairClassifier: {"threshold_", "classes_"},
     FeatureWeights: {"weights_", "feature_importances_"},
-    RPDMLClassifier: {"classes_", "loo_score_", "_class_lists", "_rows_", "_sharpness_"},
+    RPDMLClassifier: {"classes_", "landmarks_", "loo_score_", "_class_lists", "_rows_", "_sharpness_"},
     RPDMLRegressor: {"W_", "history_", "medians_", "_is_flat"},
 }
 _OF_MACHINE = {"_machine_", "medians_", "_is_flat"}
@@ -139,7 +139,7 @@ def _check_machine(learner: Any, fitted: Mapping[str, Any]) -> None:
         fits = fits and len(fitted["_rows_"]) == len(machine.X) and len(fitted["_sharpness_"]) == len(lists)
         own = [fitted["classes_"]] if fitted["_is_flat"] else fitted["classes_"]
         at = fitted["_rows_"] if machine.places is None else fitted["_rows_"][machine.places]
-        fits = fits and np.array_equal(fitted.get("landmarks_"), at)
+        fits = fits and np.array_equal(fitted["landmarks_"], at)
         fits = fits and len(own) == len(lists) and all(map(np.array_equal, own, lists))
     else:
         fits = isinstance(machine.targets, NumberTargets)
