@@ -339,7 +339,9 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         return [learnt, gradient_weights(learnt, A, few)]
 
     def _learn_matrix(self, view: View, A: Array, few: NumberTargets) -> Sequence[Geometry]:
-        """Return the geometry of a matrix that is learnt in a view."""
+        """Return the geometry of a matrix that is learnt in a view; none if there is nothing to learn."""
+        if not np.ptp(A, axis=0).any() or not np.ptp(few.y, axis=0).any():
+            return []
         learner = RPDMLRegressor(C=self.C, tol=self.tol, max_iter=self.max_iter, predictor="neighbors")
         learner.fit(A, few.y, sample_weight=few.weight)
         L, weights = np.asarray(learner.components_), np.diag(learner.W_).copy()
