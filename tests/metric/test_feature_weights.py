@@ -12,11 +12,12 @@ from sklearn.preprocessing import scale
 from geodual.metric import FeatureWeights, LocalPairs
 from geodual.metric.geometry import feature_differences
 from geodual.metric.geometry.feature_differences import FeatureDifferences
-from geodual.metric.program import feature_program
+from geodual.metric.program import feature_fit, feature_program
 from geodual.metric.program.certificate import CertifiedMetric
 from geodual.metric.program.feature_fit import neighbour_means
 from geodual.metric.program.feature_priors import FeaturePrior, LogDetPrior, SparsePrior
 from geodual.metric.program.feature_program import FeatureProgram
+from geodual.metric.selection import graded_neighbours as graded_neighbours_module
 from geodual.metric.selection.graded_neighbours import graded_neighbours, label_set_neighbours
 from geodual.metric.selection.local_pairs import grouped_neighbours
 from geodual.metric.terms.neighbourhoods import Neighbourhoods
@@ -297,6 +298,25 @@ def test_numbers_that_cannot_be_learnt_from() -> None:
         FeatureWeights(target="numbers").fit(X[:2], [0.0, 1.0])
     with pytest.raises(ValueError, match="`y` must be an array of numbers"):
         FeatureWeights(target="numbers").fit(X, np.repeat("a", 10))
+
+
+@pytest.mark.parametrize("target", ["classes", "numbers"])
+def test_of_very_many_samples_some_ask(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(24)
+    X = rng.standard_normal((900, 5))
+    signal = X @ [2.0, 1.0, 0.5, 0.0, 0.0]
+    y = signal if target == "numbers" else np.digitize(signal, [-1.0, 1.0])
+    everyone = FeatureWeights(target=target).fit(X, y)
+    for module in (graded_neighbours_module, feature_fit):
+        monkeypatch.setattr(module, "MOST_ASKING", 300)
+    some = FeatureWeights(target=target).fit(X, y)
+    assert len(np.unique(some.neighbours_[:, 0])) == 300
+    assert len(np.unique(some.neighbours_[:, 1])) > 600
+    primal, dual = certificate(some, X, some.weights_)
+    assert primal == pytest.approx(some.objective_, rel=1e-10)
+    assert (primal - dual) / primal <= 1.1e-6
+    shares = [learner.weights_ / learner.weights_.sum() for learner in (some, everyone)]
+    np.testing.assert_allclose(shares[0], shares[1], atol=0.06)
 
 
 def mostly_zero(seed: int, n: int = 120, n_features: int = 25) -> np.ndarray:

@@ -13,6 +13,7 @@ from geodual.arrays import Array, Indices
 
 from ..geometry.feature_differences import FeatureDifferences
 from ..selection.graded_neighbours import (
+    MOST_ASKING,
     Neighbours,
     Similar,
     graded_neighbours,
@@ -132,7 +133,7 @@ def class_search(labels: Indices, local: LocalPairs, distance: str) -> Search:
         )
 
     def find(Z: Any) -> Neighbours:
-        if issparse(Z):
+        if issparse(Z) or len(labels) > MOST_ASKING:
             same: Similar = lambda rows: labels[rows, None] == labels  # noqa: E731
             return neighbours(Z, same, local.n_similar, local.n_dissimilar, distance)
         i, j = grouped_neighbours(Z, labels, local.n_similar, local.n_dissimilar, distance)
