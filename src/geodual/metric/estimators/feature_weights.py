@@ -248,7 +248,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             dtype=float,
             order="C",
             accept_sparse="csr",
-            ensure_all_finite=False,  # see below
+            ensure_all_finite=False,  # `_check_finite` names the feature
             ensure_min_samples=2,
             multi_output=several,
             y_numeric=self.target == "numbers",
@@ -367,7 +367,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             reset=False,
             dtype=[np.float64, np.float32],
             accept_sparse="csr",
-            ensure_all_finite=False,  # see below
+            ensure_all_finite=False,  # `_check_finite` names the feature
         )
         self._check_finite(X)
         return in_units(X, self.weights_, self.distance)
