@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from geodual.arrays import Array, Indices
@@ -80,7 +80,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : array of shape (n_classes,), or list of these
-        The classes; for several outputs, those of each.
+        The classes. For several outputs, a list of those of each; for a column of zeros and ones per label,
+        the numbers of the columns, as scikit-learn's multilayer perceptron has them.
     loo_score_ : float
         Accuracy by leave-one-out: the share of samples all of whose outputs are right. As the best of several
         it is slightly optimistic.
@@ -222,7 +223,10 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         columns = [y] if self._is_flat else list(y.T)
         encoded = [np.unique(column, return_inverse=True) for column in columns]
         self._class_lists = [classes for classes, _ in encoded]
-        self.classes_ = self._class_lists[0] if self._is_flat else self._class_lists
+        if type_of_target(y) == "multilabel-indicator":
+            self.classes_ = np.arange(len(columns))
+        else:
+            self.classes_ = self._class_lists[0] if self._is_flat else self._class_lists
         if max(map(len, self._class_lists)) < 2:
             raise ValueError(
                 "RPDMLClassifier needs samples of at least two classes, got 1 class; check `y` and "
