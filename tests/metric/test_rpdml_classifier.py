@@ -237,9 +237,9 @@ def test_several_labels(predictor: str) -> None:
     assert right > usual + 0.05
     margins, probabilities = model.decision_function(X[200:]), model.predict_proba(X[200:])
     np.testing.assert_array_equal(margins > 0.0, predicted == 1)
-    for label, chances in enumerate(probabilities):
-        np.testing.assert_allclose(chances.sum(axis=1), 1.0)
-        np.testing.assert_array_equal(chances[:, 1] > 0.5, predicted[:, label] == 1)
+    np.testing.assert_array_equal(probabilities > 0.5, predicted == 1)
+    rows = RPDMLClassifier(predictor).fit(X[:200], sparse.csr_array(Y[:200]))
+    np.testing.assert_array_equal(rows.predict(X[200:]), predicted)
     assert model.score(X[200:], Y[200:]) == (predicted == Y[200:]).all(axis=1).mean()
     assert 0.0 <= model.certificates_.metric_gap <= 1e-6
     assert abs(model.loo_score_ - model.score(X[200:], Y[200:])) < 0.15
@@ -250,6 +250,8 @@ def test_several_outputs_of_any_type() -> None:
     outputs = np.column_stack([np.array(["a", "b", "c", "d"])[y], np.array(["low", "high"])[y % 2]])
     model = RPDMLClassifier().fit(X[:150], outputs[:150])
     predicted = model.predict(X[150:])
+    constant = RPDMLClassifier().fit(X, np.column_stack([y % 2, np.zeros(200, int), np.ones(200, int)]))
+    np.testing.assert_array_equal(constant.predict(X)[:, 1:], [[0, 1]] * 200)
     assert [classes.tolist() for classes in model.classes_] == [["a", "b", "c", "d"], ["high", "low"]]
     assert (predicted == outputs[150:]).mean() > 0.8
     assert [part.shape for part in model.predict_proba(X[150:])] == [(50, 4), (50, 2)]
