@@ -339,7 +339,9 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         return [learnt, gradient_weights(learnt, A, few)]
 
     def _learn_matrix(self, view: View, A: Array, few: NumberTargets) -> Sequence[Geometry]:
-        """Return the geometry of a matrix that is learnt in a view."""
+        """Return the geometry of a matrix that is learnt in a view; none if there is nothing to learn."""
+        if not np.ptp(A, axis=0).any() or not np.ptp(few.y, axis=0).any():
+            return []
         learner = RPDMLRegressor(C=self.C, tol=self.tol, max_iter=self.max_iter, predictor="neighbors")
         learner.fit(A, few.y, sample_weight=few.weight)
         L, weights = np.asarray(learner.components_), np.diag(learner.W_).copy()
@@ -409,6 +411,23 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     def _in_shape(self, values: Array) -> Array:
         """Return values of shape (n_samples, n_outputs) in the shape of the targets of `fit`."""
         return values[:, 0] if self._is_flat else values
+
+    def transform(self, X: Any) -> Array:
+        """Map samples to the space in which the learnt metric W is the Euclidean distance.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples, with the features of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            X Lᵀ, with medians in place of missing values.
+        """
+        check_is_fitted(self)
+        X = read_samples(self, X, reset=False)
+        return mapped(completed(X, self.medians_), self.components_).astype(X.dtype, copy=False)
 
     def _neighbour_means(self, X: Array) -> Array:
         check_map(X, self.components_)

@@ -13,6 +13,7 @@ from geodual.arrays import Array, Indices
 
 from ..geometry.feature_differences import FeatureDifferences
 from ..selection.graded_neighbours import (
+    MOST_ASKING,
     Neighbours,
     Similar,
     graded_neighbours,
@@ -132,7 +133,7 @@ def class_search(labels: Indices, local: LocalPairs, distance: str) -> Search:
         )
 
     def find(Z: Any) -> Neighbours:
-        if issparse(Z):
+        if issparse(Z) or len(labels) > MOST_ASKING:
             same: Similar = lambda rows: labels[rows, None] == labels  # noqa: E731
             return neighbours(Z, same, local.n_similar, local.n_dissimilar, distance)
         i, j = grouped_neighbours(Z, labels, local.n_similar, local.n_dissimilar, distance)
@@ -165,9 +166,13 @@ def neighbour_means(i: Indices, similar: NDArray[np.bool_], d: Array, n_samples:
     It is at least 0.001 of the mean width, so that samples with near copies have one too.
     """
     own = i[similar]
+    if not len(own):
+        raise ValueError(
+            "No two samples have similar targets, so there are none to learn from; give more samples."
+        )
     number = np.bincount(own, minlength=n_samples)
     width = np.bincount(own, d[similar], minlength=n_samples) / np.maximum(number, 1)
-    usual = float(width[number > 0].mean()) if len(own) else 0.0
+    usual = float(width[number > 0].mean())
     if not 0.0 < usual < np.inf or not np.isfinite(d).all():
         raise ValueError(
             "Distances of samples are too small or too large to compute with; standardise the features."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geodual.arrays import Array
 from geodual.manifolds.euclidean import EuclideanFrame
@@ -14,6 +15,7 @@ from geodual.manifolds.positive_orthant import PositiveFrame
 
 _SHRINKAGES = 1.0 - np.geomspace(1.0, 1e-3, 24)[1:]  # of multipliers, nearly up to the largest allowed
 _NEAR_ZERO = 0.1  # weights up to this may go to zero without regard to the others; ordinary ones are near 1
+_SNAP = 0.1  # part of its way to zero after which such a weight goes all of it, as steps are rough
 
 
 class LocalPrior(NamedTuple):
@@ -21,6 +23,8 @@ class LocalPrior(NamedTuple):
 
     Attributes
     ----------
+    frame : Frame
+        Takes steps.
     gradient : array of shape (n_features,)
         Gradient of the whole program.
     scale : array of shape (n_features,)
@@ -31,6 +35,7 @@ class LocalPrior(NamedTuple):
         Whether all weights are zero that should be: those that are zero where the dual is attained.
     """
 
+    frame: Frame
     gradient: Array
     scale: Array
     curvature: Array
@@ -45,9 +50,6 @@ class FeaturePrior(Protocol):
 
     def dual(self, sums: Array, conjugate: float) -> float:
         """Return a lower bound on the optimum, given Vᵀλ and φ*(λ) for multipliers λ of the distances V w."""
-
-    def frame(self, w: Array) -> Frame:
-        """Return the frame in which steps from w are taken."""
 
     def local(self, w: Array, sums: Array) -> LocalPrior:
         """Return coordinates at w, given the gradient Vᵀλ of the term."""
@@ -71,13 +73,9 @@ class LogDetPrior:
         s = (1.0 - 1e-9) / -least * _SHRINKAGES
         return float((0.5 * np.log1p(s[:, None] * sums).sum(axis=1) - s * conjugate).max())
 
-    def frame(self, w: Array) -> Frame:
-        """Return the frame of positive numbers: the change is w c."""
-        return StraightPositiveFrame(w)
-
     def local(self, w: Array, sums: Array) -> LocalPrior:
-        """Return coordinates at w."""
-        return LocalPrior(0.5 * (w - 1.0) + w * sums, w, np.full(len(w), 0.5))
+        """Return coordinates at w: the change is w c."""
+        return LocalPrior(StraightPositiveFrame(w), 0.5 * (w - 1.0) + w * sums, w, np.full(len(w), 0.5))
 
 
 @dataclass(frozen=True)
@@ -104,10 +102,6 @@ class SparsePrior:
         free = np.maximum(1.0 - self.penalty - sums, 0.0)
         return 0.5 * float((1.0 - free**2).sum()) - conjugate
 
-    def frame(self, w: Array) -> Frame:
-        """Return the frame in which steps end at zero."""
-        return NonNegativeFrame(w)
-
     def local(self, w: Array, sums: Array) -> LocalPrior:
         """Return coordinates at w: weights near zero that fall go there, and do not act on the others.
 
@@ -121,7 +115,8 @@ class SparsePrior:
         curvature[leaving] = gradient[leaving] / w[leaving]  # the step of these is −w
         settled = not ((w > 0.0) & (gradient >= w)).any()
         gradient = np.where(falling & ~leaving, 0.0, gradient)
-        return LocalPrior(gradient, np.where(falling, 0.0, 1.0), curvature, settled)
+        frame = NonNegativeFrame(w, leaving)
+        return LocalPrior(frame, gradient, np.where(falling, 0.0, 1.0), curvature, settled)
 
 
 class StraightPositiveFrame(PositiveFrame):
@@ -136,7 +131,20 @@ class StraightPositiveFrame(PositiveFrame):
 
 
 class NonNegativeFrame(EuclideanFrame):
-    """The coordinates c of w + c, with steps that end where a weight would become negative."""
+    """The coordinates c of w + c, with steps that end where a weight would become negative.
+
+    Parameters
+    ----------
+    point : array of shape (n_features,)
+        The weights w.
+    leaving : array of bool of shape (n_features,)
+        Which weights are to become zero.
+    """
+
+    def __init__(self, point: Array, leaving: NDArray[np.bool_]) -> None:
+        super().__init__(point)
+        self._leaving = leaving
 
     def move(self, c: Array) -> Array:
-        return np.asarray(np.maximum(self.point + c, 0.0))
+        left = np.maximum(self.point + c, 0.0)
+        return np.where(self._leaving & (c < -_SNAP * self.point), 0.0, left)

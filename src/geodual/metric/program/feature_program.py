@@ -101,7 +101,6 @@ class LocalFeatureProgram:
 
     def __init__(self, program: FeatureProgram, w: Array) -> None:
         self.program, self.W = program, w
-        self.frame: Frame = program.prior.frame(w)
         self._distances = program.V.distances(w)
         self._losses = program.near.loss(self._distances)
         program.passes += 1
@@ -128,6 +127,11 @@ class LocalFeatureProgram:
     @cached_property
     def _local(self) -> LocalPrior:
         return self.program.prior.local(self.W, self._slope_sums)
+
+    @property
+    def frame(self) -> Frame:
+        """The frame of the coordinates."""
+        return self._local.frame
 
     @property
     def gradient(self) -> Array:

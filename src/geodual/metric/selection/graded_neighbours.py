@@ -13,8 +13,11 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from geodual.arrays import Array, Indices
 
+from ..geometry.distances import gram_factors
+
 _WINDOW = 0.1  # ranks of targets, from 0 to 1, that differ by no more than this are near
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
+MOST_ASKING = 10_000  # samples whose neighbours are found; of more, this many are drawn
 
 Neighbours = tuple[Indices, Indices, NDArray[np.bool_]]
 """Row numbers of samples, in increasing order, and of their neighbours; and which of these are similar."""
@@ -84,7 +87,8 @@ def _within(difference: Array, rows: Indices, count: int, limit: float) -> NDArr
 def neighbours(Z: Any, similar: Similar, n_similar: int, n_dissimilar: int, distance: str) -> Neighbours:
     """Return samples, in increasing order, their nearest similar and other samples, and which are similar.
 
-    Samples without any other that is similar are left out.
+    Samples without any other that is similar are left out. Of very many samples, some are drawn to ask all
+    for their neighbours, with a fixed seed: more would take long, and hardly change a mean over them.
 
     Parameters
     ----------
@@ -98,10 +102,14 @@ def neighbours(Z: Any, similar: Similar, n_similar: int, n_dissimilar: int, dist
         The city-block or the Euclidean distance decides who is near.
     """
     n_samples = Z.shape[0]
+    asking = np.arange(n_samples)
+    if n_samples > MOST_ASKING:
+        asking = np.sort(np.random.RandomState(0).choice(n_samples, MOST_ASKING, replace=False))
+    between = _distances(Z, distance)
     found, step = [], max(_ENTRIES // n_samples, 1)
-    for start in range(0, n_samples, step):
-        rows = np.arange(start, min(start + step, n_samples))
-        d = _distances(Z, rows, distance)
+    for start in range(0, len(asking), step):
+        rows = asking[start : start + step]
+        d = between(rows)
         d[np.arange(len(rows)), rows] = np.inf
         near = similar(rows)
         own = _nearest(np.where(near, d, np.inf), n_similar)
@@ -114,13 +122,15 @@ def neighbours(Z: Any, similar: Similar, n_similar: int, n_dissimilar: int, dist
     return i, j, is_similar
 
 
-def _distances(Z: Any, rows: Indices, distance: str) -> Array:
-    """Return the distances of some rows from all; they may be squared."""
+def _distances(Z: Any, distance: str) -> Callable[[Indices], Array]:
+    """Return the function from some rows to their distances from all samples; they may be squared."""
+    if distance == "l1":
+        measure = manhattan_distances if issparse(Z) else lambda A, B: cdist(A, B, "cityblock")
+        return lambda rows: np.asarray(measure(Z[rows], Z))
     if issparse(Z):
-        if distance == "l1":
-            return np.asarray(manhattan_distances(Z[rows], Z))
-        return np.asarray(euclidean_distances(Z[rows], Z, squared=True))
-    return np.asarray(cdist(Z[rows], Z, "cityblock" if distance == "l1" else "sqeuclidean"))
+        return lambda rows: np.asarray(euclidean_distances(Z[rows], Z, squared=True))
+    left, right = gram_factors(*2 * (Z - Z.mean(axis=0),))
+    return lambda rows: np.asarray(left[rows] @ right.T)
 
 
 def _nearest(d: Array, count: int) -> Indices:
