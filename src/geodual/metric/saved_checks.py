@@ -41,7 +41,15 @@ _NEEDED: dict[type, set[str]] = {
     MetricLearner: {"components_", "feature_importances_"},
     PairClassifier: {"threshold_", "classes_"},
     FeatureWeights: {"weights_", "feature_importances_"},
-    RPDMLClassifier: {"classes_", "landmarks_", "loo_score_", "_class_lists", "_rows_", "_sharpness_"},
+    RPDMLClassifier: {
+        "classes_",
+        "landmarks_",
+        "loo_score_",
+        "_class_lists",
+        "_marks_labels",
+        "_rows_",
+        "_sharpness_",
+    },
     RPDMLRegressor: {"W_", "history_", "medians_", "_is_flat"},
 }
 _OF_MACHINE = {"_machine_", "medians_", "_is_flat"}
@@ -137,16 +145,25 @@ def _check_machine(learner: Any, fitted: Mapping[str, Any]) -> None:
         targets, lists = machine.targets, fitted["_class_lists"]
         fits = isinstance(targets, ClassTargets) and targets.n_classes == tuple(map(len, lists))
         fits = fits and len(fitted["_rows_"]) == len(machine.X) and len(fitted["_sharpness_"]) == len(lists)
-        own = [fitted["classes_"]] if fitted["_is_flat"] else fitted["classes_"]
         at = fitted["_rows_"] if machine.places is None else fitted["_rows_"][machine.places]
         fits = fits and np.array_equal(fitted["landmarks_"], at)
-        fits = fits and len(own) == len(lists) and all(map(np.array_equal, own, lists))
+        fits = fits and _are_classes_of(fitted, lists)
     else:
         fits = isinstance(machine.targets, NumberTargets)
     if not fits or (fitted["_is_flat"] and machine.targets.means.shape != (_n_first(machine.targets),)):
         raise ValueError("`_machine_` does not fit the targets of the learner")
     if {type(part.predictor) for part in machine.parts} != {_PREDICTORS[learner.predictor]}:
         raise ValueError(f"`_machine_` does not predict by {learner.predictor!r}")
+
+
+def _are_classes_of(fitted: Mapping[str, Any], lists: list[Any]) -> bool:
+    """Return whether `classes_` are those of the outputs, or the numbers of columns of zeros and ones."""
+    classes = fitted["classes_"]
+    if fitted["_marks_labels"]:
+        are_pairs = not fitted["_is_flat"] and {len(one) for one in lists} == {2}
+        return are_pairs and np.array_equal(classes, np.arange(len(lists)))
+    own = [classes] if fitted["_is_flat"] else classes
+    return len(own) == len(lists) and all(map(np.array_equal, own, lists))
 
 
 def _n_first(targets: Any) -> int:
@@ -461,6 +478,7 @@ _CHECKS: dict[str, Callable[[Any, int], bool]] = {
     "landmarks_": _are_rows,
     "medians_": lambda value, n_features: _is_bounded(value, LARGEST, (n_features,)),
     "_is_flat": lambda value, _: type(value) is bool,
+    "_marks_labels": lambda value, _: type(value) is bool,
     "_class_lists": _are_class_lists,
     "_rows_": _are_rows,
     "_sharpness_": _are_factors,
