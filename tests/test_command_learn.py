@@ -40,7 +40,10 @@ def test_learn_saves_a_metric_for_features_in_their_own_units(geodual, tmp_path)
     assert "line 2, column 'name'" in err
     code, _, err = geodual("learn", "table.csv", "--target", "none", "--metric", "gmml", "-o", "m.npz")
     assert code == 2
-    assert "exactly one column 'none', and there are 0. Did you mean 'noise'? Choose among 'noise', 'useful'" in err
+    assert (
+        "exactly one column 'none', and there are 0. Did you mean 'noise'? Choose among 'noise', 'useful'"
+        in err
+    )
 
 
 def test_a_missing_class_is_told_and_makes_no_class_of_its_own(geodual, tmp_path) -> None:
