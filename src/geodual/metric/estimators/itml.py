@@ -88,6 +88,9 @@ class ITML(LogDetLearner):
         False if u and l were estimated from a random sample of the pairs.
     neighbours_are_exact_ : bool
         False if local pairs were found with an approximate index.
+    n_anchors_ : int, or None
+        Number of samples whose neighbours make the local pairs; None if `pairs` asks for others. Up to
+        100,000 samples these are all that differ.
     n_iter_ : int
         Number of iterations; with local pairs, of both fits.
     n_pairs_ : int
