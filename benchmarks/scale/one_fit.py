@@ -60,7 +60,7 @@ def fit_elsewhere(
 
 
 def main(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Fit a learner to samples from a file; return its times, its peak memory above the data and its result."""
+    """Fit a learner to samples from a file; return times, peak memory above the data, and the result."""
     with np.load(task["samples"]) as saved:
         X, y = saved["X"], saved["y"]
     RPDML(pairs="all").fit(X[:500, :5], y[:500])  # imports all that a fit needs

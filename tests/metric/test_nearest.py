@@ -1,4 +1,4 @@
-"""The search for neighbours by products in single precision, against all distances; anchors; their learners."""
+"""The search for neighbours in products of single precision, against all distances; anchors."""
 
 import sys
 from types import SimpleNamespace
@@ -41,7 +41,9 @@ def check_neighbours(Z, labels, counts, asking) -> None:
         assert len(set(found.tolist())) == len(found)
         for same, count in ((labels == labels[i], n_similar), (labels != labels[i], n_dissimilar)):
             got = np.sort(d[found[same[found]]])
-            np.testing.assert_allclose(got, np.sort(d[same & others])[:count], rtol=1e-9, atol=1e-12 * np.median(d))
+            np.testing.assert_allclose(
+                got, np.sort(d[same & others])[:count], rtol=1e-9, atol=1e-12 * np.median(d)
+            )
 
 
 def some(labels, seed: int):
@@ -114,7 +116,7 @@ def test_products_bound_distances_from_below() -> None:
     search = NearestSearch(Z)
     for kind in (np.float32, np.float64):
         A, B = search.factors(kind)
-        assert (A @ B.T <= cdist(Z, Z, "sqeuclidean")).all()
+        assert (cdist(Z, Z, "sqeuclidean") >= A @ B.T).all()
 
 
 def test_groups_hide_their_own_samples() -> None:
@@ -166,7 +168,9 @@ def test_rpdml_learns_from_the_neighbours_of_the_anchors(monkeypatch: pytest.Mon
     """The pairs of the fit, given one by one, have the same optimum, which `test_certificate` recomputes."""
     seen = []
     find = LocalPairs.find
-    monkeypatch.setattr(LocalPairs, "find", lambda *given: seen.append((find(*given), *given[1:])) or seen[-1][0])
+    monkeypatch.setattr(
+        LocalPairs, "find", lambda *given: seen.append((find(*given), *given[1:])) or seen[-1][0]
+    )
     learner = RPDML(pairs=LocalPairs(3, 5, anchors=60), tol=1e-9).fit(X, LABELS)
     pairs, Z, labels = seen[-1]
     order = np.argsort(LABELS, kind="stable")

@@ -168,7 +168,8 @@ def test_widths_are_those_of_the_definition() -> None:
     np.testing.assert_allclose(neighbour_widths(Z, 1, np.arange(len(Z))), expected)
     # With fewer samples than neighbours, the farthest counts.
     np.testing.assert_allclose(
-        neighbour_widths(Z[2:5], 9, np.arange(3)), [4.0 * max(np.sum((Z[2:5] - z) ** 2, axis=1)) for z in Z[2:5]]
+        neighbour_widths(Z[2:5], 9, np.arange(3)),
+        [4.0 * max(np.sum((Z[2:5] - z) ** 2, axis=1)) for z in Z[2:5]],
     )
     with pytest.raises(ValueError, match="The samples are equal"):
         neighbour_widths(np.ones((4, 2)), 1, np.arange(4))
@@ -274,4 +275,6 @@ def test_unknown_labels_change_nothing(wine) -> None:
 def test_widths_follow_the_median_and_not_the_largest(scale: float) -> None:
     Z = scale * np.append(np.arange(12.0), [1e3])[:, None]
     d = np.sort(cdist(Z, Z, "sqeuclidean"), axis=1)[:, 2]
-    np.testing.assert_allclose(neighbour_widths(Z, 2, np.arange(len(Z))), 4.0 * np.maximum(d, 0.1 * np.median(d)), rtol=1e-9)
+    np.testing.assert_allclose(
+        neighbour_widths(Z, 2, np.arange(len(Z))), 4.0 * np.maximum(d, 0.1 * np.median(d)), rtol=1e-9
+    )

@@ -84,7 +84,7 @@ def test_few_features_become_an_array(make, prior: str) -> None:
 
 def test_what_sparse_samples_cannot_do_is_named(few_are_many) -> None:
     X, y = problem()
-    with pytest.raises(ValueError, match="`n_components` needs `prior=\"identity\"` .*, got 2"):
+    with pytest.raises(ValueError, match=r'`n_components` needs `prior="identity"` .*, got 2'):
         NeighborRPDML(n_components=2).fit(X, y)
     equal = csr_array(np.repeat([[0.0, 0.3] * 150], 6, axis=0))
     with pytest.raises(ValueError, match="No class has two different samples"):

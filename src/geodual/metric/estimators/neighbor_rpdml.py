@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from geodual.arrays import Array
 from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, product_operations
 

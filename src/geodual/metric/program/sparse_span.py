@@ -11,13 +11,13 @@ from scipy.sparse import csr_array, diags_array, hstack
 
 from geodual.arrays import Array
 
+from ..base.checks import copy_weight
 from ..base.maps import (
     LowRankPlusDiagonal,
     feature_blocks,
     leading_components_in_span,
     symmetric_root,
 )
-from ..base.checks import copy_weight
 from ..base.scatter import distinct_rows
 
 _EPS = float(np.finfo(float).eps)

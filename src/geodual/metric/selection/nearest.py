@@ -1,4 +1,4 @@
-"""The nearest of many samples: bounds on all distances in single precision, exact distances of the few left."""
+"""The nearest of many samples: bounds on all distances in single precision, distances of the few left."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Interval(NamedTuple):
     end: int
 
     def every(self, step: int) -> Interval:
-        """Return the positions of its numbers in the list 0, step, 2 step, …"""
+        """Return the positions of its numbers among 0, step, 2 step and so on."""
         return Interval(-(-self.start // step), -(-self.end // step))
 
     def within(self, other: Interval) -> Interval:
@@ -208,7 +208,7 @@ class _Block:
                 D[rows, part.start - chunk.start : part.end - chunk.start] = np.nan
             # Rounded up, so that the last neighbour is within its bound.
             bound = np.nextafter(self._bound.astype(self._kind), np.inf, dtype=self._kind)
-            row, place = np.divmod(np.flatnonzero(D <= bound[:, None]), chunk.size)
+            row, place = np.divmod(np.flatnonzero(bound[:, None] >= D), chunk.size)
             column = (place + chunk.start) * step
             others = column != self._queries[row]
             yield row[others], column[others]
