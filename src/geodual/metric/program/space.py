@@ -32,7 +32,7 @@ from ..base.maps import (
     symmetric_root,
 )
 from ..base.scatter import centred, distinct_rows, inverse_root, raised_factors
-from .sparse_span import ScaledSparseSpan, SparseSpan, scaled_span, sparse_span
+from .sparse_span import EuclideanSpan, ScaledSparseSpan, SparseSpan, scaled_span, sparse_span
 
 _COPIES = 16  # with this many samples per feature, there are hardly fewer distinct samples than features
 _BLOCK = 128  # rows that are symmetrised at once
@@ -73,7 +73,7 @@ class FeatureSpace:
 
 
 @dataclass(frozen=True, eq=False)
-class SampleSpan:
+class SampleSpan(EuclideanSpan):
     """Coordinates y = Bᵀx in the span of the samples, in which the prior is the Euclidean metric.
 
     A metric A of the coordinates stands for W = O + B (A − K) Bᵀ, where W₀ = O + B (I − K) Bᵀ.
@@ -92,26 +92,10 @@ class SampleSpan:
         The diagonal of K.
     """
 
-    X: Array
     axes: Array
     basis: Array
     outside: Array
     inside: Array
-
-    @property
-    def Z(self) -> Array:
-        """The samples in coordinates in which the prior is the Euclidean metric."""
-        return self.X
-
-    @property
-    def prior(self) -> Array:
-        """W₀ in the coordinates."""
-        return np.eye(self.X.shape[1])
-
-    @property
-    def prior_inverse(self) -> Array:
-        """W₀⁻¹ in the coordinates."""
-        return self.prior
 
     @property
     def _is_large(self) -> bool:

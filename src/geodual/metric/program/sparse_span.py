@@ -25,25 +25,16 @@ _ROUNDING = 64.0 * _EPS  # relative rounding error of a mean, with a safety fact
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSpan:
-    """Coordinates y = Qᵀx in the span of sparse samples, with the identity as prior.
-
-    The orthonormal basis Q = S F is kept as the sparse samples and their mean, the columns of S, and the
-    coefficients F. A metric A of the coordinates stands for W = I + Q (A − I) Qᵀ.
+class EuclideanSpan:
+    """Coordinates in the span of samples in which the prior is the Euclidean metric.
 
     Attributes
     ----------
     X : array of shape (n_samples, n_coordinates)
         The samples in the coordinates.
-    columns : sparse array of shape (n_features, n_columns)
-        S.
-    coefficients : array of shape (n_columns, n_coordinates)
-        F.
     """
 
     X: Array
-    columns: Any
-    coefficients: Array
 
     @property
     def Z(self) -> Array:
@@ -59,6 +50,27 @@ class SparseSpan:
     def prior_inverse(self) -> Array:
         """W₀⁻¹ in the coordinates."""
         return self.prior
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSpan(EuclideanSpan):
+    """Coordinates y = Qᵀx in the span of sparse samples, with the identity as prior.
+
+    The orthonormal basis Q = S F is kept as the sparse samples and their mean, the columns of S, and the
+    coefficients F. A metric A of the coordinates stands for W = I + Q (A − I) Qᵀ.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_coordinates)
+        The samples in the coordinates.
+    columns : sparse array of shape (n_features, n_columns)
+        S.
+    coefficients : array of shape (n_columns, n_coordinates)
+        F.
+    """
+
+    columns: Any
+    coefficients: Array
 
     @property
     def axes(self) -> Array:
@@ -79,7 +91,7 @@ class SparseSpan:
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledSparseSpan:
+class ScaledSparseSpan(EuclideanSpan):
     """Coordinates in the span of sparse samples in which a shrunk covariance within classes is the identity.
 
     With features in equal units u, the prior is W₀ = T (V s⁻¹ Vᵀ + (I − V Vᵀ)/f) T for T = diag(1/u), the
@@ -102,7 +114,6 @@ class ScaledSparseSpan:
         f.
     """
 
-    X: Array
     units: Array
     columns: Any
     coefficients: Array
@@ -115,21 +126,6 @@ class ScaledSparseSpan:
         spectrum, axes = np.linalg.eigh(M)
         X = span.X @ (axes / np.sqrt(spectrum))
         return cls(X, units, span.columns, span.coefficients @ axes, spectrum, shrinkage)
-
-    @property
-    def Z(self) -> Array:
-        """The samples in coordinates in which the prior is the Euclidean metric."""
-        return self.X
-
-    @property
-    def prior(self) -> Array:
-        """W₀ in the coordinates."""
-        return np.eye(self.X.shape[1])
-
-    @property
-    def prior_inverse(self) -> Array:
-        """W₀⁻¹ in the coordinates."""
-        return self.prior
 
     @property
     def _scaled_columns(self) -> Any:

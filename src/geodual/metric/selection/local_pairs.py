@@ -18,7 +18,7 @@ from ..base.checks import check_whole
 from ..geometry.distances import gram_factors
 from .nearest import Group, Interval, NearestSearch
 
-_MANY = 2_000  # with more samples scikit-learn's search is as fast; with fewer its checks take longer
+_MANY = 2_000  # with more samples the searches for many are as fast; with fewer they take longer
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
 _FEW = 2_000  # samples of a class up to which an exact search is faster
 _DISTANCES = 10_000_000_000  # computed in a search of samples among all, which takes about 20 s
@@ -27,20 +27,14 @@ _LEAST = 30  # neighbours that the index keeps per sample: fewer would make it l
 
 
 def grouped_neighbours(
-    Z: Array,
-    labels: Indices,
-    n_similar: int,
-    n_dissimilar: int,
-    distance: str = "l2",
-    anchors: Indices | None = None,
+    Z: Array, labels: Indices, n_similar: int, n_dissimilar: int, distance: str = "l2"
 ) -> tuple[Indices, Indices]:
     """Return the row numbers of samples, in increasing order, and of their neighbours of both kinds.
 
     Samples that are alone in their class are left out: they have nobody to ask. The parameters are those of
     `neighbour_pairs`.
     """
-    pairs = neighbour_pairs(Z, labels, n_similar, n_dissimilar, distance, anchors)
-    return _grouped(pairs, labels)
+    return _grouped(neighbour_pairs(Z, labels, n_similar, n_dissimilar, distance), labels)
 
 
 def _grouped(pairs: Indices, labels: Indices) -> tuple[Indices, Indices]:
