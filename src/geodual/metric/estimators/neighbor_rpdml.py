@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -30,7 +29,6 @@ from ..terms.neighbour_term import NeighbourTerm, neighbour_widths
 
 _EARLIER = (0.01, 0.03, 0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbours
 _ROUGH = 0.1  # relative gap of earlier fits
-_PART = 4  # of so many anchors, if they are not all samples, earlier fits use one
 
 
 class NeighborRPDML(MetricLearner):
@@ -251,21 +249,15 @@ class NeighborRPDML(MetricLearner):
 
         Each fit finds the neighbours and targets under the metric of the one before, whose weight is smaller.
         """
-        budget, anchors = iteration_budget(self.max_iter), local.anchor_rows(used.labels)
-        width = neighbour_widths(space.Z, local.n_similar, anchors)
+        budget = iteration_budget(self.max_iter)
+        width = neighbour_widths(space.Z, local.n_similar, local.anchor_rows(used.labels))
         W, n_iter = space.prior, 0
         for share in (*_EARLIER, 1.0):
             Z, C = space.X @ factor(W), share * self.C
-            near = local if share == 1.0 else _fewer(local, len(anchors), len(Z))
-            term = NeighbourTerm.find(Z, used.labels, near, width, used.weight, C)
+            term = NeighbourTerm.find(Z, used.labels, local, width, used.weight, C)
             program = LogDetProgram(space.X, term, space.prior_inverse)
             tol = self.tol if share == 1.0 else max(self.tol, _ROUGH)
             found = program.solve(W, tol, budget - n_iter, iteration_printer(self, self.verbose))
             if share < 1.0:
                 W, n_iter = found.W, n_iter + found.n_iter
         return found, term, n_iter
-
-
-def _fewer(local: LocalPairs, n_anchors: int, n_samples: int) -> LocalPairs:
-    """Return the pairs that an earlier fit is content with: if some samples are anchors, those of a part."""
-    return local if n_anchors == n_samples else replace(local, anchors=-(-n_anchors // _PART))
