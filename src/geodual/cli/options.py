@@ -51,7 +51,7 @@ ForecasterName = Annotated[
     typer.Option(
         "--forecaster",
         help="Forecast with momentum, ridge, factor:sharpe_90, a metric, or one of the configuration file. "
-        "(default: the forecaster with the best past decisions)",
+        "(default: the one that the study names, with the highest mean IC)",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]

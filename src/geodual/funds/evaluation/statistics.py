@@ -20,6 +20,7 @@ from geodual.arrays import Array
 
 _MIN_COUNT = 3  # fewest values for a correlation, a t-statistic or an interval
 _LEVEL = 0.05
+FEWEST = 8  # values of a record from which it says something
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,22 @@ def forecast_row(ic: pd.Series[float]) -> dict[str, Any]:
     """Return the columns of Table 1 that describe one series of information coefficients."""
     summary = asdict(summarise_ic(ic))
     return {"ic_mean": summary.pop("mean"), "ic_std": summary.pop("std"), **summary}
+
+
+def rank_by_ic(ic: pd.DataFrame) -> list[str]:
+    """Return forecasters by mean IC, the best first; those without any IC are left out.
+
+    One with ICs on few days may be best by chance: it comes after those with at least 8 of them. The first is
+    the one that a study names, and whose funds `select` picks.
+
+    Parameters
+    ----------
+    ic : DataFrame
+        Information coefficients, rebalance day × forecaster. Of equal means the earlier column comes first.
+    """
+    known = pd.DataFrame({"mean": ic.mean(), "judged": ic.count() >= FEWEST}).dropna()
+    order = known.sort_values(["judged", "mean"], ascending=False, kind="stable")
+    return [str(name) for name in order.index]
 
 
 def compare_pairs(ic: pd.DataFrame) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from .forecast_diagnostics import (
     summarise_types,
 )
 from .overfitting import deflate_sharpe, overfitting_probability
-from .periods import PERIODS, decisions_in, equity_in
+from .periods import PERIODS, decisions_in, equity_in, judged_period
 from .random_portfolios import rank_among_random
 from .result_tables import (
     ic_table,
@@ -43,7 +43,7 @@ from .skill import (
     learnt_names,
     summarise_skill,
 )
-from .statistics import compare_pairs, corrected_p, forecast_row
+from .statistics import compare_pairs, corrected_p, forecast_row, rank_by_ic
 from .table_registry import RANKED, Table, computed, returned, stored, tables_of
 from .tuning import count_choices
 
@@ -120,6 +120,21 @@ class StudyTables:
         """The periods with at least one information coefficient; "both" is the last if there are any."""
         known = [period for period in PERIODS if self.ic.loc[self.decided(period)].notna().any(axis=None)]
         return tuple(known)
+
+    @cached_property
+    def judged_period(self) -> str:
+        """The period that verdicts are about: "both", or "test" if settings were tuned and it is known."""
+        return judged_period(self.known_periods, tuned=self.config.tune and bool(self.chosen))
+
+    @cached_property
+    def strategy(self) -> str:
+        """The forecaster that the headline names, and whose funds `select` picks by default.
+
+        It is the one with the highest mean IC over the decisions that count, as `rank_by_ic` has it; without
+        any IC, the first.
+        """
+        ranked = rank_by_ic(self._ic_in(self.judged_period))
+        return (ranked or list(self.config.compared))[0]
 
     def n_choices(self, period: str) -> int:
         """Return the number of forecasters and settings that the best of a period was chosen from.
