@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from urllib.parse import unquote
 
 import numpy as np
@@ -43,7 +44,7 @@ def intervals(study, nav):
     ends = pd.DatetimeIndex(nav.index.to_series().groupby(nav.index.to_period("Q")).max())
     lag = study.config.execution_lag
     rows = {day: nav.index.get_loc(day) + lag for day in ends if day <= nav.index[-1]}
-    following = dict(zip(ends[:-1], ends[1:], strict=True))
+    following = dict(pairwise(ends))
     last = len(nav) - 1
     return {day: (nav.index[rows[day]], nav.index[min(rows[following[day]], last)]) for day in days}
 

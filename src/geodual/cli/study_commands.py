@@ -297,7 +297,7 @@ def run_select(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Choose the funds to hold next, with forecasts, neighbours and reasons: the strategy of a study, continued.
+    """Choose the funds to hold next, with forecasts, neighbours and reasons, as a study would choose them.
 
     [bold]Examples[/bold]
 

@@ -94,7 +94,7 @@ def take_chosen(name: str, forecaster: Forecaster, chosen: Changes, config: Stud
         if json.loads(json.dumps(_flat(changes))) == json.loads(json.dumps(chosen)):  # a file has no tuples
             return with_settings(name, forecaster, changes)
     raise DataError(
-        f"{name}: the settings that the study chose, {chosen}, are not among the candidates any more. Run the "
+        f"{name}: the settings that the study chose, {chosen}, are no longer among the candidates. Run the "
         "study again."
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..evaluation.statistics import FEWEST
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
-from ..evaluation.statistics import FEWEST
 from .headline import LEVEL, Headline
 from .markup import (
     Column,

@@ -1,4 +1,4 @@
-"""The books of portfolios: what they aim at, what all funds with equal weights are worth, and what is possible."""
+"""The books of portfolios, that of all funds with equal weights, and the days on which they can trade."""
 
 from __future__ import annotations
 

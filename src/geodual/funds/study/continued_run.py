@@ -91,9 +91,7 @@ def plan_of_run(
     return Plan(config, choose_factors(config.factors), {used: made}, study, forecaster, folder)
 
 
-def check_past(
-    study: StudyTables, observations: Observations, config: StudyConfig, facts: FundFacts, digest: str
-) -> None:
+def check_past(study: StudyTables, observations: Observations, facts: FundFacts, digest: str) -> None:
     """Raise if a table does not continue a run: its past differs, or it ends before it.
 
     Parameters
@@ -102,8 +100,6 @@ def check_past(
         The run.
     observations : Observations
         What was known at each rebalance day, from the table.
-    config : StudyConfig
-        The settings of the run.
     facts : FundFacts
         The facts given.
     digest : str
@@ -112,8 +108,8 @@ def check_past(
     end, last = study.equity.index[-1], observations.panel.nav.index[-1]
     if last < end:
         raise DataError(
-            f"The run knows the data until {end.date()}, and the picks are asked for {last.date()}: they would "
-            "look ahead. Choose a later `as_of`, or run a study with an earlier `end`."
+            f"The run knows the data until {end.date()}, so picks for {last.date()} would look ahead. "
+            "Choose a later `as_of`, or run a study with an earlier `end`."
         )
     if (digest, facts.digest) != (study.digest, study.facts_digest):
         _compare_past(study, observations)
@@ -122,28 +118,30 @@ def check_past(
 def _compare_past(study: StudyTables, observations: Observations) -> None:
     """Raise for the first fund that was not there on a day of decision, or earned something else after it."""
     row_of = {day: t for t, day in enumerate(observations.days)}
-    decided = study.predictions[study.predictions["forecaster"] == study.config.compared[0]]
-    for day, group in decided.groupby("date"):
+    past = study.predictions[study.predictions["forecaster"] == study.config.compared[0]]
+    realised = past.set_index(["date", "fund"])["realised"]
+    for day in study.ic.index:
         if day not in row_of:
             raise _differs(f"{day.date()} is no rebalance day")
-        t, there = row_of[day], group.set_index("fund")["realised"]
-        funds = observations.sections[t].funds
-        missing = there.index.symmetric_difference(funds)
-        if len(missing):
-            where = "that of the run" if missing[0] in there.index else "this one"
-            raise _differs(f"{missing[0]} can be chosen on {day.date()} in {where} only")
-        if not there.notna().any():
-            continue
-        here = observations.returns(t + 1).reindex(there.index)
-        wrong = ~np.isclose(there, here, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True)
-        if wrong.any():
-            fund = there.index[wrong][0]
-            shown = f"{100 * here[fund]:.2f} % in place of {100 * there[fund]:.2f} %"
-            raise _differs(f"{fund} earned {shown} in the holding interval after {day.date()}")
+        there, funds = realised[day], observations.sections[row_of[day]].funds
+        changed = there.index.symmetric_difference(funds)
+        if len(changed):
+            where = "that of the run" if changed[0] in there.index else "this one"
+            raise _differs(f"{changed[0]} can be chosen on {day.date()} in {where} only")
+        if there.notna().any():
+            _compare_returns(day, there, observations.returns(row_of[day] + 1).reindex(there.index))
+
+
+def _compare_returns(day: pd.Timestamp, there: pd.Series[float], here: pd.Series[float]) -> None:
+    wrong = ~np.isclose(there, here, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True)
+    if wrong.any():
+        fund = there.index[wrong][0]
+        shown = f"{100.0 * here[fund]:.2f} % in place of {100.0 * there[fund]:.2f} %"
+        raise _differs(f"{fund} earned {shown} in the holding interval after {day.date()}")
 
 
 def _differs(what: str) -> DataError:
     return DataError(
-        f"The past of this table is not that of the run: {what}. Give the table of the run or a later version "
-        "of it; if its past was revised, run the study again."
+        f"The past of this table is not that of the run: {what}. Give the table of the run or a later "
+        "version of it; if its past was revised, run the study again."
     )

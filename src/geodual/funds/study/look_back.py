@@ -1,8 +1,7 @@
-"""The decisions of the past, made now or read from a run: what such picks earned, and which forecaster is used."""
+"""The decisions of the past, made now or read from a run: what they earned, and which forecaster is used."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,35 +92,62 @@ def look_back(
     config: StudyConfig,
     fees: FeeRules,
     levels: pd.Series[float] | None,
+    study: StudyTables | None = None,
+    name: str | None = None,
     **effort: Any,
 ) -> LookBack:
-    """Repeat the decisions of the past, as `backtest` makes them, and use the best of several forecasters.
+    """Return what past decisions earned: those of a study and its forecaster's since, or all made now.
 
-    With `tune`, the settings of each are chosen first.
+    Made now, they are those of `backtest` with the same settings.
 
     Parameters
     ----------
     observations : Observations
         What was known at each rebalance day.
     forecasters : dict of str to Forecaster
-        The forecasters by name; tuning replaces each by its best candidate.
+        The forecasters by name; tuning replaces each by its best candidate. Of a study, the one that is used.
     config : StudyConfig
         The settings.
     fees : FeeRules
         What trades cost.
     levels : Series, optional
         Index levels to compare with.
+    study : StudyTables, optional
+        The study that is continued. Its data must agree with the observations.
+    name : str, optional
+        The forecaster of the study, if it is not to be the one that it names.
     **effort
         Passed on to `walk_forward`: n_jobs, progress.
     """
-    if not can_look_back(observations, config):
+    if not _can_look_back(observations, config):
         return LookBack(pd.DataFrame(), no_record(), {}, {}, next(iter(forecasters)), pd.DataFrame())
     rows = rows_to_decide(observations, config, fees)
+    if study is None:
+        decided = _decide(observations, forecasters, config, rows, effort)
+    else:
+        decided = _continue(study, name, observations, forecasters, config, rows, effort)
+    return _judge(observations, decided, config, fees, levels)
+
+
+def _can_look_back(observations: Observations, config: StudyConfig) -> bool:
+    """Return whether there is a past decision whose orders have been filled."""
+    rows = possible_rows(observations, config)
+    days = observations.panel.nav.index
+    return bool(rows) and days.get_indexer(observations.days[rows[:1]])[0] + config.execution_lag < len(days)
+
+
+def _decide(
+    observations: Observations,
+    forecasters: dict[str, Forecaster],
+    config: StudyConfig,
+    rows: list[int],
+    effort: dict[str, Any],
+) -> _Decided:
+    """Make all past decisions, and choose the forecaster as a study does."""
     chosen = tune_forecasters(observations, forecasters, config, rows, **effort) if config.tune else {}
     decisions = walk_forward(observations, forecasters, rows, **effort)
     predictions = predictions_table(decisions, observations)
-    ic = ic_table(predictions)
-    days = pd.DatetimeIndex(observations.panel.nav.index)
+    ic, days = ic_table(predictions), pd.DatetimeIndex(observations.panel.nav.index)
     parts = {period: decisions_in(period, ic.index, days, config.test_start) for period in PERIODS}
     known = [period for period, own in parts.items() if ic.loc[own].notna().any(axis=None)]
     period = judged_period(known, tuned=bool(chosen))
@@ -129,7 +155,7 @@ def look_back(
     candidates = compare_candidates(ic.loc[parts[period]], n_choices)
     name = next(iter([*candidates.index, *forecasters]))
     picked = pick_funds(observations, [d for d in decisions if d.forecaster == name], forecasters, config)
-    decided = _Decided(
+    return _Decided(
         predictions[predictions["forecaster"] == name],
         holdings_table(picked, predictions, observations, config),
         name,
@@ -138,66 +164,46 @@ def look_back(
         n_choices,
         parts[period],
     )
-    return _judge(observations, decided, config, fees, levels)
 
 
-def can_look_back(observations: Observations, config: StudyConfig) -> bool:
-    """Return whether there is a past decision whose orders have been filled."""
-    rows = possible_rows(observations, config)
-    days = observations.panel.nav.index
-    return bool(rows) and days.get_loc(observations.days[rows[0]]) + config.execution_lag < len(days)
-
-
-def continue_run(
+def _continue(
     study: StudyTables,
     name: str | None,
     observations: Observations,
-    forecasters: Mapping[str, Forecaster],
+    forecasters: dict[str, Forecaster],
     config: StudyConfig,
-    fees: FeeRules,
-    levels: pd.Series[float] | None,
-    **effort: Any,
-) -> LookBack:
-    """Take the decisions of a run, and make those of its forecaster that are due since.
-
-    Parameters
-    ----------
-    study : StudyTables
-        The run. Its data must agree with the observations.
-    name : str, optional
-        The forecaster, if it is not to be the one that the study names.
-    observations, forecasters, config, fees, levels, **effort
-        As for `look_back`; of the forecasters only the one that is used is needed.
-    """
-    used = name or study.strategy
-    rows = rows_to_decide(observations, config, fees)
+    rows: list[int],
+    effort: dict[str, Any],
+) -> _Decided:
+    """Take the decisions of a study, and make those of its forecaster that were due since."""
+    used, period = name or study.strategy, study.judged_period
     new = [t for t in rows if observations.days[t] > study.ic.index[-1]]
-    own = study.holdings[study.holdings["forecaster"] == used]
-    past = study.predictions[study.predictions["forecaster"] == used]
+    holdings = study.holdings[study.holdings["forecaster"] == used]
+    predictions = study.predictions[study.predictions["forecaster"] == used]
     decisions = walk_forward(observations, {used: forecasters[used]}, new, **effort)
     if decisions:
         made = predictions_table(decisions, observations)
-        picked = pick_funds(observations, decisions, forecasters, config, held_since(_picks(own)))
-        past = pd.concat([past, made], ignore_index=True)
-        own = pd.concat([own, holdings_table(picked, made, observations, config)], ignore_index=True)
-    period = study.judged_period
-    judged = study.decided(period).union(observations.days[new])
-    table = compare_candidates(study.ic.loc[study.decided(period)], study.n_choices(period))
-    decided = _Decided(
-        past,
-        own,
+        picked = pick_funds(observations, decisions, forecasters, config, held_since(_picks(holdings)))
+        predictions = pd.concat([predictions, made], ignore_index=True)
+        holdings = pd.concat(
+            [holdings, holdings_table(picked, made, observations, config)], ignore_index=True
+        )
+    n_choices = study.n_choices(period)
+    table = compare_candidates(study.ic.loc[study.decided(period), list(study.config.compared)], n_choices)
+    return _Decided(
+        predictions,
+        holdings,
         used,
-        table if name is None and len(study.config.compared) > 1 else pd.DataFrame(),
+        table if name is None and len(table) > 1 else pd.DataFrame(),
         {used: study.chosen[used]} if used in study.chosen else {},
-        study.n_choices(period),
-        judged,
+        n_choices,
+        study.decided(period).union(observations.days[new]),
     )
-    return _judge(observations, decided, config, fees, levels)
 
 
 def _picks(holdings: pd.DataFrame) -> list[tuple[pd.Timestamp, list[str]]]:
     """Return the funds picked by day, in order of time."""
-    return [(day, group["fund"].tolist()) for day, group in holdings.groupby("date")]
+    return [(pd.Timestamp(str(day)), group["fund"].tolist()) for day, group in holdings.groupby("date")]
 
 
 def _judge(
@@ -208,32 +214,27 @@ def _judge(
     levels: pd.Series[float] | None,
 ) -> LookBack:
     """Measure what past decisions earned: the portfolio after costs, and its picks before them."""
-    days = pd.DatetimeIndex(decided.predictions["date"].unique())
-    rows = observations.days.get_indexer(days)
+    nav, name = observations.panel.nav, decided.name
+    rows = observations.days.get_indexer(pd.DatetimeIndex(decided.predictions["date"].unique()))
     spans = _holding_intervals(observations, rows, config.execution_lag)
-    outcomes = _outcomes(observations.panel.nav, decided.predictions, spans)
-    earned, beaten = {}, {}
-    for day, funds in _picks(decided.holdings):
-        if day in outcomes:
-            earned[day] = outcomes[day][funds].reset_index(drop=True)
-            beaten[day] = earned[day].dropna() > outcomes[day].median()
-    known = [day for day in decided.judged if day in earned]
-    ic = ic_table(_with_outcome(decided.predictions, observations))[decided.name].reindex(known)
-    record = no_record()
+    outcomes = _outcomes(nav, decided.predictions, spans)
+    picks = [(day, funds) for day, funds in _picks(decided.holdings) if day in outcomes]
+    earned = {day: outcomes[day][funds].reset_index(drop=True) for day, funds in picks}
+    held = held_since(_picks(decided.holdings))
+    known, record = [day for day in decided.judged if day in earned], no_record()
     if known:
-        books = run_ledgers(observations.panel.nav, decided.holdings, (decided.name,), config, fees)
         curves = {
-            "picks": books["equity"][decided.name],
+            "picks": run_ledgers(nav, decided.holdings, (name,), config, fees)["equity"][name],
             "universe": equal_weight_curve(observations, rows.tolist(), config),
         } | ({} if levels is None else {"index": levels})
-        returns = pd.DataFrame({name: _returns(curve, spans.loc[known]) for name, curve in curves.items()})
         record = measure_record(
-            ic, returns, pd.concat([beaten[day] for day in known]), n_choices=decided.n_choices
+            ic_table(_with_outcome(decided.predictions, observations))[name].reindex(known),
+            pd.DataFrame({each: _returns(curve, spans.loc[known]) for each, curve in curves.items()}),
+            pd.concat([earned[day].dropna() > outcomes[day].median() for day in known]),
+            decided.n_choices,
         )
-    held = held_since(_picks(decided.holdings))
-    return LookBack(
-        pd.DataFrame(list(earned.values())), record, held, decided.chosen, decided.name, decided.candidates
-    )
+    shown = pd.DataFrame(list(earned.values())).dropna(how="all")
+    return LookBack(shown, record, held, decided.chosen, name, decided.candidates)
 
 
 def _holding_intervals(observations: Observations, rows: NDArray[np.intp], lag: int) -> pd.DataFrame:
@@ -257,11 +258,9 @@ def _outcomes(
     A fund that closes within the interval counts with its last value.
     """
     filled = nav.ffill()
-    funds = {day: group["fund"] for day, group in predictions.groupby("date")}
-    return {
-        day: filled.loc[span.end, funds[day]] / filled.loc[span.start, funds[day]] - 1.0
-        for day, span in zip(spans.index, spans.itertuples(), strict=True)
-    }
+    start, end = (filled.loc[spans[side]].set_axis(spans.index) for side in ("start", "end"))
+    earned = end / start - 1.0
+    return {day: earned.loc[day, predictions.loc[predictions["date"] == day, "fund"]] for day in spans.index}
 
 
 def _with_outcome(predictions: pd.DataFrame, observations: Observations) -> pd.DataFrame:
@@ -269,11 +268,11 @@ def _with_outcome(predictions: pd.DataFrame, observations: Observations) -> pd.D
     waiting = predictions["realised"].isna()
     if not waiting.any():
         return predictions
-    row_of = {day: t for t, day in enumerate(observations.days[:-1])}
     filled = predictions["realised"].copy()
-    for day, group in predictions[waiting].groupby("date"):
-        if day in row_of:
-            filled[group.index] = observations.returns(row_of[day] + 1).reindex(group["fund"]).to_numpy(float)
+    for t, day in enumerate(observations.days[:-1]):
+        funds = predictions.loc[waiting & (predictions["date"] == day), "fund"]
+        if len(funds):
+            filled[funds.index] = observations.returns(t + 1).reindex(funds).to_numpy(float)
     return predictions.assign(realised=filled)
 
 
@@ -286,7 +285,7 @@ def _returns(curve: pd.Series[float], spans: pd.DataFrame) -> pd.Series[float]:
 
 
 def compare_candidates(ic: pd.DataFrame, n_choices: int) -> pd.DataFrame:
-    """Return the mean ICs of forecasters in the order of `rank_by_ic`, with p-values corrected for the choice."""
+    """Return the mean ICs of forecasters, as `rank_by_ic` orders them, with p corrected for the choice."""
     rows = {
         name: (ic[name].mean(), newey_west_t(ic[name]), corrected_p(ic[name], n_choices), ic[name].count())
         for name in rank_by_ic(ic)

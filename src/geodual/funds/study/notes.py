@@ -12,9 +12,11 @@ from ..decisions.decision import Decision
 from ..decisions.observations import Observations, skipped_days
 from ..evaluation.market import FeeRules
 from ..evaluation.statistics import FEWEST
+from ..evaluation.study_tables import StudyTables
 from ..forecasters.forecast import NO_LABEL
 from ..forecasters.registry import forecaster_label
 from ..panel import Finding, Panel
+from ..report.headline import write_headline
 from .look_back import LookBack
 
 _COVERAGE = 0.90  # warn below this share of known factors
@@ -191,6 +193,12 @@ def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
     return notes
 
 
+def note_study(study: StudyTables) -> list[str]:
+    """Return what the study says whose strategy a selection continues."""
+    headline = write_headline(study)
+    return [f"The study of this strategy: {headline.sentence} {headline.verdict}"]
+
+
 def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
     """Return notes on the last row: it is not on the day asked for, or many values are missing."""
     notes, last = [], nav.index[-1]
@@ -245,8 +253,8 @@ def note_choice(looked: LookBack) -> list[str]:
         f"{forecaster_label(str(name))} {mean:+.2f}" for name, mean in table["ic_mean"].iloc[1:].items()
     )
     best = (
-        f"{used} is used, because its mean IC over {n} past decision{'' if n == 1 else 's'} was the highest of "
-        f"{len(table)} forecasters: {table['ic_mean'].iloc[0]:+.2f} (others: {others or 'none'})."
+        f"{used} is used, because its mean IC over {n} past decision{'' if n == 1 else 's'} was the highest "
+        f"of {len(table)} forecasters: {table['ic_mean'].iloc[0]:+.2f} (others: {others or 'none'})."
     )
     if n < FEWEST:
         return [f"{best} So few decisions say little about which is best."]

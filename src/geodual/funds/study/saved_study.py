@@ -114,13 +114,10 @@ def keep_other_runs(folder: str | Path, digest: str) -> None:
         summary = {}
     known = summary if isinstance(summary, dict) else {}
     if known.get("sha256") != digest:
-        of = (
-            f"a run of other data ({known['source']})"
-            if "source" in known
-            else f"a {SUMMARY} of something else"
-        )
+        source = known.get("source")
+        found = f"a run of other data ({source})" if source else f"a {SUMMARY} of something else"
         raise DataError(
-            f"{folder}: there is {of}. Choose another folder with --out, or replace it with --overwrite."
+            f"{folder}: there is {found}. Choose another folder with --out, or replace it with --overwrite."
         )
 
 

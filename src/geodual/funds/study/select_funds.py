@@ -34,8 +34,8 @@ from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
 from .continued_run import Plan, check_past, plan_of_run
-from .look_back import LookBack, continue_run, look_back
-from .notes import note_decision, note_last_row, note_trading
+from .look_back import LookBack, look_back
+from .notes import note_decision, note_last_row, note_study, note_trading
 from .workbook import write_selection_workbook
 
 
@@ -52,10 +52,10 @@ class Selection(SelectionTables):
     picks : DataFrame
         One row per pick, best first: rank, fund, name, type, weight, forecast, past_low and past_high (80 %
         of past picks earned between these two, before costs: past picks of the same rank or, if `pooled`, of
-        all ranks; NaN with fewer than 8 past decisions), n_past (number of past decisions), known (share of its factors that
-        are known), finding (what was found in its data, if that matters), neighbours (their codes; empty for
-        forecasters without), factors (those that did most to make the neighbours near, or that add most to
-        the forecast).
+        all ranks; NaN with fewer than 8 past decisions), n_past (number of past decisions), known (share of
+        its factors that are known), finding (what was found in its data, if that matters), neighbours (their
+        codes; empty for forecasters without), factors (those that did most to make the neighbours near, or
+        that add most to the forecast).
     neighbours : DataFrame
         One row per pick and neighbour: date, forecaster, fund, neighbour, distance, earned.
     reasons : DataFrame
@@ -220,46 +220,55 @@ def select(
         given = {"metric": metric, "forecasters": forecasters, "top": top, **settings}
         plan = plan_of_run(run, forecaster, given, known)
     asked = _day_asked(panel, as_of)
-    config = plan.config
+    config, made = plan.config, plan.forecasters
     until = prepare_panel(panel.until(asked), config, known, None if levels is None else levels.index)
-    days = pd.DatetimeIndex(until.nav.index)
-    rebalances = rebalance_days(days, config.frequency)
-    asked_factors = factors_asked(plan.forecasters.values())
-    used = _days_until(days, rebalances, config, plan.forecasters)
-    now = observe(until, config, plan.factors, known, used, asked_factors)
-    rows = decision_rows(now, replace(config, start=""), include_last=True)
-    if rows[-1] != len(now.days) - 1:
-        raise DataError(
-            f"{panel.source}: too few funds have a value on {days[-1].date()}. Choose another `as_of`."
-        )
-    # The past comes first: it may choose hyper-parameters, and tells what is held. Off the calendar, it is
-    # still judged on the usual rebalance days.
-    on_calendar = now.days.equals(rebalances)
-    past = now if on_calendar else observe(until, config, plan.factors, known, rebalances, asked_factors)
-    effort: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-    fees, made = make_fee_rules(config, known), plan.forecasters
-    if plan.study is None:
-        looked = look_back(past, made, config, fees, levels, **effort)
-    else:
-        check_past(plan.study, past, config, known, panel.digest)
+    rebalances = rebalance_days(pd.DatetimeIndex(until.nav.index), config.frequency)
+    now, past = _observe(until, plan, known, rebalances)
+    fees = make_fee_rules(config, known)
+    # The past comes first: it may choose hyper-parameters, and tells what is held.
+    if plan.study is not None:
+        check_past(plan.study, past, known, panel.digest)
         levels = plan.study.equity["index"] if levels is None and plan.study.index_digest else levels
-        looked = continue_run(plan.study, plan.name, past, made, config, fees, levels, **effort)
-    decision = walk_forward(now, {looked.name: made[looked.name]}, rows[-1:])[0]
+    looked = look_back(
+        past, made, config, fees, levels, plan.study, plan.name, n_jobs=n_jobs, progress=progress
+    )
+    decision = walk_forward(now, {looked.name: made[looked.name]}, [len(now.days) - 1])[0]
     picks = pick_funds(now, [decision], made, config, looked.held)[0]
-    notes = [
+    notes = (
+        *([] if plan.study is None else note_study(plan.study)),
         *note_last_row(until.nav, asked),
         *note_decision(decision, config, decision.day in rebalances, looked),
         *note_trading(config, fees),
-    ]
-    return _assemble(now, decision, picks, looked, config, tuple(notes), plan.folder)
+    )
+    return _assemble(now, decision, picks, looked, config, notes, plan.folder)
 
 
 def _plan(compared: tuple[Any, Any], top: int | None, settings: dict[str, Any]) -> Plan:
     """Return the strategy that the arguments describe."""
-    factors, settings = take_factors(settings)
-    own = {} if top is None else {"top": top}
-    config = StudyConfig(**compared_settings(*compared), **own, **check_names(settings, "select"))
+    factors, settings = take_factors({**settings, **({} if top is None else {"top": top})})
+    config = StudyConfig(**compared_settings(*compared), **check_names(settings, "select"))
     return Plan(config, factors, resolve_compared(*compared, config))
+
+
+def _observe(
+    until: Panel, plan: Plan, facts: FundFacts, rebalances: pd.DatetimeIndex
+) -> tuple[Observations, Observations]:
+    """Return what is known on the last day, and what was known on the rebalance days of the past.
+
+    Off the calendar, the past is still judged on the usual rebalance days.
+    """
+    config, days = plan.config, pd.DatetimeIndex(until.nav.index)
+    asked = factors_asked(plan.forecasters.values())
+    used = _days_until(days, rebalances, config, plan.forecasters)
+    now = observe(until, config, plan.factors, facts, used, asked)
+    rows = decision_rows(now, replace(config, start=""), include_last=True)
+    if rows[-1] != len(now.days) - 1:
+        raise DataError(
+            f"{until.source}: too few funds have a value on {days[-1].date()}. Choose another `as_of`."
+        )
+    if now.days.equals(rebalances):
+        return now, now
+    return now, observe(until, config, plan.factors, facts, rebalances, asked)
 
 
 def _compared(metric: Any, forecaster: Any, forecasters: Any) -> tuple[Any, Any]:

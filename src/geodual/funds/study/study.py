@@ -45,7 +45,7 @@ def save_study(study: StudyTables, folder: Path) -> Path:
         The folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # Without it the folder counts as unfinished until all files are replaced. Picks are those of an earlier run.
+    # Without the summary a folder counts as unfinished until all files are replaced. Picks would be stale.
     for stale in (SUMMARY, PICKS):
         (folder / stale).unlink(missing_ok=True)
     _write_text(folder / CONFIG, study.config.to_toml())
