@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest, read_facts, read_study, select
+from geodual.funds.forecasters.registry import forecaster_label
 from geodual.funds.report.headline import write_headline
 
 DEAR = {"cost": 0.02, "execution_lag": 5}
@@ -218,3 +219,22 @@ def test_a_page_elsewhere_and_a_missing_report_are_no_trouble(folder, until, tmp
         "href"
         not in found.report(tmp_path / "picks.html").read_text("utf-8").split("<main")[0].split("<h1")[1]
     )
+
+
+def test_the_verdict_of_the_study_is_told_and_a_baseline_that_did_better(early, until):
+    told = select(until, run=early).notes
+    label = forecaster_label(early.strategy)
+    assert told[0] == f"The verdict of the study on {label}: {write_headline(early).verdict}"
+    rivals = early.best_against_baseline("both")
+    better = f"{forecaster_label(rivals.baseline)}, which learns nothing, had a higher mean IC than"
+    assert any(better in note for note in told) is (rivals.baseline_ic > rivals.learnt_ic)
+    momentum = early.baseline_predictions
+    perfect = replace(early, baseline_predictions=momentum.assign(forecast=momentum["realised"]))
+    assert any("which learns nothing" in note for note in select(until, run=perfect).notes)
+    assert not any("which learns nothing" in note for note in select(until, metric="gmml").notes)
+
+
+def test_free_trades_at_the_deciding_value_are_told(until):
+    for settings, free in (({}, True), (DEAR, False)):
+        notes = " ".join(select(until, metric="euclidean", **settings).notes)
+        assert ("Trades cost nothing" in notes) is ("Nobody can do that" in notes) is free

@@ -67,7 +67,7 @@ class TrackRecord:
         interval = "" if np.isnan(self.ic_low) else f" (95 % {self.ic_low:+.2f} … {self.ic_high:+.2f})"
         facts = (
             f"Track record of {shown}: {ic}{interval}; "
-            f"after the costs set, picks earned per {term} {lead} than the average fund{self._tell_index()}; "
+            f"after costs, picks earned per {term} {lead} than the average fund{self._tell_index()}; "
             f"before costs, {self.beat_median:.0%} of them beat the median fund."
         )
         if self.n < FEWEST:

@@ -194,9 +194,16 @@ def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
 
 
 def note_study(study: StudyTables) -> list[str]:
-    """Return what the study says whose strategy a selection continues."""
-    headline = write_headline(study)
-    return [f"The study of this strategy: {headline.sentence} {headline.verdict}"]
+    """Return what the study says whose strategy a selection continues, and which baseline did better."""
+    label = forecaster_label(study.strategy)
+    notes = [f"The verdict of the study on {label}: {write_headline(study).verdict}"]
+    rivals = study.best_against_baseline(study.judged_period)
+    if rivals is not None and rivals.difference < 0.0:
+        notes.append(
+            f"{forecaster_label(rivals.baseline)}, which learns nothing, had a higher mean IC than "
+            f"{forecaster_label(rivals.learnt)}: {rivals.baseline_ic:+.3f} against {rivals.learnt_ic:+.3f}."
+        )
+    return notes
 
 
 def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
