@@ -11,7 +11,7 @@ import typer
 
 from geodual import funds
 from geodual.funds.run import CHECKPOINTS, PICKS, REPORT
-from geodual.funds.study.folder_lock import hold_folder
+from geodual.funds.study.folder_lock import hold_folder, keep_other_runs
 
 from . import options
 from .console import (
@@ -86,7 +86,7 @@ def run_backtest(
     options.keep_inputs([nav, index, facts], [excel, *written])
     panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts)
     if not overwrite:
-        _keep_other_runs(out, panel)
+        keep_other_runs(out, panel.digest)
     with options.use_cluster(dask, jobs):
         run_study(panel, settings | given, out, excel, jobs, quiet, as_json)
 
@@ -118,7 +118,7 @@ def run_demo(
     """
     universe = funds.synthetic_universe(n_funds, start, end, seed, signal)
     if not overwrite:
-        _keep_other_runs(out, universe.panel)
+        keep_other_runs(out, universe.panel.digest)
     given = {"index": universe.index, "facts": universe.facts}
     run_study(universe.panel, settings | given, out, excel, jobs, quiet, as_json)
 
@@ -182,13 +182,6 @@ def run_study(
         say(f"Report: {out / REPORT} (tables and figures are in the same folder)")
         if excel is not None:
             say(f"Excel: {excel}")
-
-
-def _keep_other_runs(out: Path, panel: funds.Panel) -> None:
-    """Raise if the folder for the results holds a run of other data."""
-    from geodual.funds.study.saved_study import keep_other_runs  # here: the help must not wait for pandas
-
-    keep_other_runs(out, panel.digest)
 
 
 def _check_folder(out: Path) -> None:

@@ -95,32 +95,6 @@ def read_study(folder: str | Path) -> Study:
         raise DataError(f"{folder}: the run cannot be read ({error}). Run the study again.") from None
 
 
-def keep_other_runs(folder: str | Path, digest: str) -> None:
-    """Raise if a folder holds a run of other data, which a new run would replace.
-
-    Parameters
-    ----------
-    folder : path
-        The folder to write to; it need not exist.
-    digest : str
-        SHA-256 of the data of the new run.
-    """
-    path = Path(folder, SUMMARY)
-    try:
-        summary = parse_nested(json.loads, path.read_text("utf-8"))
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError):
-        summary = {}
-    known = summary if isinstance(summary, dict) else {}
-    if known.get("sha256") != digest:
-        source = known.get("source")
-        found = f"a run of other data ({source})" if source else f"a {SUMMARY} of something else"
-        raise DataError(
-            f"{folder}: there is {found}. Choose another folder with --out, or replace it with --overwrite."
-        )
-
-
 def _read(folder: Path) -> Study:
     """Read the settings and the tables of a run folder, and check that they belong together."""
     summary = _read_summary(folder / SUMMARY)
