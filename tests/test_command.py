@@ -469,3 +469,15 @@ def test_select_continues_a_run(geodual, nav_file, tmp_path) -> None:
     ):
         code, _, err = geodual("select", nav_file, "--run", "run", *more)
         assert (code, message in err) == (2, True), err
+
+
+def test_a_run_with_a_metric_of_this_folder_is_continued(geodual, nav_file, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "own_scaler.py").write_text("from sklearn.preprocessing import StandardScaler as Own\n")
+    run = ("--metrics", "own_scaler:Own", "--jobs", 1, "-q", "--out", "run")
+    assert geodual("backtest", nav_file, *run)[0] == 0
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(tmp_path)])
+    sys.modules.pop("own_scaler", None)
+    code, out, err = geodual("select", nav_file, "--run", "run", "--jobs", 1)
+    assert code == 0, err
+    assert "Picks of own_scaler:Own" in out

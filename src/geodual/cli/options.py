@@ -19,6 +19,7 @@ from geodual import funds
 from geodual.errors import DataError
 from geodual.extras import import_extra
 from geodual.funds.config import read_config
+from geodual.funds.run import CONFIG
 from geodual.funds.settings import Setting, list_settings
 from geodual.metric.registry import metric_names
 from geodual.places import is_place
@@ -89,6 +90,12 @@ def find_own_modules(names: Iterable[str]) -> None:
     """Make modules in the current folder importable if a name is a place such as ``package.module:Class``."""
     if any(map(is_place, names)) and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+
+
+def find_modules_of_run(run: Path | None) -> None:
+    """Make modules in the current folder importable if the settings of a run name some."""
+    if run is not None and (run / CONFIG).is_file():
+        find_own_modules(_texts(read_config(run / CONFIG)))
 
 
 def takes_settings(*names: str) -> Callable[[Command], Command]:

@@ -313,6 +313,7 @@ def run_select(
     settings.pop("baselines", None)  # a configuration file of a study may have them
     _add_metrics(settings)
     options.find_own_modules(filter(None, [metric, forecaster]))
+    options.find_modules_of_run(run)
     options.keep_inputs([nav, index, facts, config, *_files_of(run)], [csv, html, excel])
     panel = funds.read_nav(nav)
     given = options.read_given(index, index_column, facts) | {"forecaster": forecaster, "run": run}
@@ -346,7 +347,8 @@ def _files_of(run: Path | None) -> list[Path]:
 def _link_to_picks(run: Path) -> None:
     """Write the report of a run once more if there is a page of picks that it does not link to."""
     report = run / REPORT
-    if (run / PICKS).exists() and f'href="{PICKS}"' not in report.read_text("utf-8"):
+    is_linked = report.exists() and f'href="{PICKS}"' in report.read_text("utf-8")
+    if (run / PICKS).exists() and not is_linked:
         funds.read_study(run).report(report)
 
 

@@ -91,8 +91,10 @@ def plan_of_run(
     return Plan(config, choose_factors(config.factors), {used: made}, study, forecaster, folder)
 
 
-def check_past(study: StudyTables, observations: Observations, facts: FundFacts, digest: str) -> None:
-    """Raise if a table does not continue a run: its past differs, or it ends before it.
+def check_past(study: StudyTables, observations: Observations) -> None:
+    """Raise if a table does not continue a run: it ends before it, or its past differs.
+
+    On each day of decision the same funds must have been there, and have earned the same until the next.
 
     Parameters
     ----------
@@ -100,10 +102,6 @@ def check_past(study: StudyTables, observations: Observations, facts: FundFacts,
         The run.
     observations : Observations
         What was known at each rebalance day, from the table.
-    facts : FundFacts
-        The facts given.
-    digest : str
-        SHA-256 of the table; if it is that of the run, values are not compared.
     """
     end, last = study.equity.index[-1], observations.panel.nav.index[-1]
     if last < end:
@@ -111,12 +109,6 @@ def check_past(study: StudyTables, observations: Observations, facts: FundFacts,
             f"The run knows the data until {end.date()}, so picks for {last.date()} would look ahead. "
             "Choose a later `as_of`, or run a study with an earlier `end`."
         )
-    if (digest, facts.digest) != (study.digest, study.facts_digest):
-        _compare_past(study, observations)
-
-
-def _compare_past(study: StudyTables, observations: Observations) -> None:
-    """Raise for the first fund that was not there on a day of decision, or earned something else after it."""
     row_of = {day: t for t, day in enumerate(observations.days)}
     past = study.predictions[study.predictions["forecaster"] == study.config.compared[0]]
     realised = past.set_index(["date", "fund"])["realised"]

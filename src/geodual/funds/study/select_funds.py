@@ -227,7 +227,7 @@ def select(
     fees = make_fee_rules(config, known)
     # The past comes first: it may choose hyper-parameters, and tells what is held.
     if plan.study is not None:
-        check_past(plan.study, past, known, panel.digest)
+        check_past(plan.study, past)
         levels = plan.study.equity["index"] if levels is None and plan.study.index_digest else levels
     looked = look_back(
         past, made, config, fees, levels, plan.study, plan.name, n_jobs=n_jobs, progress=progress
