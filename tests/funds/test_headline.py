@@ -88,7 +88,8 @@ def test_more_comparisons_make_a_lead_less_clear(study):
     assert ": more than chance alone would produce" in write_headline(few).sentence
     config = replace(few.config, tune=True, test_start="2030-01-01")
     many = write_headline(replace(few, config=config, chosen={"gmml": {"t": 0.5}}))
-    assert f"p = {5 * p:.3f} and" in plain(many.sentence)
+    assert 0.1 < 5 * p < 0.25
+    assert f"p = {5 * p:.2f} and" in plain(many.sentence)
     assert "only the lead over Euclidean" in many.sentence
 
 
