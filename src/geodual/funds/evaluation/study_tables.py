@@ -33,6 +33,7 @@ from .result_tables import (
     roll_drawdowns,
     type_exposure,
 )
+from .risk_free import RiskFree, rate_of_table
 from .skill import (
     COLUMNS,
     MOMENTUM,
@@ -58,6 +59,10 @@ _DECIMALS = 4  # of rolling measures in the report: more are never shown, and co
 
 def _no_days() -> pd.DataFrame:
     return pd.DataFrame(index=pd.DatetimeIndex([], name="date"))
+
+
+def _no_rates() -> pd.DataFrame:
+    return _no_days().assign(rate=pd.Series(dtype=float))
 
 
 def _no_trades() -> pd.DataFrame:
@@ -166,7 +171,8 @@ class StudyTables:
         return table.astype({"n": "Int64"})
 
     def _table_row(self, period: str, name: str) -> dict[str, Any]:
-        portfolio = performance.portfolio_row(equity_in(period, self.equity, self.config.test_start)[name])
+        curve = equity_in(period, self.equity, self.config.test_start)[name]
+        portfolio = performance.portfolio_row(curve, self._rate)
         if name == "index":
             return portfolio
         decided = self.decided(period)
@@ -193,9 +199,8 @@ class StudyTables:
         return table.astype({"n": "Int64"})
 
     def _baseline_row(self, period: str, name: str) -> dict[str, Any]:
-        portfolio = performance.portfolio_row(
-            equity_in(period, self.baseline_equity, self.config.test_start)[name]
-        )
+        curve = equity_in(period, self.baseline_equity, self.config.test_start)[name]
+        portfolio = performance.portfolio_row(curve, self._rate)
         if name not in self.baseline_ic:
             return portfolio
         decided = self.decided(period)
@@ -475,8 +480,9 @@ class StudyTables:
         for period in self.known_periods:
             equity = equity_in(period, self.equity, self.config.test_start)
             for name in equity.columns:
-                compared = {} if name == "index" else _compare(equity[name], equity["index"])
-                own = {"sortino": performance.sortino(equity[name]), "cvar": performance.cvar(equity[name])}
+                curve, market = equity[name], equity["index"]
+                compared = {} if name == "index" else performance.compare(curve, market, self._rate)
+                own = {"sortino": performance.sortino(curve, self._rate), "cvar": performance.cvar(curve)}
                 rows[period, str(name)] = {**compared, **own}
         columns = [*("alpha", "beta", "tracking_error", "information_ratio"), *("up_capture", "down_capture")]
         return _by_period(rows, [*columns, "sortino", "cvar"])
@@ -503,7 +509,10 @@ class StudyTables:
             return pd.DataFrame()
         measured = pd.DataFrame(
             {
-                name: {"annual_return": performance.annual_return(curve), "sharpe": performance.sharpe(curve)}
+                name: {
+                    "annual_return": performance.annual_return(curve),
+                    "sharpe": performance.sharpe(curve, self._rate),
+                }
                 for name, curve in self._portfolios.items()
             }
         )
@@ -517,7 +526,7 @@ class StudyTables:
         above zero after the number of trials); probabilistic_sharpe (the same for a single trial); trials
         (number of forecasters and tuned settings).
         """
-        return deflate_sharpe(self._portfolios, self.n_choices("both"))
+        return deflate_sharpe(self._portfolios, self.n_choices("both"), self._rate)
 
     @cached_property
     def overfitting_probability(self) -> float:
@@ -525,7 +534,7 @@ class StudyTables:
 
         NaN with fewer than two forecasters or too few days.
         """
-        return overfitting_probability(self._portfolios)
+        return overfitting_probability(self._portfolios, risk_free=self._rate)
 
     @computed(
         "Drawdowns",
@@ -547,7 +556,7 @@ class StudyTables:
     @computed("Rolling Sharpe", "one-year rolling Sharpe ratios", decimals=_DECIMALS)
     def rolling_sharpe(self) -> pd.DataFrame:
         """The Sharpe ratio of the last year, day × forecaster and `index`; NaN in the first year."""
-        return performance.roll_sharpe(self.equity)
+        return performance.roll_sharpe(self.equity, self._rate)
 
     @computed("Rolling beta", "one-year rolling betas", decimals=_DECIMALS)
     def rolling_beta(self) -> pd.DataFrame:
@@ -645,22 +654,23 @@ class StudyTables:
         default=_no_predictions,
     )
 
+    risk_free: pd.DataFrame = stored(
+        "Risk-free rate",
+        "the risk-free rate per year, from each day on",
+        percent={"rate"},
+        key="date",
+        columns=("rate",),
+        **_LATER,
+        default=_no_rates,
+    )
+
+    @cached_property
+    def _rate(self) -> RiskFree:
+        return rate_of_table(self.risk_free)
+
     @cached_property
     def _portfolios(self) -> pd.DataFrame:
         return self.equity[list(self.config.compared)]
-
-
-def _compare(own: pd.Series[float], index: pd.Series[float]) -> dict[str, float]:
-    alpha, beta = performance.alpha_beta(own, index)
-    up, down = performance.capture_ratios(own, index)
-    return {
-        "alpha": alpha,
-        "beta": beta,
-        "tracking_error": performance.tracking_error(own, index),
-        "information_ratio": performance.information_ratio(own, index),
-        "up_capture": up,
-        "down_capture": down,
-    }
 
 
 def _by_period(rows: dict[tuple[str, str], dict[str, Any]], columns: list[str]) -> pd.DataFrame:
