@@ -13,7 +13,14 @@ from geodual import funds
 from . import options
 from .console import format_number, format_percent, print_json, print_table, say
 
-_SPANS = {"ytd": "year to date", "1": "1 year", "3": "3 years", "5": "5 years", "10": "10 years", "start": "start"}
+_SPANS = {
+    "ytd": "year to date",
+    "1": "1 year",
+    "3": "3 years",
+    "5": "5 years",
+    "10": "10 years",
+    "start": "start",
+}
 
 
 def run_fund(

@@ -34,7 +34,10 @@ CHOICES = {
 _LEAST = dict.fromkeys(("k", "top", "train_quarters"), 1)
 _LEAST |= dict.fromkeys(("execution_lag", "keep_rank", "min_holding", "random_state"), 0)
 _CAPS = ("max_weight", "max_type", "max_company")
-_RATES = (-0.1, 1.0)  # risk-free rates lie between; others are almost certainly percentages, such as 6 for 6 %
+_RATES = (
+    -0.1,
+    1.0,
+)  # risk-free rates lie between; others are percentages, such as 6 for 6 %
 _MAX_COST = 0.1  # a higher cost is almost certainly a percentage, such as 0.15 for 0.15 %
 # Settings that no forecast depends on: a change of them learns nothing anew.
 _AFTER_FORECASTS = (
@@ -367,8 +370,8 @@ def check_rate(value: Any) -> float | str:
             return path
     if isinstance(value, bool) or not _RATES[0] < rate < _RATES[1]:
         raise DataError(
-            f"`risk_free` must be a share per year above {_RATES[0]:g} and below {_RATES[1]:g}, or the path of "
-            f"a table of such shares, got {value!r}; write 6 % as 0.06."
+            f"`risk_free` must be a share per year above {_RATES[0]:g} and below {_RATES[1]:g}, or the path "
+            f"of a table of such shares, got {value!r}; write 6 % as 0.06."
         )
     return rate
 

@@ -129,14 +129,16 @@ def take_factors(factors: pd.DataFrame | str | Path) -> pd.DataFrame:
     if (lowest <= -1.0).any():
         name = str(lowest.idxmin())
         raise DataError(
-            f"`factors`: {name} is {lowest[name]:g} on {table[name].idxmin():%Y-%m-%d}, less than −100 %; divide "
-            "percentages by 100."
+            f"`factors`: {name} is {lowest[name]:g} on {table[name].idxmin():%Y-%m-%d}, less than −100 %; "
+            "divide percentages by 100."
         )
     return table
 
 
-def _align(nav: pd.DataFrame, factors: pd.DataFrame, risk_free: Any) -> tuple[pd.DataFrame, pd.DataFrame, float]:
-    """Return the excess returns of funds over the spans of the factors, the factors, and spans per year."""
+def _align(
+    nav: pd.DataFrame, factors: pd.DataFrame, risk_free: Any
+) -> tuple[pd.DataFrame, pd.DataFrame, float]:
+    """Return excess returns over the spans of the factors, the factors, and spans per year."""
     known = nav.index.union(factors.index)
     # A value is carried to a day of the factors only between the first and the last value of a fund.
     carried = nav.reindex(known).ffill().where(nav.reindex(known).bfill().notna())
@@ -145,7 +147,9 @@ def _align(nav: pd.DataFrame, factors: pd.DataFrame, risk_free: Any) -> tuple[pd
     given = [name for name in factors if str(name).strip().lower() == _RISK_FREE]
     x = factors.drop(columns=given)
     if not x.shape[1]:
-        raise DataError("`factors`: there is no column besides the days and RF; give the returns of a factor.")
+        raise DataError(
+            "`factors`: there is no column besides the days and RF; give the returns of a factor."
+        )
     if given:
         rates = factors[given[0]].to_numpy(float)[1:]
     else:
@@ -259,11 +263,12 @@ def zero_share(p: Array, random_state: int = 0) -> float:
     if not len(p):
         return np.nan
     n = len(p)
-    above = (p[:, None] > _LAMBDAS).astype(float)
-    estimates = above.mean(axis=0) / (1.0 - _LAMBDAS)
-    # How often each p-value is drawn, per resample.
-    drawn = np.random.default_rng(random_state).multinomial(n, np.full(n, 1.0 / n), size=_RESAMPLES)
-    again = drawn @ above / n / (1.0 - _LAMBDAS)
+    # Numbers of p-values up to the first λ, between two of them, and above the last.
+    parts = np.bincount(np.searchsorted(_LAMBDAS, p), minlength=len(_LAMBDAS) + 1)
+    drawn = np.random.default_rng(random_state).multinomial(n, parts / n, size=_RESAMPLES)
+    estimates, again = (
+        (1.0 - counts[..., :-1].cumsum(axis=-1) / n) / (1.0 - _LAMBDAS) for counts in (parts, drawn)
+    )
     error = ((again - estimates.min()) ** 2).mean(axis=0)
     return float(min(1.0, estimates[error.argmin()]))
 
@@ -282,7 +287,9 @@ def count_luck(p: Array, t: Array, zero: float) -> pd.DataFrame:
     p, t = p[known], t[known]
     rows = {}
     for level in _LEVELS:
-        positive, negative = ((float(((p < level) & sign).mean()) if len(p) else np.nan) for sign in (t > 0.0, t < 0.0))
+        positive, negative = (
+            (float(((p < level) & sign).mean()) if len(p) else np.nan) for sign in (t > 0.0, t < 0.0)
+        )
         luck = 0.5 * zero * level
         rows[level] = {
             "positive": positive,

@@ -479,9 +479,7 @@ def capture_ratios(equity: pd.Series[float], index: pd.Series[float]) -> tuple[f
     return up, down
 
 
-def compare(
-    equity: pd.Series[float], index: pd.Series[float], risk_free: RiskFree = 0.0
-) -> dict[str, float]:
+def compare(equity: pd.Series[float], index: pd.Series[float], risk_free: RiskFree = 0.0) -> dict[str, float]:
     """Return alpha, beta, tracking error, information ratio, up and down capture of a curve, by name."""
     alpha, beta = alpha_beta(equity, index, risk_free)
     up, down = capture_ratios(equity, index)

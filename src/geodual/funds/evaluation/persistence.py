@@ -7,13 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from geodual.arrays import Indices
+
+from ..config import FREQUENCIES
 from ..panel import Panel
 from .statistics import newey_west_t, spearman_ic
 from .trailing import year_returns
 
 CLOSED = "closed"
 _FEWEST = 10  # funds of a year: deciles need as many
-_QUARTERS, _TENTHS = 4, 10
+_TENTHS = 10
+_QUARTILES = ("1", "2", "3", "4")
+_YEARLY = ("rank_correlation", "funds", CLOSED, "stay_top", "stay_bottom", "top_to_bottom")
+_PARTS = {"monthly": 12, "quarterly": 4, "yearly": 1}  # holding intervals per year
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +32,10 @@ class Persistence:
     Attributes
     ----------
     counts : DataFrame
-        Number of funds, quartile of a year × quartile of the next (1 to 4) and `closed`, over all years.
+        Number of funds, quartile of a year × quartile of the next ("1" to "4") and `closed`, over all years.
     years : DataFrame
-        By the second year of each pair: rank_correlation (Spearman's, of the funds with returns in both), funds
-        (of the first year), closed (share of them), stay_top, stay_bottom and top_to_bottom (shares of the
+        By the second year of each pair: rank_correlation (Spearman's, of funds with both returns), funds (of
+        the first year), closed (share of them), stay_top, stay_bottom and top_to_bottom (shares of the
         quartile).
     deciles : DataFrame
         By decile of a year: excess (return in the next year less the mean of all funds with a return in both,
@@ -73,66 +79,81 @@ def measure_persistence(nav: Panel | pd.DataFrame) -> Persistence:
     --------
     >>> from geodual.funds import measure_persistence, synthetic_universe
     >>> found = measure_persistence(synthetic_universe(100, "2011-12-26", "2014-12-31").panel)
-    >>> found.years.index.tolist(), found.counts.loc[1].sum()
-    ([2013, 2014], np.int64(50))
+    >>> found.years.index.tolist(), int(found.counts.loc["1"].sum())
+    ([2013, 2014], 50)
     """
     return compare_years(year_returns(nav.nav if isinstance(nav, Panel) else nav))
 
 
 def compare_years(returns: pd.DataFrame) -> Persistence:
-    """Return the persistence of returns, year × fund, NaN where a fund has none; gaps between years count."""
-    pairs = [
-        (year, before.dropna(), returns.loc[year + 1].dropna())
-        for year, before in returns.iterrows()
-        if year + 1 in returns.index
-    ]
-    pairs = [pair for pair in pairs if min(len(pair[1]), len(pair[2])) >= _FEWEST]
-    rows, counts, tenths = [], np.zeros((_QUARTERS, _QUARTERS + 1), dtype=int), []
-    for year, before, after in pairs:
+    """Return the persistence of returns, year × fund, NaN where a fund has none."""
+    years, counts, rows, tenths = [int(year) for year in returns.index], np.zeros((4, 5), int), {}, []
+    for year in years:
+        if year + 1 not in years:
+            continue
+        before, after = (pd.Series(returns.loc[each], dtype=float).dropna() for each in (year, year + 1))
+        if min(len(before), len(after)) < _FEWEST:
+            continue
         found = _count(before, after)
         counts += found
-        rows.append({"year": int(year) + 1, **_describe(found, before, after)})
-        tenths.append(_by_decile(before, after).assign(year=int(year) + 1))
-    quartiles = pd.RangeIndex(1, _QUARTERS + 1)
-    columns = pd.Index([*quartiles, CLOSED], dtype=object, name="next")
+        rows[year + 1] = _describe(found, before, after)
+        tenths.append(_by_decile(before, after))
+    quartiles = pd.Index(_QUARTILES, name="quartile")
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(_YEARLY)).astype(float)
     return Persistence(
-        pd.DataFrame(counts, quartiles.rename("quartile"), columns),
-        pd.DataFrame(rows, columns=["year", *_YEARLY]).set_index("year"),
-        _summarise(pd.concat(tenths) if tenths else pd.DataFrame(columns=["excess", "closed", "funds", "year"])),
+        pd.DataFrame(counts, quartiles, pd.Index([*_QUARTILES, CLOSED], name="next")),
+        table.rename_axis("year"),
+        _summarise(pd.concat(tenths) if tenths else pd.DataFrame(columns=["excess", CLOSED, "funds"])),
     )
 
 
-_YEARLY = ("rank_correlation", "funds", CLOSED, "stay_top", "stay_bottom", "top_to_bottom")
+def returns_by_year(predictions: pd.DataFrame, frequency: str) -> pd.DataFrame:
+    """Return the returns of calendar years, year × fund, from the realised returns of a study.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        One row per fund, forecaster and rebalance day: date, forecaster, fund, realised.
+    frequency : str
+        "monthly", "quarterly" or "yearly": how often the study rebalances.
+
+    Returns
+    -------
+    DataFrame
+        Only years with all their holding intervals; NaN for a fund without a return in one of them.
+    """
+    first = predictions[predictions["forecaster"] == predictions["forecaster"].min()]
+    table = first.pivot(index="date", columns="fund", values="realised").dropna(how="all")
+    # An interval belongs to the period after the rebalance day, which is the last of a period.
+    days = pd.DatetimeIndex(table.index)
+    years = (days.to_period(FREQUENCIES[frequency]) + 1).year
+    parts = {year: 1.0 + group for year, group in table.groupby(years) if len(group) == _PARTS[frequency]}
+    compounded = {year: part.prod(skipna=False) - 1.0 for year, part in parts.items()}
+    return pd.DataFrame.from_dict(compounded, orient="index", columns=table.columns).rename_axis("year")
 
 
 def fractions(returns: pd.Series[float], n: int) -> pd.Series[int]:
-    """Return the part of n of each fund, from 1 (highest returns) to n; equal returns are in the same part."""
-    ranks = returns.rank(ascending=False)
-    return np.ceil(ranks * n / len(returns)).clip(upper=n).astype(int)
+    """Return the part of n of each fund, from 1 (highest returns) to n; equal returns share a part."""
+    ranks = returns.rank(ascending=False).to_numpy(float)
+    parts = np.minimum(np.ceil(ranks * n / max(len(returns), 1)), n)
+    return pd.Series(parts.astype(int), index=returns.index)
 
 
-def _count(before: pd.Series[float], after: pd.Series[float]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def _count(before: pd.Series[float], after: pd.Series[float]) -> Indices:
     """Return the number of funds by quartile of the first year, and of the second year or closed."""
-    first = fractions(before, _QUARTERS)
-    second = fractions(after, _QUARTERS).reindex(before.index).fillna(_QUARTERS + 1).astype(int)
-    counts = np.zeros((_QUARTERS, _QUARTERS + 1), dtype=np.int64)
-    np.add.at(counts, (first.to_numpy() - 1, second.to_numpy() - 1), 1)
+    first = fractions(before, 4).to_numpy()
+    second = fractions(after, 4).reindex(before.index).fillna(5).astype(int).to_numpy()
+    counts = np.zeros((4, 5), dtype=np.intp)
+    np.add.at(counts, (first - 1, second - 1), 1)
     return counts
 
 
-def _describe(
-    counts: np.ndarray[tuple[int, int], np.dtype[np.int64]], before: pd.Series[float], after: pd.Series[float]
-) -> dict[str, float]:
+def _describe(counts: Indices, before: pd.Series[float], after: pd.Series[float]) -> list[float]:
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     both = before.index.intersection(after.index)
-    return {
-        "rank_correlation": spearman_ic(before[both], after[both]),
-        "funds": len(before),
-        CLOSED: float(counts[:, -1].sum() / len(before)),
-        "stay_top": float(share[0, 0]),
-        "stay_bottom": float(share[-1, _QUARTERS - 1]),
-        "top_to_bottom": float(share[0, _QUARTERS - 1]),
-    }
+    correlation = spearman_ic(before[both], after[both])
+    closed = counts[:, -1].sum() / len(before)
+    return [correlation, len(before), float(closed), share[0, 0], share[3, 3], share[0, 3]]
 
 
 def _by_decile(before: pd.Series[float], after: pd.Series[float]) -> pd.DataFrame:

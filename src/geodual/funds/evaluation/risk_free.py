@@ -13,7 +13,7 @@ from geodual.errors import DataError
 from ..config import check_rate
 from ..sources.reading.series_file import read_series
 
-_YEAR = pd.Timedelta(days=365.25)
+_YEAR = np.timedelta64(31_557_600, "s")  # 365.25 days
 
 RiskFree = float | pd.Series  # a share per year, or such shares by day, each of which holds until the next
 
@@ -38,7 +38,8 @@ def take_risk_free(given: float | str | Path | pd.Series[float]) -> RiskFree:
     table = read_series(given)
     if table.shape[1] > 1:
         raise DataError(
-            f"`risk_free`: there are {table.shape[1]} columns besides the days: {', '.join(table)}; keep one."
+            f"`risk_free`: there are {table.shape[1]} columns besides the days, "
+            f"{', '.join(map(str, table))}; keep one."
         )
     rates = table.iloc[:, 0].dropna()
     for rate in (rates.min(), rates.max()):
@@ -60,22 +61,23 @@ def row_rates(days: pd.Index, risk_free: RiskFree) -> Array:
     -------
     array of shape (n − 1,)
     """
-    years = np.asarray((days[1:] - days[:-1]) / _YEAR, dtype=float)
+    years = np.diff(days.to_numpy("datetime64[s]")) / _YEAR
     if not isinstance(risk_free, pd.Series):
         return np.asarray(np.expm1(np.log1p(risk_free) * years))
     at = risk_free.index.searchsorted(days[:-1], side="right") - 1
     if len(at) and at[0] < 0:
         raise DataError(
-            f"`risk_free`: the first rate is of {risk_free.index[0]:%Y-%m-%d}, after {days[0]:%Y-%m-%d}, where "
-            "the values begin; give earlier rates, or one number."
+            f"`risk_free`: the first rate is of {risk_free.index[0]:%Y-%m-%d}, after {days[0]:%Y-%m-%d}, "
+            "where the values begin; give earlier rates, or one number."
         )
     return np.asarray(np.expm1(np.log1p(risk_free.to_numpy(float)[at]) * years))
 
 
 def rate_table(risk_free: RiskFree, first: pd.Timestamp) -> pd.DataFrame:
-    """Return a risk-free rate as a table, day × rate, in which a number holds from `first` on; empty for 0."""
+    """Return a risk-free rate as a table, day × rate; a number holds from `first` on, and 0 has no row."""
     if not isinstance(risk_free, pd.Series):
-        risk_free = pd.Series([risk_free], index=[first]) if risk_free else pd.Series(index=pd.DatetimeIndex([]))
+        rates, days = ([risk_free], [first]) if risk_free else ([], [])
+        risk_free = pd.Series(rates, pd.DatetimeIndex(days))
     return risk_free.astype(float).rename_axis("date").to_frame("rate")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts
 from ..sources.reading.survivorship import DELAY_DAYS
 from . import performance
+from .persistence import fractions
 from .risk_free import RiskFree
 from .style import Style, style_regression
 from .trailing import SPANS, since_start, trailing_returns, values_on, year_returns
@@ -82,7 +83,9 @@ def find_fund(codes: pd.Index[str], facts: FundFacts, wanted: str) -> str:
     if len(called) == 1:
         return called[0]
     if called:
-        raise DataError(f"{len(called)} funds are called {wanted!r}: {', '.join(called)}. Give one of these codes.")
+        raise DataError(
+            f"{len(called)} funds are called {wanted!r}: {', '.join(called)}. Give one of these codes."
+        )
     near = _near(wanted, [str(code) for code in codes], names)
     remedy = f"Did you mean {', '.join(near)}?" if near else f"The first of {len(codes)} funds is {codes[0]}."
     raise DataError(f"There is no fund {wanted!r} in the table. {remedy}")
@@ -93,8 +96,9 @@ def _near(wanted: str, codes: list[str], names: dict[str, str]) -> list[str]:
     key = wanted.casefold()
     within = [shown for name, shown in by_name.items() if key and key in name]
     alike = [by_name[name] for name in get_close_matches(key, by_name, _SUGGESTED)]
-    found = [*get_close_matches(wanted, codes, _SUGGESTED), *within, *alike]
-    return list(dict.fromkeys(found))[:_SUGGESTED]
+    near = get_close_matches(wanted, codes, len(codes))
+    near.sort(key=lambda code: (-SequenceMatcher(None, code, wanted).ratio(), code))
+    return list(dict.fromkeys([*near[:_SUGGESTED], *within, *alike]))[:_SUGGESTED]
 
 
 def make_tables(
@@ -123,6 +127,8 @@ def make_tables(
         Risk-free rate per year, or such rates by day.
     """
     own = panel.nav[code].dropna()
+    if own.empty:
+        raise DataError(f"The fund {code!r} has no value. Choose another fund, or fill in its values.")
     last = pd.Timestamp(own.index[-1])
     nav = panel.nav.loc[:last]
     nav = nav[_peers(nav, code, facts)]
@@ -165,7 +171,7 @@ def _facts_of(facts: FundFacts, code: str) -> dict[str, Any]:
 def _peers(nav: pd.DataFrame, code: str, facts: FundFacts) -> list[str]:
     """Return the funds of the same type, also those that closed, one per share group; and the fund."""
     kind, group = facts.types.get(code, ""), facts.groups.get(code)
-    chosen = [fund for fund in nav if not kind or facts.types.get(fund) == kind]
+    chosen = [fund for fund in map(str, nav) if not kind or facts.types.get(fund) == kind]
     one_each = set(facts.one_per_group(nav[chosen].notna().sum()))
     return [
         fund
@@ -175,7 +181,7 @@ def _peers(nav: pd.DataFrame, code: str, facts: FundFacts) -> list[str]:
 
 
 def _curves(own: pd.Series[float], index: pd.Series[float] | None) -> pd.DataFrame:
-    """Return fund and index from 1 on the first day of both; without the index if it covers less than that."""
+    """Return fund and index, the fund from 1 on; without the index if it has no levels in that time."""
     curves = pd.DataFrame({"fund": own / own.iloc[0]})
     if index is None:
         return curves
@@ -185,7 +191,7 @@ def _curves(own: pd.Series[float], index: pd.Series[float] | None) -> pd.DataFra
     if len(known) < 2:
         return curves
     # An index that begins later starts where the fund is then.
-    return curves.assign(index=levels / known.iloc[0] * curves.at[known.index[0], "fund"])
+    return curves.assign(index=levels * (curves["fund"][known.index[0]] / known.iloc[0]))
 
 
 def trailing_table(nav: pd.DataFrame, code: str, curves: pd.DataFrame) -> pd.DataFrame:
@@ -206,45 +212,46 @@ def trailing_table(nav: pd.DataFrame, code: str, curves: pd.DataFrame) -> pd.Dat
         By span (ytd, 1, 3, 5, 10 and start; per year where longer than one): value, index, peers (their
         median), quartile (1 is best) and funds (their number).
     """
-    end, rows = pd.Timestamp(curves.index[-1]), {}
-    spans = {_YTD: pd.Timestamp(end.year - 1, 12, 31), **{n: end - pd.DateOffset(years=n) for n in SPANS}}
-    last = values_on(nav, [end]).iloc[0]
-    ends = values_on(curves, [end]).iloc[0]
-    for span, start in spans.items():
-        years = 1 if span == _YTD else span
-        of_funds = (last / values_on(nav, [start]).iloc[0]) ** (1.0 / years) - 1.0
-        of_curves = (ends / values_on(curves, [start]).iloc[0]) ** (1.0 / years) - 1.0
-        rows[str(span)] = _rank_row(of_funds, code, of_curves.get("index", np.nan))
-    whole = curves.dropna()
-    both = {name: since_start(whole[name]) if len(whole) > 1 else np.nan for name in whole}
-    rows[_START] = [since_start(curves["fund"]), both.get("index", np.nan), np.nan, np.nan, np.nan]
-    if "index" in curves and len(whole) < len(curves):  # not the same span
-        rows[_START][1] = np.nan
-    return pd.DataFrame.from_dict(rows, orient="index", columns=list(_RANKED)).rename_axis("span")
+    end = pd.Timestamp(curves.index[-1])
+    starts = {_YTD: pd.Timestamp(end.year - 1, 12, 31)}
+    starts |= {str(span): end - pd.DateOffset(years=span) for span in SPANS}
+    funds, both = (_returns_since(table, starts, end) for table in (nav, curves))
+    table = _rank_rows(funds, both, code)
+    same = "index" in curves and bool(curves["index"].notna().all()) and len(curves) > 1
+    index = since_start(curves["index"]) if same else np.nan
+    table.loc[_START] = [since_start(curves["fund"]), index, np.nan, np.nan, np.nan]
+    return table.rename_axis("span")
+
+
+def _returns_since(nav: pd.DataFrame, starts: dict[str, pd.Timestamp], end: pd.Timestamp) -> pd.DataFrame:
+    """Return what funds earned from each start to the end, span × fund; per year for spans of years."""
+    last = values_on(nav, [end]).to_numpy()
+    years = np.array([1.0 if span == _YTD else float(span) for span in starts])
+    growth = last / values_on(nav, starts.values()).to_numpy()
+    return pd.DataFrame(growth ** (1.0 / years[:, None]) - 1.0, list(starts), nav.columns)
 
 
 def year_table(nav: pd.DataFrame, code: str, curves: pd.DataFrame) -> pd.DataFrame:
     """Return the same by complete calendar year, the latest first."""
-    funds, both = year_returns(nav), year_returns(curves)
-    rows = {
-        year: _rank_row(funds.loc[year], code, both.at[year, "index"] if "index" in both else np.nan)
-        for year in sorted(both.index[both["fund"].notna()], reverse=True)
-    }
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(_RANKED))
-    return table.rename_axis("year").astype(float)
+    both = year_returns(curves).dropna(subset=["fund"])
+    return _rank_rows(year_returns(nav).loc[both.index[::-1]], both, code)
 
 
-def _rank_row(returns: pd.Series[float], code: str, index: float) -> list[float]:
+def _rank_rows(funds: pd.DataFrame, both: pd.DataFrame, code: str) -> pd.DataFrame:
+    """Return the place of a fund among the returns of its peers, beside that of the index, row by row."""
+    rows = [_rank_row(returns, code) for _, returns in funds.iterrows()]
+    table = pd.DataFrame(rows, funds.index, ["value", "peers", "quartile", "funds"], dtype=float)
+    return table.assign(index=both.get("index", np.nan))[list(_RANKED)]
+
+
+def _rank_row(returns: pd.Series[float], code: str) -> tuple[float, ...]:
     known = returns.dropna()
-    own = float(returns[code])
     if code not in known.index:
-        return [np.nan, index, np.nan, np.nan, np.nan]
-    quartile = np.nan
+        return (np.nan,) * 4
+    quartile, others = np.nan, known.drop(code)
     if len(known) >= _FEWEST_PEERS:
-        rank = float(known.rank(ascending=False)[code])
-        quartile = float(min(np.ceil(4.0 * rank / len(known)), 4.0))
-    others = known.drop(code)
-    return [own, index, float(others.median()) if len(others) else np.nan, quartile, float(len(known))]
+        quartile = float(fractions(known, 4)[code])
+    return float(known[code]), float(others.median()) if len(others) else np.nan, quartile, float(len(known))
 
 
 def risk_table(curves: pd.DataFrame, risk_free: RiskFree) -> pd.DataFrame:
@@ -252,10 +259,10 @@ def risk_table(curves: pd.DataFrame, risk_free: RiskFree) -> pd.DataFrame:
 
     The rows that begin with "index" are of the index; alpha, beta and the like compare the two.
     """
-    end, known = pd.Timestamp(curves.index[-1]), trailing_returns(curves[["fund"]])
+    end, known = pd.Timestamp(curves.index[-1]), trailing_returns(curves[["fund"]]).loc["fund"].dropna()
     columns = {}
     for span in SPANS:
-        if pd.notna(known.at["fund", span]):
+        if span in known.index:
             start = int(curves.index.searchsorted(end - pd.DateOffset(years=span), side="right")) - 1
             columns[str(span)] = _measure(curves.iloc[start:], risk_free)
     columns[_START] = _measure(curves, risk_free)
@@ -307,12 +314,12 @@ def rank_factors(features: pd.DataFrame, code: str) -> pd.DataFrame:
     DataFrame
         By factor: value, percentile (peers with an equal value count as half) and funds (peers with a value).
     """
-    own, others = features.loc[code], features.drop(index=code)
-    below = (others < own).sum() + 0.5 * (others == own).sum()
-    funds = others.notna().sum()
-    percentile = (below / funds).where(own.notna() & (funds > 0))
+    own, others = features.loc[[code]].to_numpy(float)[0], features.drop(index=code).to_numpy(float)
+    below = (others < own).sum(axis=0) + 0.5 * (others == own).sum(axis=0)
+    funds = np.isfinite(others).sum(axis=0)
+    percentile = np.where(np.isfinite(own) & (funds > 0), below / np.maximum(funds, 1), np.nan)
     table = {"value": own, "percentile": percentile, "funds": funds}
-    return pd.DataFrame(table).rename_axis("factor")
+    return pd.DataFrame(table, index=features.columns.rename("factor"))
 
 
 def find_neighbours(features: pd.DataFrame, nav: pd.DataFrame, code: str, facts: FundFacts) -> pd.DataFrame:
@@ -344,7 +351,7 @@ def find_neighbours(features: pd.DataFrame, nav: pd.DataFrame, code: str, facts:
     z = pd.DataFrame(standardised(kept.to_numpy(float)), index=kept.index)
     distance = np.sqrt(((z - z.loc[code]) ** 2).sum(axis=1)).drop(code)
     nearest = distance.sort_values(kind="stable").head(_NEIGHBOURS)
-    year = nav.loc[nav.index > nav.index[-1] - performance.WINDOW, [code, *nearest.index]]
+    year = nav.loc[nav.index >= nav.index[-1] - performance.WINDOW, [code, *nearest.index]]
     correlation = year.pct_change(fill_method=None).corr()[code].drop(code)
     earned = trailing_returns(nav[nearest.index], years=(1,))[1]
     table = pd.DataFrame({"distance": nearest, "correlation": correlation, "return": earned})
@@ -365,8 +372,10 @@ def _notes(
     """Return what the reader should know besides the numbers."""
     code, last, notes = fields["code"], fields["last_day"], []
     if fields["closed"]:
-        notes.append(f"The fund has no value after {last:%Y-%m-%d} and seems to be closed; all spans end there.")
-    if pd.isna(fields["trailing"].at["1", "value"]):
+        notes.append(
+            f"The fund has no value after {last:%Y-%m-%d} and seems to be closed; all spans end there."
+        )
+    if np.isnan(fields["trailing"].at["1", "value"]):
         notes.append("The fund has less than a year of values: little can be said about it.")
     if not facts.types.get(code):
         notes.append("The type of the fund is not known, so its peers are all funds.")

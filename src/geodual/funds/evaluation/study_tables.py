@@ -24,6 +24,7 @@ from .forecast_diagnostics import (
 )
 from .overfitting import deflate_sharpe, overfitting_probability
 from .periods import PERIODS, decisions_in, equity_in
+from .persistence import Persistence, compare_years, returns_by_year
 from .random_portfolios import rank_among_random
 from .result_tables import (
     ic_table,
@@ -45,7 +46,8 @@ from .skill import (
     summarise_skill,
 )
 from .statistics import compare_pairs, corrected_p, forecast_row
-from .table_registry import RANKED, Table, computed, returned, stored, tables_of
+from .style import style_regression
+from .table_registry import PERSISTENT, RANKED, Table, computed, returned, stored, tables_of
 from .tuning import count_choices
 
 _PREDICTIONS = ("date", "forecaster", "fund", "forecast", "realised")
@@ -442,6 +444,50 @@ class StudyTables:
             for name in self.config.compared
         }
         return _by_period(rows, ["mean", "t", "low", "high", "p", "n"]).astype({"n": int})
+
+    @cached_property
+    def _persistence(self) -> Persistence:
+        return compare_years(returns_by_year(self.predictions, self.config.frequency))
+
+    @computed("Persistence", "where the funds of each quartile of a year are in the next", percent=PERSISTENT)
+    def persistence(self) -> pd.DataFrame:
+        """The shares of the funds of each quartile of a calendar year by quartile of the next, and closed.
+
+        Quartile 1 has the highest returns; `funds` is their number over all years. The funds are those that
+        the study could choose from in all holding intervals of the year; those that it could not in all of
+        the next count as closed.
+        """
+        found = self._persistence
+        return found.transitions.assign(funds=found.counts.sum(axis=1))
+
+    @computed("Persistence by year", "rank correlations from year to year", percent=PERSISTENT)
+    def persistence_by_year(self) -> pd.DataFrame:
+        """The rank correlation of returns with those of the year before, and shares of funds, by year."""
+        return self._persistence.years
+
+    @computed("Persistence of tenths", "what the tenths of a year earned in the next", percent=PERSISTENT)
+    def persistence_by_decile(self) -> pd.DataFrame:
+        """The return of each tenth in the next year less that of the mean fund, and how many closed."""
+        return self._persistence.deciles
+
+    def style(self, indices: pd.DataFrame, **options: Any) -> pd.DataFrame:
+        """Return the style of each portfolio and of the index: the mix of other indices that moves like it.
+
+        Parameters
+        ----------
+        indices : DataFrame
+            Levels of the indices, day × index.
+        **options
+            Those of `style_regression`, such as ``window``.
+
+        Returns
+        -------
+        DataFrame
+            By (forecaster, until, index): weight, low, high.
+        """
+        styles = {name: style_regression(self.equity[name], indices, **options) for name in self.equity}
+        tables = {name: style.weights for name, style in styles.items()}
+        return pd.concat(tables, names=["forecaster"])
 
     equity: pd.DataFrame = stored(
         "Equity",

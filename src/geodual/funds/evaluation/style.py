@@ -130,7 +130,7 @@ def simplex_weights(x: Array, y: Array) -> Array:
     -------
     array of shape (n_indices,)
     """
-    return _least_norm(np.linalg.qr(_centred(x - y[:, None]), mode="r"))
+    return _least_norm(_triangles(_centred(x - y[:, None])))
 
 
 def _least_norm(triangle: Array) -> Array:
@@ -146,12 +146,15 @@ def _centred(values: Array) -> Array:
     return np.asarray(values - values.mean(axis=-2, keepdims=True))
 
 
+def _triangles(stack: Array) -> Array:
+    return np.asarray(np.linalg.qr(stack, mode="r"))
+
+
 def _interval(x: Array, y: Array, n_resamples: int, rng: np.random.Generator) -> tuple[Array, Array]:
     if not n_resamples:
         return np.full(x.shape[1], np.nan), np.full(x.shape[1], np.nan)
     rows = _resampled_rows(len(y), n_resamples, rng)
-    triangles = np.linalg.qr(_centred((x - y[:, None])[rows]), mode="r")
-    drawn = np.array([_least_norm(triangle) for triangle in triangles])
+    drawn = np.array([_least_norm(each) for each in _triangles(_centred((x - y[:, None])[rows]))])
     low, high = np.quantile(drawn, [0.5 - 0.5 * _LEVEL, 0.5 + 0.5 * _LEVEL], axis=0)
     return low, high
 
@@ -167,8 +170,8 @@ def _resampled_rows(n: int, n_resamples: int, rng: np.random.Generator) -> Indic
 
 
 def _monthly_returns(nav: pd.Series[float], indices: pd.DataFrame) -> pd.DataFrame:
-    """Return the returns of fund and indices in the months in which all have one, by last day of the month."""
-    levels = pd.concat([nav.rename("fund"), indices], axis=1).sort_index()
+    """Return the monthly returns of fund and indices where all have one, by last day of the month."""
+    levels = pd.concat([nav.rename("fund"), indices], axis=1, sort=True)
     months = pd.DatetimeIndex(levels.index).to_period("M")
     last = levels.groupby(months).last().asfreq("M")
     return (last / last.shift(1) - 1.0).dropna().to_timestamp(how="end").rename(index=pd.Timestamp.normalize)

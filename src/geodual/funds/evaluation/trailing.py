@@ -1,4 +1,4 @@
-"""Returns over spans that end on a day, and over calendar years; one-year rolling returns; underwater curves."""
+"""Returns over spans up to a day, calendar years and rolling years; and curves below their peaks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def values_on(nav: pd.DataFrame, days: Iterable[pd.Timestamp]) -> pd.DataFrame:
     asked = pd.DatetimeIndex(list(days), name="date")
     near = [nav.loc[(nav.index > day - _NEAR) & (nav.index <= day)] for day in asked]
     values = [part.ffill().iloc[-1].to_numpy(float) if len(part) else np.nan for part in near]
-    return pd.DataFrame([np.broadcast_to(row, nav.shape[1]) for row in values], asked, nav.columns, dtype=float)
+    return pd.DataFrame(
+        [np.broadcast_to(row, nav.shape[1]) for row in values], asked, nav.columns, dtype=float
+    )
 
 
 def trailing_returns(
@@ -58,7 +60,10 @@ def trailing_returns(
     end = pd.Timestamp(nav.index[-1] if as_of is None else as_of)
     last = values_on(nav, [end]).iloc[0]
     starts = values_on(nav, [end - pd.DateOffset(years=span) for span in years])
-    growth = {span: (last / start) ** (1.0 / span) - 1.0 for span, (_, start) in zip(years, starts.iterrows(), strict=True)}
+    growth = {
+        span: (last / start) ** (1.0 / span) - 1.0
+        for span, (_, start) in zip(years, starts.iterrows(), strict=True)
+    }
     return pd.DataFrame(growth).rename_axis(index="fund", columns="years")
 
 

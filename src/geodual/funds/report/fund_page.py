@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from functools import partial
 from html import escape
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -21,8 +22,12 @@ from .render import content_policy, read_asset
 from .wording import MISSING, format_day, format_number, format_percent, format_two, format_whole
 
 _SPANS = {
-    **{"ytd": "Year to date", "1": "1 year", "3": "3 years p.a.", "5": "5 years p.a."},
-    **{"10": "10 years p.a.", "start": "Since start p.a."},
+    "ytd": "Year to date",
+    "1": "1 year",
+    "3": "3 years",
+    "5": "5 years",
+    "10": "10 years",
+    "start": "Since start",
 }
 _MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "volatility": ("Volatility", format_percent),
@@ -92,17 +97,15 @@ def _age(sheet: SheetTables) -> float:
 
 def describe_returns(sheet: SheetTables) -> str:
     """Return one sentence on the longest of the spans of 1, 3, 5 and 10 years that the fund has."""
-    known = [span for span in ("10", "5", "3", "1") if pd.notna(sheet.trailing.at[span, "value"])]
-    if not known:
+    known = sheet.trailing.loc[["10", "5", "3", "1"]].dropna(subset=["value"])
+    if known.empty:
         return "The fund has less than a year of values."
-    row = sheet.trailing.loc[known[0]]
-    span = "over the last year" if known[0] == "1" else f"per year over the last {known[0]} years"
-    beside = []
-    if pd.notna(row["index"]):
-        beside.append(f"the index {format_percent(row['index'])}")
-    if pd.notna(row["peers"]):
-        beside.append(f"the median of its peers {format_percent(row['peers'])}")
-    place = "" if pd.isna(row["quartile"]) else f" (quartile {row['quartile']:.0f} of {row['funds']:.0f} funds)"
+    row, years = known.iloc[0], known.index[0]
+    span = "over the last year" if years == "1" else f"per year over the last {years} years"
+    names = {"index": "the index", "peers": "the median of its peers"}
+    beside = [f"{name} {format_percent(row[key])}" for key, name in names.items() if pd.notna(row[key])]
+    ranked = pd.notna(row["quartile"])
+    place = f" (quartile {row['quartile']:.0f} of {row['funds']:.0f} funds)" if ranked else ""
     others = f"; {' and '.join(beside)}{place}" if beside else ""
     return f"The fund earned {format_percent(row['value'])} {span}{others}."
 
@@ -126,11 +129,9 @@ def _tint(quartile: float) -> str:
 def _show_returns(sheet: SheetTables) -> Section:
     rows = sheet.trailing.reset_index()
     rows["span"] = rows["span"].map(_SPANS)
-    if _age(sheet) < 1.0:
-        rows["span"] = rows["span"].str.replace("Since start p.a.", "Since start")
     lead = (
-        f"Up to {format_day(sheet.last_day)}, per year where longer than one year. Peers are {sheet.peer_group} "
-        "with a value on that day; quartile 1 is the best fourth."
+        f"Up to {format_day(sheet.last_day)}, per year where longer than one year. Peers are "
+        f"{sheet.peer_group} with a value on that day; quartile 1 is the best fourth."
     )
     index = f" The index is {sheet.index_name}." if sheet.index_name else ""
     table = make_table(rows, _columns(sheet, "Span", "span"), "Returns", "compact")
@@ -157,7 +158,7 @@ def _show_curves(sheet: SheetTables) -> Section:
         _figure(
             partial(draw_lines, underwater(sheet.curves), labels),
             "Below the highest value so far",
-            f"Line chart: the fund fell by up to {format_percent(-sheet.risk.at['max_drawdown', 'start'])}.",
+            f"Line chart: the deepest loss was {format_percent(sheet.risk['start']['max_drawdown'])}.",
         ),
     ]
     rolling = rolling_returns(sheet.curves).dropna(subset=["fund"])
@@ -176,8 +177,8 @@ def _figure(draw: Callable[..., Figure], title: str, told: str) -> str:
     )
     return (
         f'<figure><figcaption>{escape(title)}</figcaption><picture class="figure">'
-        f'<source media="screen and (width < 700px)" srcset="{narrow}"><img src="{wide}" alt="{escape(told)}">'
-        "</picture></figure>"
+        f'<source media="screen and (width < 700px)" srcset="{narrow}">'
+        f'<img src="{wide}" alt="{escape(told)}"></picture></figure>'
     )
 
 
@@ -188,7 +189,10 @@ def _show_risk(sheet: SheetTables) -> Section:
         if measure in sheet.risk.index and sheet.risk.loc[measure].notna().any():
             rows.append({"measure": title} | {span: show(sheet.risk.at[measure, span]) for span in spans})
     titles = {"start": "Since start", "1": "1 year"} | {n: f"{n} years" for n in ("3", "5", "10")}
-    columns = [Column("measure", "Measure", kind="text"), *(Column(span, titles[span], kind="text") for span in spans)]
+    columns = [
+        Column("measure", "Measure", kind="text"),
+        *(Column(span, titles[span], kind="text") for span in spans),
+    ]
     lead = (
         "Up and down capture are shares of the index's return in the months in which it rose and fell."
         if sheet.index_name
@@ -210,8 +214,8 @@ def _show_style(sheet: SheetTables) -> Section | None:
         Column("high", "To", partial(format_percent, digits=0), hint="Upper end of the 95 % interval"),
     )
     lead = (
-        f"The mix of indices, weights at least 0, that moved most like the fund in {fit['months']:.0f} months: it "
-        f"explains {format_percent(fit['r2'], 0)} of the variance. The fund earned "
+        f"The mix of indices, weights at least 0, that moved most like the fund in {fit['months']:.0f} "
+        f"months: it explains {format_percent(fit['r2'], 0)} of the variance. The fund earned "
         f"{format_percent(fit['selection'])} per year beyond it. Intervals are 95 %, by block bootstrap."
     )
     parts = [make_paragraph(lead), make_table(rows, columns, "Style weights", "compact")]
@@ -219,7 +223,9 @@ def _show_style(sheet: SheetTables) -> Section | None:
     if rolling is not None and len(rolling.fit) > 1:
         weights = rolling.weights["weight"].unstack()[list(rows["index"])]
         months = f"{rolling.fit['months'].iloc[-1]:.0f} months"
-        parts.append(_figure(partial(draw_style, weights), f"Style over the past {months}", "Stacked area chart."))
+        parts.append(
+            _figure(partial(draw_style, weights), f"Style over the past {months}", "Stacked area chart.")
+        )
     return make_section("style", "Style", *parts)
 
 
@@ -232,13 +238,19 @@ def _show_factors(sheet: SheetTables) -> Section | None:
     rows = table.loc[list(dict.fromkeys(name for name, _ in names))]
     labels = [_capitalised(FACTORS[name].label) for name in rows.index]
     shown = pd.DataFrame({"factor": labels, **{window: rows[window].to_numpy() for window in windows}})
-    columns = [Column("factor", "Factor", kind="text"), *(Column(window, window, _points) for window in windows)]
+    columns = [
+        Column("factor", "Factor", kind="text"),
+        *(Column(window, window, _points) for window in windows),
+    ]
     lead = (
-        "The factors of the study on the last day, over so many values: the share of the peers, in per cent, with "
-        "a smaller value. A high percentile is neither good nor bad: that of volatility means much risk."
+        "The factors of the study on the last day, over so many values: the share of the peers, in per cent, "
+        "with a smaller value. A high percentile is neither good nor bad: that of volatility means much risk."
     )
     return make_section(
-        "factors", "Factors", make_paragraph(lead), make_table(shown, columns, "Percentiles among peers", "compact")
+        "factors",
+        "Factors",
+        make_paragraph(lead),
+        make_table(shown, columns, "Percentiles among peers", "compact"),
     )
 
 
@@ -269,14 +281,18 @@ def _show_facts(sheet: SheetTables) -> Section:
     if not {"purchase_fee", "redemption_fees"} & set(sheet.facts):
         facts["Fees"] = "not given"
     days = f"{format_day(sheet.first_day)} to {format_day(sheet.last_day)}"
-    facts |= {"Values": f"{len(sheet.curves):,}, {days}", "Source": sheet.source}
-    rows = "".join(f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items())
+    facts |= {"Values": f"{len(sheet.curves):,}, {days}", "Source": Path(sheet.source).name}
+    rows = "".join(
+        f"<div><dt>{escape(key)}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items()
+    )
     return make_section("facts", "Facts and fees", f"<dl>{rows}</dl>")
 
 
 def _show_findings(sheet: SheetTables) -> Section:
     if sheet.findings.empty:
-        return make_section("findings", "Data", make_paragraph("Nothing was found in the values of this fund."))
+        return make_section(
+            "findings", "Data", make_paragraph("Nothing was found in the values of this fund.")
+        )
     rows = sheet.findings.assign(effect=["yes" if matters else "no" for matters in sheet.findings["matters"]])
     columns = (
         Column("kind", "Finding", kind="text", under=("date",)),

@@ -42,8 +42,8 @@ class FundSheet(SheetTables):
     curves : DataFrame
         Day × fund and index, starting at 1.
     trailing : DataFrame
-        Returns by span (ytd, 1, 3, 5, 10 years and start; per year where longer than one): value, index, peers
-        (their median), quartile (1 is best) and funds (their number).
+        Returns by span (ytd, 1, 3, 5, 10 years and start; per year where longer than one): value, index,
+        peers (their median), quartile (1 is best) and funds (their number).
     years : DataFrame
         The same by complete calendar year, the latest first.
     risk : DataFrame
@@ -83,7 +83,8 @@ class FundSheet(SheetTables):
     def summary(self) -> dict[str, Any]:
         """Return all tables but the daily curves as a dictionary ready for JSON; unknown numbers are None."""
         tables = {
-            name: _records(getattr(self, name)) for name in ("trailing", "years", "risk", "factors", "neighbours")
+            name: _records(getattr(self, name))
+            for name in ("trailing", "years", "risk", "factors", "neighbours")
         }
         styles = {
             name: None if style is None else {"weights": _records(style.weights), "fit": _records(style.fit)}
@@ -108,9 +109,10 @@ class FundSheet(SheetTables):
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    named = table.reset_index() if any(name is not None for name in table.index.names) else table
-    days = {name: named[name].dt.strftime("%Y-%m-%d") for name in named.select_dtypes("datetime")}
-    records: list[dict[str, Any]] = json.loads(named.assign(**days).to_json(orient="records", double_precision=15))
+    named = table.reset_index() if any(name is not None for name in table.index.names) else table.copy()
+    for column in named.select_dtypes("datetime"):
+        named[column] = named[column].dt.strftime("%Y-%m-%d")
+    records: list[dict[str, Any]] = json.loads(named.to_json(orient="records", double_precision=15))
     return records
 
 

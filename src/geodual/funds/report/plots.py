@@ -29,6 +29,7 @@ from ..forecasters.registry import forecaster_label
 # The palette of Okabe and Ito without yellow and black, and two more colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
 INDEX_COLOUR = "#6B6B6B"
+_DARKEST = 0.6  # share of a quartile that has the darkest blue
 _MOST_POINTS = 600  # of a curve in a figure of a fact sheet
 # A fixed hash salt makes the identifiers in SVG files, and so the files, the same in every run.
 _STYLE = {
@@ -239,10 +240,12 @@ def draw_persistence(persistence: Persistence) -> Figure:
         figure = Figure(figsize=(8.0, 3.4))
         left, right = figure.subplots(1, 2, width_ratios=(3, 4))
         shares = persistence.transitions
-        left.imshow(shares, cmap="Blues", vmin=0.0, vmax=max(0.5, float(np.nanmax(shares, initial=0.0))))
+        left.imshow(shares.to_numpy(float), cmap="Blues", vmin=0.0, vmax=_DARKEST)
         for (row, column), share in np.ndenumerate(shares.to_numpy(float)):
-            colour = "white" if share > 0.35 else "black"
-            left.text(column, row, f"{100.0 * share:.1f} %", ha="center", va="center", color=colour, fontsize=8)
+            colour = "white" if share > 0.6 * _DARKEST else "black"
+            left.text(
+                column, row, f"{100.0 * share:.1f} %", ha="center", va="center", color=colour, fontsize=8
+            )
         left.set_xticks(range(shares.shape[1]), list(map(str, shares.columns)))
         left.set_yticks(range(len(shares)), list(map(str, shares.index)))
         left.set_xlabel("quartile of the next year")
