@@ -34,6 +34,14 @@ class Style:
     See Also
     --------
     style_regression : Estimate it.
+
+    Examples
+    --------
+    >>> from geodual.funds import style_regression, synthetic_universe
+    >>> nav = synthetic_universe(5, "2012-01-02", "2016-12-30").panel.nav
+    >>> style = style_regression(nav.iloc[:, 0], nav.iloc[:, 1:], window=24, step=12)
+    >>> len(style.fit), style.weights["weight"].groupby("until").sum().round(9).tolist()
+    (2, [1.0, 1.0])
     """
 
     weights: pd.DataFrame

@@ -56,6 +56,18 @@ def trailing_returns(
     -------
     DataFrame
         Fund × years; NaN where a fund has no value in the week up to the start or the end of a span.
+
+    See Also
+    --------
+    year_returns : Returns of calendar years.
+    fund_sheet : All that is known of one fund.
+
+    Examples
+    --------
+    >>> from geodual.funds import trailing_returns, synthetic_universe
+    >>> nav = synthetic_universe(5, "2014-01-02", "2016-12-30").panel.nav
+    >>> trailing_returns(nav).notna().sum().tolist()  # of five funds, over 1, 3, 5 and 10 years
+    [5, 0, 0, 0]
     """
     end = pd.Timestamp(nav.index[-1] if as_of is None else as_of)
     last = values_on(nav, [end]).iloc[0]
@@ -82,6 +94,18 @@ def year_returns(nav: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Year × fund; NaN for a fund without a value in the week up to one of the two days.
+
+    See Also
+    --------
+    trailing_returns : Returns up to a day.
+    measure_persistence : Whether the best of a year stay the best.
+
+    Examples
+    --------
+    >>> from geodual.funds import year_returns, synthetic_universe
+    >>> nav = synthetic_universe(5, "2014-01-02", "2016-12-30").panel.nav
+    >>> year_returns(nav).index.tolist()
+    [2014, 2015, 2016]
     """
     days = pd.DatetimeIndex(nav.index)
     turns = [pd.Timestamp(year, 12, 31) for year in range(days[0].year - 1, days[-1].year + 1)]
@@ -95,14 +119,56 @@ def year_returns(nav: pd.DataFrame) -> pd.DataFrame:
 
 
 def underwater(equity: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each curve is below its highest value so far, at most 0; NaN before its first value."""
+    """Return how far each curve is below its highest value so far.
+
+    Parameters
+    ----------
+    equity : DataFrame
+        Day × curve, such as net asset values.
+
+    Returns
+    -------
+    DataFrame
+        At most 0; NaN where a curve has no value.
+
+    See Also
+    --------
+    rolling_returns : Returns over the past year.
+
+    Examples
+    --------
+    >>> from geodual.funds import underwater, synthetic_universe
+    >>> nav = synthetic_universe(5, "2014-01-02", "2016-12-30").panel.nav
+    >>> bool((underwater(nav).max() == 0.0).all())
+    True
+    """
     return equity / equity.cummax() - 1.0
 
 
 def rolling_returns(equity: pd.DataFrame) -> pd.DataFrame:
-    """Return the return of the last year (365 calendar days) for each day; NaN until there is one.
+    """Return the returns over the past year (365 calendar days), day by day.
 
-    Each starts from the last value that is at least a year old.
+    Parameters
+    ----------
+    equity : DataFrame
+        Day × curve, such as net asset values.
+
+    Returns
+    -------
+    DataFrame
+        Day × curve; each return starts from the last value that is at least a year old. NaN where there is
+        none.
+
+    See Also
+    --------
+    trailing_returns : Returns over several years, up to one day.
+
+    Examples
+    --------
+    >>> from geodual.funds import rolling_returns, synthetic_universe
+    >>> nav = synthetic_universe(5, "2014-01-02", "2016-12-30").panel.nav
+    >>> rolling_returns(nav).dropna().index[0].year
+    2015
     """
     days = pd.DatetimeIndex(equity.index)
     starts = days.searchsorted(days - WINDOW, side="right") - 1

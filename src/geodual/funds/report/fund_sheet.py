@@ -63,6 +63,13 @@ class FundSheet(SheetTables):
     See Also
     --------
     fund_sheet : Make it.
+
+    Examples
+    --------
+    >>> from geodual.funds import fund_sheet, synthetic_universe
+    >>> sheet = fund_sheet(synthetic_universe(20, "2014-01-02", "2016-12-30").panel, "M00001")
+    >>> sheet.years.index.tolist(), sheet.closed
+    ([2016, 2015, 2014], False)
     """
 
     def to_html(self, path: str | Path) -> Path:
@@ -163,7 +170,7 @@ def fund_sheet(
     >>> universe = synthetic_universe(20, "2014-01-02", "2016-12-30")
     >>> sheet = fund_sheet(universe.panel, "M00001", index=universe.index)
     >>> sheet.trailing.loc["1", ["value", "index", "quartile"]].round(3).tolist()
-    [-0.089, 0.065, 4.0]
+    [-0.134, -0.044, 4.0]
     """
     table = panel if isinstance(panel, Panel) else read_nav(panel)
     known = take_facts(facts)

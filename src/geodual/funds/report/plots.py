@@ -235,6 +235,17 @@ def draw_persistence(persistence: Persistence) -> Figure:
     -------
     matplotlib.figure.Figure
         A figure with two axes side by side.
+
+    See Also
+    --------
+    measure_persistence : The tables that it shows.
+
+    Examples
+    --------
+    >>> from geodual.funds import draw_persistence, measure_persistence, synthetic_universe
+    >>> panel = synthetic_universe(100, "2011-12-26", "2014-12-31").panel
+    >>> len(draw_persistence(measure_persistence(panel)).axes)
+    2
     """
     with _style():
         figure = Figure(figsize=(8.0, 3.4))
