@@ -45,6 +45,7 @@ _MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "up_capture": ("Up capture", partial(format_percent, digits=0)),
     "down_capture": ("Down capture", partial(format_percent, digits=0)),
 }
+_LEGEND = 34  # letters in a legend
 _FACTS = {
     "type": "Type",
     "company": "Company",
@@ -148,7 +149,7 @@ def _show_years(sheet: SheetTables) -> Section | None:
 
 
 def _show_curves(sheet: SheetTables) -> Section:
-    labels = {"fund": sheet.name or sheet.code, "index": sheet.index_name}
+    labels = {"fund": _short(sheet.name or sheet.code), "index": _short(sheet.index_name)}
     figures = [
         _figure(
             partial(draw_lines, sheet.curves, labels, percent=False),
@@ -167,6 +168,11 @@ def _show_curves(sheet: SheetTables) -> Section:
         told = f"Line chart: returns over one year from {worst} to {best}."
         figures.append(_figure(partial(draw_lines, rolling, labels), "Return over the past year", told))
     return make_section("curves", "Value, losses and rolling return", *figures)
+
+
+def _short(name: str) -> str:
+    """Return a name that fits into the legend of a narrow figure."""
+    return name if len(name) <= _LEGEND else f"{name[: _LEGEND - 1].rstrip()}…"
 
 
 def _figure(draw: Callable[..., Figure], title: str, told: str) -> str:
@@ -188,7 +194,7 @@ def _show_risk(sheet: SheetTables) -> Section:
     for measure, (title, show) in _MEASURES.items():
         if measure in sheet.risk.index and sheet.risk.loc[measure].notna().any():
             rows.append({"measure": title} | {span: show(sheet.risk.at[measure, span]) for span in spans})
-    titles = {"start": "Since start", "1": "1 year"} | {n: f"{n} years" for n in ("3", "5", "10")}
+    titles = {span: f"{span} y" for span in spans} | {"start": "All"}
     columns = [
         Column("measure", "Measure", kind="text"),
         *(Column(span, titles[span], kind="text") for span in spans),

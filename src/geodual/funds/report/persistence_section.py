@@ -21,18 +21,18 @@ from .wording import count_things, format_number, format_percent, format_two, fo
 
 _EVEN = 0.25  # share of each quartile if one year said nothing about the next
 _BY_DECILE = (
-    Column("decile", "Tenth", format_whole),
+    Column("decile", "Tenth", kind="text"),
     Column(
         "excess", "Next year", format_percent, hint="Return less that of the mean fund, mean of the years"
     ),
     Column("t", "t", format_two, hint="Newey–West, over the years"),
-    Column("closed", "Closed", format_percent),
+    Column("closed", "Gone", format_percent),
 )
 _BY_YEAR = (
     Column("year", "Year", kind="text"),
     Column("rank_correlation", "Rank correlation", format_two, hint="With the returns of the year before"),
     Column("funds", "Funds", format_whole),
-    Column("closed", "Closed", format_percent),
+    Column("closed", "Gone", format_percent),
     Column("stay_top", "Top stays top", format_percent),
     Column("stay_bottom", "Bottom stays bottom", format_percent),
     Column("top_to_bottom", "Top to bottom", format_percent),
