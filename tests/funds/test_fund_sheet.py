@@ -62,7 +62,7 @@ def sheet(universe, facts, indices, code):
 def test_returns_stand_beside_index_and_peers(sheet, universe, code):
     nav = universe.panel.nav
     peers = nav.iloc[:, 1::2]
-    assert sheet.peer_group == f"{peers.loc[DAY].notna().sum()} funds of type equity"
+    assert sheet.peer_group == f"the {peers.loc[DAY].notna().sum()} funds of type equity"
     for years in (1, 3):
         own = trailing_returns(peers)[years]
         row = sheet.trailing.loc[str(years)]

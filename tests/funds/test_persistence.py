@@ -1,5 +1,7 @@
 """Persistence: counted by hand and by brute force, closed funds, ties, gaps, and the tables of a study."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from scipy.stats import spearmanr
 
 from geodual.funds import Panel, draw_persistence, measure_persistence, synthetic_universe
 from geodual.funds.evaluation.persistence import compare_years, fractions, returns_by_year
+from geodual.funds.report.persistence_section import show_persistence
 
 
 def draw_years(n=40, n_years=5, seed=0, stay=0.0):
@@ -97,6 +100,16 @@ def test_a_study_has_the_returns_of_its_years(study):
     assert study.persistence_by_year.index.tolist() == [
         year + 1 for year in yearly.index if year + 1 in yearly.index
     ]
+
+
+def test_the_report_shows_it_and_leaves_it_out_without_years(study, plain_study):
+    section = show_persistence(study)
+    shown = f"{100.0 * study.persistence.at['1', '1']:.1f}\u202f%"
+    assert shown in section.html()
+    nothing = replace(
+        plain_study, predictions=plain_study.predictions[plain_study.predictions["date"] < "2013-12-01"]
+    )
+    assert show_persistence(nothing) is None
 
 
 def test_the_figure_shows_both_tables():

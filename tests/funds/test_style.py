@@ -107,3 +107,12 @@ def test_bad_parameters_are_named(name, value):
         style_regression(fund, indices, **{name: value})
     with pytest.raises(DataError, match="`indices` must be"):
         style_regression(fund, indices["I0"])
+
+
+def test_a_study_has_the_styles_of_its_portfolios(study, universe):
+    indices = universe.panel.nav.loc[:, universe.panel.nav.notna().all()].iloc[:, :3]
+    found = study.style(indices, window=None, n_resamples=0)
+    assert found.index.get_level_values("forecaster").unique().tolist() == [*study.config.compared, "index"]
+    alone = style_regression(study.equity["gmml"], indices, window=None, n_resamples=0).weights
+    pd.testing.assert_frame_equal(found.loc["gmml"], alone)
+    assert found["weight"].groupby("forecaster").sum().to_numpy() == pytest.approx(1.0)

@@ -147,7 +147,7 @@ def make_tables(
         "last_day": last,
         "closed": closed,
         "index_name": "" if "index" not in curves or index is None else str(index.name),
-        "peer_group": f"{len(alive):,} funds of type {kind}" if kind else f"all {len(alive):,} funds",
+        "peer_group": _name_peers(len(alive), kind),
         "curves": curves,
         "trailing": trailing_table(nav, code, curves),
         "years": year_table(nav, code, curves),
@@ -159,6 +159,12 @@ def make_tables(
         "findings": _findings_of(panel, code),
     }
     return fields | {"notes": tuple(_notes(fields, index, facts, risk_free))}
+
+
+def _name_peers(n: int, kind: str) -> str:
+    if not kind:
+        return f"all {n:,} funds"
+    return f"the {n:,} funds of type {kind}" if n > 1 else f"no other funds of type {kind}"
 
 
 def _facts_of(facts: FundFacts, code: str) -> dict[str, Any]:
