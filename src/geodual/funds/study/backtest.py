@@ -82,7 +82,6 @@ def keep_ledgers(
     levels = index.reindex(equity.index)
     equity["index"] = levels / levels.iloc[0]
     universes, market = {decision.day: decision.funds for decision in decisions}, Market(nav, fees)
-    random = draw_random_portfolios(market, universes, config, observations.facts, risk_free=risk_free)
     return {
         **books,
         "predictions": predictions,
@@ -90,7 +89,9 @@ def keep_ledgers(
         "ic_decay": ic_decay(predictions, nav),
         "holdings": holdings,
         "equity": equity.rename_axis(index="date", columns="forecaster"),
-        "random_portfolios": random,
+        "random_portfolios": draw_random_portfolios(
+            market, universes, config, observations.facts, risk_free=risk_free
+        ),
         "risk_free": rate_table(risk_free, nav.index[0]),
     }
 
