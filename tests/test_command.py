@@ -222,7 +222,18 @@ def test_report_needs_a_finished_run(geodual, tmp_path) -> None:
 def test_every_command_has_help_with_an_example(geodual) -> None:
     code, out, _ = geodual("--help")
     assert code == 0
-    commands = ("demo", "backtest", "select", "factors", "check", "check-leakage", "fetch", "learn", "report")
+    commands = (
+        "demo",
+        "backtest",
+        "select",
+        "fund",
+        "factors",
+        "check",
+        "check-leakage",
+        "fetch",
+        "learn",
+        "report",
+    )
     for name in commands:
         assert name in out
         code, text, _ = geodual(name, "--help")

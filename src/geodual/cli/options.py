@@ -130,7 +130,7 @@ def _add_options(names: tuple[str, ...], command: Command) -> Command:
 def _option(setting: Setting) -> inspect.Parameter:
     """Return a setting as a parameter for typer; the default None leaves it to the configuration file."""
     default = setting.default
-    kind = str if isinstance(default, tuple) else type(default)
+    kind = str if "str" in setting.kind else type(default)
     shown = (",".join(default) or "none") if isinstance(default, tuple) else default
     option = typer.Option(
         f"--{setting.name.replace('_', '-')}",

@@ -46,6 +46,7 @@ from .markup import (
     make_table,
 )
 from .payload import make_payload
+from .persistence_section import show_persistence
 from .wording import (
     ALL_VIEWS,
     PARTS,
@@ -103,6 +104,7 @@ def _make_groups(study: StudyTables, headline: Headline) -> list[Group]:
         forecasts.show_fifths(*both),
         forecasts.show_types(study),
         forecasts.show_stability(study),
+        show_persistence(study),
         skill.show_skill(*both),
         skill.show_skill_map(*both),
         skill.show_comparisons(*both),

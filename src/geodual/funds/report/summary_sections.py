@@ -62,7 +62,7 @@ TABLE1 = (
     Column("n", "n", format_whole, hint="Number of ICs"),
     Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return, after cost"),
     Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
-    Column("sharpe", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
+    Column("sharpe", "Sharpe", format_two, hint="Annualised, beyond the risk-free rate"),
     Column("max_drawdown", "Max drawdown", format_percent, hint="Largest loss from an earlier peak"),
     Column(
         "turnover", "Turnover", format_percent, hint="Mean share of the portfolio exchanged per rebalance"

@@ -39,6 +39,7 @@ from ..evaluation.result_tables import (
     reasons_table,
     universe_table,
 )
+from ..evaluation.risk_free import RiskFree, rate_table, take_risk_free
 from ..evaluation.skill import factor_ics
 from ..evaluation.tuning import tune_forecasters
 from ..factors.factor import FactorSet, take_factors
@@ -69,6 +70,7 @@ def keep_ledgers(
     config: StudyConfig,
     fees: FeeRules,
     index: pd.Series[float],
+    risk_free: RiskFree = 0.0,
 ) -> dict[str, Any]:
     """Return the tables of forecasts and portfolios by name, as `Study` has them."""
     nav = observations.panel.nav
@@ -78,7 +80,7 @@ def keep_ledgers(
     equity = books["equity"]
     levels = index.reindex(equity.index)
     equity["index"] = levels / levels.iloc[0]
-    universes = {decision.day: decision.funds for decision in decisions}
+    universes, market = {decision.day: decision.funds for decision in decisions}, Market(nav, fees)
     return {
         **books,
         "predictions": predictions,
@@ -86,7 +88,10 @@ def keep_ledgers(
         "ic_decay": ic_decay(predictions, nav),
         "holdings": holdings,
         "equity": equity.rename_axis(index="date", columns="forecaster"),
-        "random_portfolios": draw_random_portfolios(Market(nav, fees), universes, config, observations.facts),
+        "random_portfolios": draw_random_portfolios(
+            market, universes, config, observations.facts, risk_free=risk_free
+        ),
+        "risk_free": rate_table(risk_free, nav.index[0]),
     }
 
 
@@ -241,7 +246,7 @@ def backtest(
     picked = pick_funds(observations, decisions, compared, config)
     equal = equal_weight_curve(observations, rows, config)
     levels = equal if benchmark is None else benchmark
-    books = keep_ledgers(observations, decisions, picked, config, given.fees, levels)
+    books = keep_ledgers(observations, decisions, picked, config, given.fees, levels, given.risk_free)
     universe = universe_table(decisions, observations)
     return Study(
         config=config,
@@ -300,6 +305,7 @@ class _Inputs:
     facts: FundFacts
     fees: FeeRules
     forecasters: dict[str, Forecaster]
+    risk_free: RiskFree
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -340,6 +346,7 @@ def _take_inputs(
         facts=known,
         fees=make_fee_rules(config, known),
         forecasters=resolve_compared(*compared, config),
+        risk_free=take_risk_free(config.risk_free),
     )
 
 

@@ -111,6 +111,8 @@ class Study(StudyTables):
     random_portfolios : DataFrame
         What 1,000 portfolios of random funds earned under the same rules: annual_return, volatility, sharpe,
         max_drawdown.
+    risk_free : DataFrame
+        The risk-free rate per year: day from which it holds × `rate`. Empty if it is 0.
     factor_ic : DataFrame
         Information coefficients of every factor alone, rebalance day × factor; the property `skill_map` sums
         them up.
