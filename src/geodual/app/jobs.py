@@ -1,0 +1,157 @@
+"""Jobs: work in a child process, one at a time, with progress, cancel and an honest end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from secrets import token_hex
+from typing import Any
+
+_CHILD = (sys.executable, "-m", "geodual.app.child")
+_GRACE = 10.0  # seconds to finish a file and to stop workers; what is left then is killed
+_LINE = 1 << 26  # bytes of the longest message of a child: the codes of 25,000 funds take 1 MB
+
+
+@dataclass(eq=False)
+class Job:
+    """A piece of work, and how far it is.
+
+    Attributes
+    ----------
+    work : str
+        Name of a function of `geodual.app.work`.
+    arguments : dict
+        Its arguments, ready for JSON.
+    table : str
+        Name of the upload that it is about, if the page shall link to it.
+    name : str
+        What addresses call it.
+    state : str
+        "waiting", "running", "done", "failed" or "cancelled".
+    done, total, last : int, int and str
+        Number of steps done, number of all steps, and the name of the last one.
+    message : str
+        What went wrong.
+    result : dict
+        What the function returned.
+    started : float
+        When it began, in seconds of a clock that never goes back.
+    """
+
+    work: str
+    arguments: dict[str, Any]
+    table: str = ""
+    name: str = field(default_factory=partial(token_hex, 8))
+    state: str = "waiting"
+    done: int = 0
+    total: int = 0
+    last: str = ""
+    message: str = ""
+    result: dict[str, Any] = field(default_factory=dict)
+    started: float = 0.0
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in ("done", "failed", "cancelled")
+
+    def tell(self) -> dict[str, Any]:
+        """Return what the page shows of it, ready for JSON."""
+        left = None
+        if self.state == "running" and 0 < self.done < self.total:
+            left = round((time.monotonic() - self.started) / self.done * (self.total - self.done))
+        shown = {name: getattr(self, name) for name in ("state", "done", "total", "last", "message")}
+        return {**shown, "left": left}
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Note a message of the child: its progress, its result or its error."""
+        if "progress" in message:
+            self.done, self.total, self.last = message["progress"]
+        elif "error" in message:
+            self.state, self.message = "failed", message["error"]
+        else:
+            self.state, self.result = "done", message["result"]
+
+
+class Lane:
+    """Jobs that run one after the other, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self.jobs: dict[str, Job] = {}
+
+    def add(self, job: Job) -> Job:
+        """Run a job as soon as those before it are over."""
+        self.jobs[job.name] = job
+        job.task = asyncio.create_task(self._run(job))
+        return job
+
+    async def _run(self, job: Job) -> None:
+        try:
+            async with self._turn:
+                job.state, job.started = "running", time.monotonic()
+                await _work(job)
+        except asyncio.CancelledError:
+            if not job.is_over:
+                job.state, job.message = "cancelled", "Cancelled."
+        except OSError as error:
+            job.state, job.message = "failed", f"No process can be started ({error}). Close other programs."
+
+    async def close(self) -> None:
+        """Cancel all jobs, and wait until their processes have ended."""
+        tasks = [job.task for job in self.jobs.values() if job.task is not None and not job.task.done()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def cancel(job: Job) -> None:
+    """Stop a job, and wait until its process has ended; do nothing if it is over."""
+    if job.task is not None and not job.is_over:
+        job.task.cancel()
+        await asyncio.gather(job.task, return_exceptions=True)
+
+
+async def _work(job: Job) -> None:
+    """Run a job in a child; whatever happens, the child and its workers have ended afterwards."""
+    pipe = asyncio.subprocess.PIPE
+    # In a session of its own it gets no Ctrl-C from the terminal: it is for the server to end it.
+    process = await asyncio.create_subprocess_exec(
+        *_CHILD, stdin=pipe, stdout=pipe, limit=_LINE, start_new_session=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(json.dumps({"work": job.work, "arguments": job.arguments}).encode() + b"\n")
+        async for line in process.stdout:
+            job.take(json.loads(line))
+        if not job.is_over:
+            code = await process.wait()
+            told = f"Its process ended unexpectedly (exit code {code}); the memory may be full."
+            job.state, job.message = "failed", f"{told} Close other programs, or use fewer processes."
+    finally:
+        await _end(process)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a child: closing its input asks it to, and after a while it is killed with its workers."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        await asyncio.wait_for(process.wait(), _GRACE)
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    finally:
+        if sys.platform != "win32":  # there are no process groups; workers without a parent end by themselves
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
