@@ -118,9 +118,9 @@ class Desk:
         raise DataError("There is no such run. The first page lists all.")
 
     def view(self, name: str) -> Job:
-        """Return the job that shows a finished run: its study, or one that reads its folder."""
+        """Return the job that shows a run: its study, or one that reads its folder."""
         study, known = self.latest.get(("study", name)), self.latest.get(("view", name))
-        if study is not None and study.state != "failed" and study.state != "cancelled":
+        if study is not None:
             return study
         if known is None or known.state in ("failed", "cancelled"):
             known = self.views.add(Job("view", {"folder": str(self.run_folder(name))}))

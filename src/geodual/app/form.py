@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -159,9 +160,15 @@ def read_form(given: Mapping[str, Sequence[str]]) -> tuple[dict[str, Any], int]:
     settings = {
         each.name: _value(given.get(each.name, ()), each.default)
         for each in list_settings()
-        if each.name in given or isinstance(each.default, bool | tuple)
+        if each.name in given or each.name == "metrics" or isinstance(each.default, bool)
     }
-    checked = StudyConfig(**settings)
+    if not settings["metrics"] and not settings.get("forecasters"):
+        raise DataError("There is nothing to compare. Tick a metric, or name another forecaster.")
+    try:
+        checked = StudyConfig(**settings)
+    except DataError as error:  # settings are called as in the form
+        told = re.sub(r"`(\w+)`", lambda name: f"“{label_of(name[1])}”", str(error))
+        raise DataError(told) from error
     # The metrics are always told: other forecasters without them would take their place.
     changed = {
         each.name: getattr(checked, each.name)
@@ -177,7 +184,7 @@ def _read_jobs(text: str) -> int:
     jobs = _number(text or "-1", int)
     if not isinstance(jobs, int) or jobs == 0:
         raise DataError(
-            f"`{JOBS}` must be a whole number other than 0, got {text!r}; write -1 for one per core."
+            f"“Processes” must be a whole number other than 0, got {text!r}; write -1 for one per core."
         )
     return jobs
 

@@ -28,9 +28,11 @@ _TYPES = {
     ".js": "text/javascript",
     ".html": "text/html",
     ".csv": "text/csv",
+    ".svg": "image/svg+xml",
     ".zip": "application/zip",
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
+_FIGURE = "figure1.svg"  # accumulated returns
 _CHUNK = 1 << 20  # bytes of a file that are read at a time
 _EXPORTS = {"workbook": ".xlsx", "tables": ".zip"}  # function of `work`, and the kind of file that it writes
 
@@ -226,7 +228,7 @@ class File(Guarded):
         if not path.is_file():
             raise DataError(f"{path.name} is not in the folder of the run. Run the study again.")
         self.set_header("Content-Type", f"{_TYPES[path.suffix]}; charset=utf-8")
-        if path.suffix == ".html":
+        if path.suffix in (".html", ".svg"):
             self.set_header("Content-Security-Policy", guard.REPORT)
         else:
             self.set_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(shown)}")
@@ -279,9 +281,8 @@ class Quit(Guarded):
 def routes() -> list[tuple[str, type[Guarded]]]:
     """Return the handler of each address; the token, which comes first, is checked by the handler."""
     name, job, secret = r"([^/]+)", r"(\w+)", r"/[\w-]+"
-    shown = "|".join(
-        map(re.escape, (REPORT_FILE, *(f"{PICKS}{kind}" for kind in (".html", ".csv", ".xlsx"))))
-    )
+    kept = (REPORT_FILE, _FIGURE, *(f"{PICKS}{kind}" for kind in (".html", ".csv", ".xlsx")))
+    shown = "|".join(map(re.escape, kept))
     return [
         (r"/start/([\w-]+)", Start),
         (rf"{secret}/", Home),

@@ -41,8 +41,8 @@ class Job:
         What went wrong.
     result : dict
         What the function returned.
-    started : float
-        When it began, in seconds of a clock that never goes back.
+    first : tuple of (float, int), optional
+        When the first step was done, on a clock that never goes back, and the number of steps done then.
     """
 
     work: str
@@ -55,7 +55,7 @@ class Job:
     last: str = ""
     message: str = ""
     result: dict[str, Any] = field(default_factory=dict)
-    started: float = 0.0
+    first: tuple[float, int] | None = None
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
     @property
@@ -65,16 +65,22 @@ class Job:
 
     def tell(self) -> dict[str, Any]:
         """Return what the page shows of it, ready for JSON."""
-        left = None
-        if self.state == "running" and 0 < self.done < self.total:
-            left = round((time.monotonic() - self.started) / self.done * (self.total - self.done))
         shown = {name: getattr(self, name) for name in ("state", "done", "total", "last", "message")}
-        return {**shown, "left": left}
+        return {**shown, "left": self._seconds_left()}
+
+    def _seconds_left(self) -> int | None:
+        """Return how long the remaining steps take at the pace so far; None if it is not known yet."""
+        if self.first is None or not self.first[1] < self.done < self.total:
+            return None
+        pace = (time.monotonic() - self.first[0]) / (self.done - self.first[1])
+        return round(pace * (self.total - self.done))
 
     def take(self, message: dict[str, Any]) -> None:
         """Note a message of the child: its progress, its result or its error."""
         if "progress" in message:
             self.done, self.total, self.last = message["progress"]
+            if self.done and self.first is None:
+                self.first = time.monotonic(), self.done
         elif "error" in message:
             self.state, self.message = "failed", message["error"]
         else:
@@ -97,7 +103,7 @@ class Lane:
     async def _run(self, job: Job) -> None:
         try:
             async with self._turn:
-                job.state, job.started = "running", time.monotonic()
+                job.state = "running"
                 await _work(job)
         except asyncio.CancelledError:
             if not job.is_over:
@@ -146,12 +152,12 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None
     process.stdin.close()
     try:
-        await asyncio.wait_for(process.wait(), _GRACE)
-    except TimeoutError:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _GRACE)
     finally:
-        if sys.platform != "win32":  # there are no process groups; workers without a parent end by themselves
-            with suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":  # there workers without a parent end by themselves
+                process.kill()
+            else:
                 os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

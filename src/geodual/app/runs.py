@@ -41,12 +41,12 @@ class Run:
         Name of its folder.
     source, index, digest : str
         The table and the index, and the SHA-256 of the table.
-    days : tuple of str
+    days : tuple of (str, str)
         First and last day of its portfolios.
     settings : dict
         Its settings.
     period : str
-        The period of the figures: "test" if there is one, otherwise both.
+        The period of the figures: "test" if there is one, otherwise "both".
     figures : dict
         Measures by forecaster; "index" stands for the index.
     """
@@ -55,7 +55,7 @@ class Run:
     source: str
     index: str
     digest: str
-    days: tuple[str, ...]
+    days: tuple[str, str]
     settings: dict[str, Any]
     period: str
     figures: dict[str, dict[str, float | None]]
@@ -70,7 +70,13 @@ class Run:
     @property
     def period_told(self) -> str:
         """The period of the figures, in words."""
-        return "Both periods" if self.period == "both" else f"{self.period.capitalize()} period"
+        return "Whole study" if self.period == "both" else f"{self.period.capitalize()} period"
+
+    @property
+    def period_days(self) -> tuple[str, str]:
+        """First and last day of the period of the figures."""
+        (first, last), test = self.days, str(self.settings["test_start"])
+        return (max(first, test), last) if self.period == "test" else (first, last)
 
     def span(self, measure: str) -> str:
         """Return the least and the largest value of a measure over all forecasters, as text."""
@@ -135,19 +141,23 @@ def read_run(path: Path) -> Run:
     try:
         summary = parse_nested(json.loads, (path / SUMMARY).read_text(encoding="utf-8"))
         table = summary["table1"]
-        period = next(period for period in ("test", "both", "validation") if period in table)
+        period = "test" if _is_known(table.get("test", {})) else "both"
         return Run(
             name=path.name,
             source=Path(str(summary["source"])).name,
             index=str(summary["index"]),
             digest=str(summary["sha256"]),
-            days=tuple(map(str, summary["days"])),
+            days=(str(summary["days"][0]), str(summary["days"][1])),
             settings=asdict(StudyConfig(**read_config(path / CONFIG))),
             period=period,
             figures={str(name): dict(row) for name, row in table[period].items()},
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{path.name}: the run cannot be read ({error!r}). Run the study again.") from None
+
+
+def _is_known(figures: dict[str, dict[str, Any]]) -> bool:
+    return any(row.get("ic_mean") is not None for row in figures.values())
 
 
 def differing_settings(runs: list[Run]) -> list[tuple[str, list[str]]]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import errno
 import signal
+import socket
 import tempfile
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from tornado.httpserver import HTTPServer
-from tornado.netutil import bind_sockets
 from tornado.web import Application
 
 from geodual.errors import DataError
@@ -68,8 +67,8 @@ async def running(folder: Path, port: int = 0, largest: int = LARGEST) -> AsyncI
     largest : int
         Bytes that an upload may have.
     """
-    sockets = _bind(port)
-    number = sockets[0].getsockname()[1]
+    bound = _bind(port)
+    number = bound.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="geodual-app-", ignore_cleanup_errors=True) as uploads:
         hosts = tuple(f"{name}:{number}" for name in (HOST, "localhost"))
         desk = Desk(folder.absolute(), Path(uploads), largest, hosts)
@@ -79,7 +78,7 @@ async def running(folder: Path, port: int = 0, largest: int = LARGEST) -> AsyncI
             Application(handlers, template_path=pages, log_function=lambda handler: None),
             max_body_size=_SMALL,
         )
-        server.add_sockets(sockets)
+        server.add_socket(bound)
         try:
             yield desk
         finally:
@@ -89,19 +88,17 @@ async def running(folder: Path, port: int = 0, largest: int = LARGEST) -> AsyncI
                 await asyncio.wait_for(server.close_all_connections(), _CLOSE)
 
 
-def _bind(port: int) -> list[Any]:
+def _bind(port: int) -> socket.socket:
     try:
-        return bind_sockets(port, HOST)
-    except OverflowError:
-        raise DataError(
-            f"`--port` must be from 0 to 65535, got {port}; leave it out for a free one."
-        ) from None
+        bound = socket.create_server((HOST, port))
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise
         raise DataError(
             f"`--port`: {port} cannot be used ({error.strerror}). Leave it out for a free one."
         ) from None
+    bound.setblocking(False)
+    return bound
 
 
 def _end_on_signals(over: asyncio.Event) -> None:

@@ -16,7 +16,9 @@ def run_app(
     folder: Annotated[
         Path, typer.Option("--folder", help="Folder for the runs; each gets a folder of its own in it.")
     ] = Path("geodual-runs"),
-    port: Annotated[int, typer.Option(help="Port on this machine; 0 for any that is free.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 for any that is free.")
+    ] = 0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
     ] = False,
