@@ -41,16 +41,17 @@ def serve(folder: Path, port: int, tell: Callable[[str], object], open_browser: 
     open_browser : bool
         Whether to open it in a browser.
     """
-    asyncio.run(_serve(folder, port, tell, open_browser))
+    with suppress(KeyboardInterrupt):  # which Ctrl-C raises on Windows, after all is cleaned up
+        asyncio.run(_serve(folder, port, tell, open_browser))
 
 
 async def _serve(folder: Path, port: int, tell: Callable[[str], object], open_browser: bool) -> None:
     async with running(folder, port) as desk:
+        _end_on_signals(desk.over)
         address = f"http://{desk.hosts[0]}"
         tell(f"{address}/{desk.token}/")
         if open_browser:
             await asyncio.to_thread(webbrowser.open, f"{address}/start/{desk.key}")
-        _end_on_signals(desk.over)
         await desk.over.wait()
 
 
@@ -104,5 +105,5 @@ def _bind(port: int) -> socket.socket:
 def _end_on_signals(over: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows: there Ctrl-C cancels the task that `asyncio.run` runs
+        with suppress(NotImplementedError):  # on Windows
             loop.add_signal_handler(name, over.set)
