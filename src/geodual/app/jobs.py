@@ -113,16 +113,16 @@ class Lane:
 
     async def close(self) -> None:
         """Cancel all jobs, and wait until their processes have ended."""
-        tasks = [job.task for job in self.jobs.values() if job.task is not None and not job.task.done()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*map(cancel, self.jobs.values()))
 
 
 async def cancel(job: Job) -> None:
-    """Stop a job, and wait until its process has ended; do nothing if it is over."""
-    if job.task is not None and not job.is_over:
-        job.task.cancel()
+    """Stop a job unless it is over, and wait until its process has ended."""
+    if job.task is not None:
+        if (
+            not job.is_over and not job.task.cancelling()
+        ):  # a second time would disturb the end of the process
+            job.task.cancel()
         await asyncio.gather(job.task, return_exceptions=True)
 
 
@@ -150,6 +150,7 @@ async def _work(job: Job) -> None:
 async def _end(process: asyncio.subprocess.Process) -> None:
     """End a child: closing its input asks it to, and after a while it is killed with its workers."""
     assert process.stdin is not None
+    assert process.stdout is not None
     process.stdin.close()
     try:
         with suppress(TimeoutError):
@@ -161,3 +162,5 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             else:
                 os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
+    with suppress(TimeoutError):  # nobody is left to write, so this is the end of the pipe, which closes it
+        await asyncio.wait_for(process.stdout.read(), _GRACE)
