@@ -147,7 +147,8 @@ def test_the_real_child_ends_when_its_input_closes():
             *jobs._CHILD, stdin=pipe, stdout=pipe, env={**os.environ, "PYTHONDEVMODE": ""}
         )
         process.stdin.close()
-        assert await asyncio.wait_for(process.wait(), 30) == 130
+        await asyncio.wait_for(process.stdout.read(), 30)
+        assert await process.wait() == 130
 
     asyncio.run(check())
 

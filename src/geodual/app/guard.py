@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from typing import Any
 
 from tornado.web import HTTPError, RequestHandler
@@ -54,6 +55,18 @@ class Guarded(RequestHandler):
             origin = self.request.headers.get("Origin", "")
             if origin not in [f"http://{host}" for host in self.desk.hosts]:
                 raise HTTPError(403, reason="Wrong origin")
+
+    def _refuse(self, *path: str) -> None:
+        """Refuse a method that a handler does not have."""
+        raise HTTPError(405, reason="This cannot be done here")
+
+    get: Callable[..., Any] = _refuse
+    post: Callable[..., Any] = _refuse
+    head: Callable[..., Any] = _refuse
+    delete: Callable[..., Any] = _refuse
+    patch: Callable[..., Any] = _refuse
+    put: Callable[..., Any] = _refuse
+    options: Callable[..., Any] = _refuse
 
     def show(self, template: str, **values: Any) -> None:
         """Answer with a page; texts in it are escaped by the template."""
