@@ -16,6 +16,8 @@ from .jobs import Job, Lane
 from .runs import PICKS, Run, folder_name, read_run
 from .uploads import Upload
 
+_PICKED = {"as_of", "forecaster", "record", "notes", "rows"}  # what `work.pick` leaves for the page
+
 
 @dataclass(eq=False)
 class Desk:
@@ -122,9 +124,11 @@ class Desk:
         study, known = self.latest.get(("study", name)), self.latest.get(("view", name))
         if study is not None:
             return study
-        if known is None or known.state in ("failed", "cancelled"):
+        if known is None:
             known = self.views.add(Job("view", {"folder": str(self.run_folder(name))}))
             self.latest["view", name] = known
+        elif known.state in ("failed", "cancelled"):
+            del self.latest["view", name]  # it is told once; the next visit tries again
         return known
 
     def run(self, name: str) -> Run:
@@ -138,4 +142,4 @@ class Desk:
             known = parse_nested(json.loads, path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return known if isinstance(known, dict) else {}
+        return known if isinstance(known, dict) and known.keys() >= _PICKED else {}

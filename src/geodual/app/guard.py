@@ -19,7 +19,7 @@ _PAGE = (
 # Reports bring their own scripts. In a sandbox they belong to no site, so that they cannot read this one, and
 # they may ask nothing of the network.
 REPORT = (
-    "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
+    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
