@@ -229,20 +229,23 @@ def test_hostile_names_of_tables_funds_and_runs_stay_texts(tmp_path, nav):
     asyncio.run(check())
 
 
-@pytest.mark.parametrize(
-    "damage", ["{", "[]", '{"table1": {}}', '{"table1": {"both": {"a": 1}}}', "[" * 4000]
-)
-def test_a_damaged_run_is_listed_as_such(tmp_path, damage):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "summary.json").write_text(damage)
+DAMAGED = ["{", "[]", '{"table1": {}}', '{"table1": {"both": {"a": 1}}}', "[" * 4000]
+
+
+def test_damaged_runs_are_listed_as_such_and_told_once(tmp_path):
+    for i, damage in enumerate(DAMAGED):
+        (tmp_path / f"run-{i}").mkdir()
+        (tmp_path / f"run-{i}" / "summary.json").write_text(damage)
 
     async def check():
         async with app(tmp_path) as client:
-            assert "Not finished" in await client.get()
-            await client.get("runs/mine")
-            job = await client.over(client.desk.latest["view", "mine"])
+            page = await client.get()
+            assert all(f">run-{i}</a>" in page.split("Not finished")[1] for i in range(len(DAMAGED)))
+            await client.get("runs/run-0")
+            job = await client.over(client.desk.latest["view", "run-0"])
             assert job.state == "failed"
-            assert "cannot be shown" in await client.get("runs/mine")
+            assert "cannot be shown" in await client.get("runs/run-0")
+            assert ("view", "run-0") not in client.desk.latest, "the next visit reads the folder again"
 
     asyncio.run(check())
 
