@@ -23,7 +23,7 @@ from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
 from .metric_shapes import local_pairs_table, many_features_table
 from .nonsmooth import nonsmooth_table
-from .null_universes import null_table
+from .null_universes import claims_table
 from .random_study import random_table
 from .scale.run import run_scale
 from .semidefinite import semidefinite_table
@@ -51,7 +51,7 @@ SECTIONS: dict[str, Callable[..., str]] = {
     "accuracy": accuracy_table,
     "factors": factor_table,
     "study": study_table,
-    "null": null_table,
+    "null": claims_table,
     "findings": findings_table,
 }
 

@@ -1,14 +1,16 @@
-"""How often a study claims skill where there is none: ``python -m benchmarks.null_universes --n 1000``.
+"""How often a study claims skill: ``python -m benchmarks.null_universes``.
 
-Nothing can be forecast in these universes, so every claim is false. Results are kept in a file, universe by
-universe: an interrupted run goes on where it stopped. With ``--forecasters``, learnt forecasters are compared
-besides the six metrics.
+In universes of several kinds nothing can be forecast, so every claim is false. With ``--planted``, the funds
+of the same universes have skill that lasts from quarter to quarter, so every claim of skill is right. Results
+are kept in a file, universe by universe: an interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -19,20 +21,31 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from geodual.funds import Study, StudyConfig, Universe, backtest, synthetic_universe
-from geodual.funds.evaluation.track_record import measure_record
+from geodual.funds import Panel, Study, backtest, select, synthetic_universe
+from geodual.funds.evaluation.statistics import FEWEST
 from geodual.funds.report.headline import LEVEL, write_headline
-from geodual.metric.registry import FEATURED
 
+from .findings import draw_table, student
 from .timing import format_table
 
-FIRST = pd.Period("2012Q1")
 N_FUNDS = (40, 60)  # fewest and most
-N_QUARTERS = (16, 24)  # the first four give no decision
-N_TEST = (9, 12)  # quarters of the test period, if there is one; with fewer than 8 nothing is claimed
-NEVER = "2099-01-01"  # first day of the test period if there is none
-FORECASTERS = ("ridge", "factor_ic")  # besides the metrics, if asked for
+N_YEARS = (5, 7)
+TEST_SHARE = 0.4  # of the table, at its end, for the row that looks at the test period alone
+FORECASTERS = ("euclidean", "ridge")  # quick ones: neighbours, and a regression
 EVERY = 50  # universes between two lines of progress
+QUARTER = 61  # trading days
+# Skill planted: standard deviation of what funds earn by it per quarter, and how much of it lasts.
+SKILL, LASTS = 0.03, 0.8
+
+KINDS: dict[str, Callable[[int, int, int], pd.DataFrame]] = {
+    "built in": lambda seed, n_funds, n_years: (
+        synthetic_universe(n_funds, "2010-01-04", f"{2009 + n_years}-12-31", seed=seed, signal=0.0).panel.nav
+    ),
+    "fat tails": lambda *size: draw_table(*size, noise=student(3)).nav,
+    "stale prices": lambda *size: draw_table(*size, late=True).nav,
+    "style clusters": lambda *size: draw_table(*size, clusters=True).nav,
+    "overlapping holdings": lambda *size: draw_table(*size, overlap=True).nav,
+}
 
 
 @dataclass(frozen=True)
@@ -43,33 +56,35 @@ class Claims:
     ----------
     seed : int
         Seed of the universe.
-    period : str
-        The period that the headline is about.
+    kind : str
+        Its kind.
     skill : bool
         The headline: the mean IC of the best forecaster differs from zero.
+    record : bool
+        `select`: the track record is evidence of skill.
     lead : bool
         The headline: the best forecaster is better than another by more than chance.
-    record : bool
-        `select`: the track record is evidence of skill. With metrics alone it is that of the featured one,
-        with forecasters that of the one with the highest mean IC, corrected for this choice.
     baseline : bool
         The headline: the best of what was learnt differs from the best baseline.
     factor : bool
         The skill map: the IC of some factor alone differs from zero.
     rest : bool
         The skill map: the part of some forecaster that momentum does not explain has an IC other than zero.
+    late : bool
+        What the headline would claim from the test period alone: its best forecaster has skill.
     uncorrected : bool
         What a reader without correction would claim: the forecaster with the highest mean IC has |t| > 2.
     """
 
     seed: int
-    period: str
+    kind: str
     skill: bool
-    lead: bool
     record: bool
+    lead: bool
     baseline: bool
     factor: bool
     rest: bool
+    late: bool
     uncorrected: bool
 
 
@@ -81,63 +96,64 @@ FIRST_WORDS, LAST_WORDS = " Without the baselines: ", " above the best baseline,
 
 CLAIMS = {
     "skill": "headline: its IC differs from zero",
-    "lead": "headline: it is better than another forecaster",
     "record": "select: the record is evidence of skill",
+    "lead": "headline: it is better than another forecaster",
     "baseline": "headline: it differs from the best baseline",
     "factor": "skill map: some factor alone differs from zero",
     "rest": "skill map: some forecaster knows more than momentum",
+    "late": "from the test period alone: the best has skill",
     "uncorrected": "without correction: the best has |t| > 2",
 }
 
 
-def draw_universe(seed: int) -> tuple[Universe, str]:
-    """Return a universe without skill, of random size, and the first day of its test period."""
+def kind_of(seed: int) -> str:
+    """Return the kind of the universe with this seed: each kind comes in turn."""
+    return list(KINDS)[seed % len(KINDS)]
+
+
+def draw_universe(seed: int, planted: float = 0.0) -> Panel:
+    """Return a universe of random size, whose funds have as much skill as is planted."""
     rng = np.random.default_rng([seed, 2012])
-    n_funds, n_quarters, n_test = (
-        int(rng.integers(low, high + 1)) for low, high in (N_FUNDS, N_QUARTERS, N_TEST)
-    )
-    last = FIRST + n_quarters - 1
-    test_start = str((last - n_test + 1).start_time.date()) if rng.random() < 0.5 else NEVER
-    days = str(FIRST.start_time.date()), str(last.end_time.date())
-    return synthetic_universe(n_funds, *days, seed=seed, signal=0.0), test_start
+    n_funds, n_years = (int(rng.integers(low, high + 1)) for low, high in (N_FUNDS, N_YEARS))
+    nav = KINDS[kind_of(seed)](seed, n_funds, n_years)
+    return Panel(nav * np.exp(planted * _lasting(rng, nav.shape)).astype(float))
 
 
-def study_universe(seed: int, forecasters: Sequence[str] = ()) -> Claims:
-    """Run the study of the paper on one universe, with some forecasters besides, and return its claims."""
-    universe, test_start = draw_universe(seed)
-    study = backtest(
-        universe.panel,
-        universe.index,
-        StudyConfig.metrics,
-        forecasters=forecasters,
-        n_jobs=1,
-        test_start=test_start,
-    )
-    return read_claims(study, seed)
+def _lasting(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Return the sum, day by day, of skill of size one per quarter, of which a part lasts to the next."""
+    n_quarters = -(-shape[0] // QUARTER)
+    drawn = rng.standard_normal((n_quarters, shape[1]))
+    for before, now in itertools.pairwise(drawn):
+        now *= np.sqrt(1.0 - LASTS**2)
+        now += LASTS * before
+    return np.asarray(np.cumsum(np.repeat(drawn, QUARTER, axis=0)[: shape[0]] / QUARTER, axis=0))
 
 
-def read_claims(study: Study, seed: int) -> Claims:
-    """Return what a study claims."""
+def study_universe(seed: int, planted: float = 0.0, forecasters: Sequence[str] = FORECASTERS) -> Claims:
+    """Run a study on one universe, select from it, and return the claims of both."""
+    panel = draw_universe(seed, planted)
+    test_start = panel.nav.index[int((1.0 - TEST_SHARE) * len(panel.nav))]
+    study = backtest(panel, forecasters=forecasters, n_jobs=1, test_start=str(test_start.date()))
+    return read_claims(study, select(panel, run=study).record.is_evidence, seed)
+
+
+def read_claims(study: Study, record: bool, seed: int) -> Claims:
+    """Return what a study and the record of its selection claim."""
     headline = write_headline(study)
     on_lead, on_baseline = split_headline(headline.sentence)
-    # `select` repeats the decisions of its forecaster; in the study they are there already.
-    several = len(study.config.compared) > len(study.config.metrics)
-    used = study.ic.mean().idxmax() if several else FEATURED
-    own = {
-        table: frame[frame["forecaster"] == used]
-        for table, frame in (("predictions", study.predictions), ("holdings", study.holdings))
-    }
-    n_choices = len(study.config.compared) if several else 1
     skill_map = study.skill_map.loc[headline.period]
+    late = study.table().loc["test"].join(study.skill.loc["test"]["p"]).dropna(subset="p")
+    best = late.sort_values("ic_mean").iloc[-1]
     return Claims(
         seed=seed,
-        period=headline.period,
+        kind=kind_of(seed),
         skill=_says(" ".join(headline.notes), *SKILL_WORDS),
+        record=record,
         lead=_says(on_lead, *LEAD_WORDS),
-        record=measure_record(**own, n_choices=n_choices).is_evidence,
         baseline=_says(on_baseline, *LEAD_WORDS),
         factor=bool((skill_map.loc["factor"]["p"] < LEVEL).any()),
         rest=bool((skill_map.loc["forecaster"]["rest_p"] < LEVEL).any()),
+        late=bool(best["p"] < LEVEL and best["ic_mean"] > 0.0 and best["n"] >= FEWEST),
         uncorrected=bool(abs(study.table().loc[(headline.period, headline.best), "t"]) > 2.0),
     )
 
@@ -149,25 +165,26 @@ def split_headline(sentence: str) -> tuple[str, str]:
         return rest, first
     rest, _, last = sentence.rpartition(". ")
     if LAST_WORDS not in last:
-        raise ValueError(f"The wording has changed; mend FIRST_WORDS or LAST_WORDS for {sentence!r}.")
+        raise ValueError(f"The wording has changed; correct FIRST_WORDS or LAST_WORDS for {sentence!r}.")
     return rest, last
 
 
 def _says(text: str, claim: str, denials: tuple[str, ...]) -> bool:
-    """Tell whether a text makes a claim; raise if it neither makes nor denies it."""
+    """Return whether a text makes a claim; raise if it neither makes nor denies it."""
     if claim not in text and not any(words in text for words in denials):
-        raise ValueError(f"The wording has changed; mend SKILL_WORDS or LEAD_WORDS for {text!r}.")
+        raise ValueError(f"The wording has changed; correct SKILL_WORDS or LEAD_WORDS for {text!r}.")
     return claim in text
 
 
-def null_table(
+def claims_table(
     n: int = 100,
     seed: int = 0,
     jobs: int = -1,
     kept: Path | None = None,
-    forecasters: Sequence[str] = (),
+    planted: float = 0.0,
+    minutes: float = np.inf,
 ) -> str:
-    """Study universes without skill and return how often each claim was made, as a table.
+    """Study universes and return how often each claim was made, by kind of universe, as a table.
 
     Parameters
     ----------
@@ -179,51 +196,55 @@ def null_table(
         Number of processes.
     kept : Path, optional
         File of the universes that are finished; they are not studied again.
-    forecasters : sequence of str
-        Forecasters to compare besides the six metrics.
+    planted : float
+        Standard deviation of the skill planted, per quarter.
+    minutes : float
+        No further universe is studied after so much time.
     """
+    started = time.monotonic()
     found = {claims.seed: claims for claims in _read(kept)}
     wanted = range(seed, seed + n)
     left = [at for at in wanted if at not in found]
     if len(left) < n:
         print(f"  {n - len(left)} of {n} universes are taken from {kept}; delete it to begin anew")
-    tasks = (joblib.delayed(study_universe)(at, forecasters) for at in left)
-    studied = joblib.Parallel(n_jobs=jobs, return_as="generator")(tasks)
-    for claims in studied:
+    tasks = (joblib.delayed(study_universe)(at, planted) for at in left)
+    for claims in joblib.Parallel(n_jobs=jobs, return_as="generator")(
+        task for task in tasks if time.monotonic() - started < 60.0 * minutes
+    ):
         found[claims.seed] = claims
         _append(kept, claims)
         done = [found[at] for at in wanted if at in found]
         if len(done) % EVERY == 0 or len(done) == n:
             totals = ", ".join(f"{name} {sum(_made(done, name))}" for name in CLAIMS)
             print(f"  {len(done)}/{n}: {totals}", flush=True)
-    compared = " and ".join(["six metrics", *([", ".join(forecasters)] if forecasters else [])])
-    return _formatted([found[at] for at in wanted], compared)
+    return _formatted([found[at] for at in wanted if at in found], planted)
 
 
 def _made(universes: Iterable[Claims], name: str) -> list[bool]:
     return [getattr(claims, name) for claims in universes]
 
 
-def _formatted(universes: list[Claims], compared: str) -> str:
-    groups: dict[str, Callable[[Claims], bool]] = {
-        "all": lambda claims: True,
-        "test period": lambda claims: claims.period == "test",
-        "no test period": lambda claims: claims.period != "test",
+def _formatted(universes: list[Claims], planted: float) -> str:
+    groups = {"all": universes} | {
+        kind: [claims for claims in universes if claims.kind == kind] for kind in KINDS
     }
-    rows = []
-    for name, told in CLAIMS.items():
-        counts = [_made(filter(chosen, universes), name) for chosen in groups.values()]
-        rows.append([told, *map(_share, counts)])
+    rows = [
+        [told, *(_share(_made(own, name), full=group == "all") for group, own in groups.items())]
+        for name, told in CLAIMS.items()
+    ]
+    what = f"with skill of {100 * planted:g} % per quarter" if planted else "without skill"
     return (
-        f"Universes without skill ({len(universes)}; {N_FUNDS[0]} to {N_FUNDS[1]} funds, "
-        f"{N_QUARTERS[0]} to {N_QUARTERS[1]} quarters, {compared}): share that claims some,\n"
+        f"Universes {what} ({len(universes)}; {N_FUNDS[0]} to {N_FUNDS[1]} funds, {N_YEARS[0]} to "
+        f"{N_YEARS[1]} years, {' and '.join(FORECASTERS)}): share that claims some,\n"
         "with its 95 % interval (Clopper–Pearson)\n\n" + format_table(["claim", *groups], rows)
     )
 
 
-def _share(made: list[bool]) -> str:
+def _share(made: list[bool], full: bool = True) -> str:
     if not made:
         return "–"
+    if not full:
+        return f"{sum(made)} of {len(made)}"
     interval = binomtest(sum(made), len(made)).proportion_ci(0.95, "exact")
     ends = f"{100 * interval.low:.1f} … {100 * interval.high:.1f}"
     return f"{100 * np.mean(made):.1f} % ({ends}), {sum(made)} of {len(made)}"
@@ -238,7 +259,7 @@ def _read(kept: Path | None) -> Iterator[Claims]:
             raise ValueError(f"{kept} is of an earlier version; delete it or give another file by --kept.")
         for row in reader:
             flags: dict[str, Any] = {name: row[name] == "True" for name in CLAIMS}
-            yield Claims(seed=int(row["seed"]), period=row["period"], **flags)
+            yield Claims(seed=int(row["seed"]), kind=row["kind"], **flags)
 
 
 def _append(kept: Path | None, claims: Claims) -> None:
@@ -259,14 +280,16 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=1000, help="number of universes (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first universe (default: 0)")
     parser.add_argument("--jobs", type=int, default=-1, help="number of processes (default: one per core)")
-    told = "compare forecasters besides the six metrics"
-    parser.add_argument("--forecasters", action="store_true", help=told)
+    told = f"plant skill with this standard deviation per quarter (without a number: {SKILL})"
+    parser.add_argument("--planted", type=float, nargs="?", const=SKILL, default=0.0, help=told)
+    told = "stop after so many minutes (default: never)"
+    parser.add_argument("--minutes", type=float, default=np.inf, help=told)
     told = "file of finished universes (default: in the folder output)"
     parser.add_argument("--kept", type=Path, default=None, help=told)
     asked = parser.parse_args()
-    forecasters = FORECASTERS if asked.forecasters else ()
-    kept = asked.kept or Path("output", f"null_{'forecasters' if forecasters else 'universes'}.csv")
-    print(null_table(asked.n, asked.seed, asked.jobs, kept, forecasters))
+    name = f"planted_{asked.planted:g}" if asked.planted else "null"
+    kept = asked.kept or Path("output", f"{name}_universes.csv")
+    print(claims_table(asked.n, asked.seed, asked.jobs, kept, asked.planted, asked.minutes))
 
 
 if __name__ == "__main__":

@@ -226,6 +226,7 @@ def test_every_command_has_help_with_an_example(geodual) -> None:
         "demo",
         "backtest",
         "select",
+        "fund",
         "factors",
         "check",
         "check-leakage",
@@ -345,7 +346,7 @@ def test_a_configuration_file_describes_forecasters(geodual, nav_file, tmp_path)
     (tmp_path / "study.toml").write_text(FORECASTERS, "utf-8")
     code, out, _ = geodual("backtest", nav_file, "--config", "study.toml", "--jobs", 1, "--out", "one", "-q")
     assert code == 0
-    assert "Baselines, test period" in out
+    assert "Baselines, both periods" in out
     assert "return_12m" in out
     geodual("backtest", nav_file, "--config", "one/config.toml", "--jobs", 1, "--out", "two", "-q")
     for name in ("predictions.csv", "baselines.csv", "config.toml"):
@@ -437,3 +438,59 @@ def test_it_runs_as_a_module() -> None:
         [sys.executable, "-m", "geodual", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("geodual ")
+
+
+@pytest.mark.usefixtures("blank_report")
+def test_a_run_of_other_data_is_not_overwritten(geodual, nav_file, tmp_path) -> None:
+    assert geodual("backtest", nav_file, "--out", "run", *quick("-q"))[0] == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    table = pd.read_csv(nav_file, index_col=0)
+    table.iloc[:-1].to_csv("other.csv")
+    code, _, err = geodual("backtest", "other.csv", "--out", "run", *quick("-q"))
+    assert code == 2
+    assert "run: there is a run of other data" in err
+    assert "--out" in err
+    assert "--overwrite" in err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    assert geodual("backtest", nav_file, "--out", "run", *quick("-q", "--top", 3))[0] == 0, "the same data"
+    assert geodual("backtest", "other.csv", "--out", "run", "--overwrite", *quick("-q"))[0] == 0
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "summary.json").write_text("[1]")
+    code, _, err = geodual("backtest", nav_file, "--out", "mine", *quick("-q"))
+    assert (code, (tmp_path / "mine" / "summary.json").read_text()) == (2, "[1]")
+    assert "summary.json of something else" in err
+
+
+def test_select_continues_a_run(geodual, nav_file, tmp_path) -> None:
+    given = ("--cost", 0.002, "--execution-lag", 1, "--top", 4)
+    assert geodual("backtest", nav_file, "--out", "run", *quick("-q", *given))[0] == 0
+    code, out, err = geodual("select", nav_file, "--run", "run", "--jobs", 1)
+    assert code == 0, err
+    assert "Page: run/picks.html (study: run/report.html)" in out
+    assert 'href="report.html"' in (tmp_path / "run" / "picks.html").read_text("utf-8")
+    assert 'href="picks.html"' in (tmp_path / "run" / "report.html").read_text("utf-8")
+    record = json.loads(geodual("select", nav_file, "--run", "run", "--jobs", 1, "--json")[1])
+    assert len(record["picks"]) == 4
+    again = geodual("select", nav_file, "--config", "run/config.toml", "--jobs", 1, "--json")[1]
+    assert json.loads(again)["picks"] == record["picks"]
+    assert json.loads(again)["track_record"] == record["track_record"]
+    for more, message in (
+        (("--k", 5), "`k` is a setting of the run"),
+        (("--metric", "gmml"), "`metric`"),
+        (("--forecaster", "ridge"), "euclidean, gmml"),
+        (("--csv", "run/ic.csv"), "this file is read"),
+    ):
+        code, _, err = geodual("select", nav_file, "--run", "run", *more)
+        assert (code, message in err) == (2, True), err
+
+
+def test_a_run_with_a_metric_of_this_folder_is_continued(geodual, nav_file, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "own_scaler.py").write_text("from sklearn.preprocessing import StandardScaler as Own\n")
+    run = ("--metrics", "own_scaler:Own", "--jobs", 1, "-q", "--out", "run")
+    assert geodual("backtest", nav_file, *run)[0] == 0
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(tmp_path)])
+    sys.modules.pop("own_scaler", None)
+    code, out, err = geodual("select", nav_file, "--run", "run", "--jobs", 1)
+    assert code == 0, err
+    assert "Picks of own_scaler:Own" in out

@@ -71,11 +71,7 @@ def test_limits_by_type_and_company():
 
 
 def test_since_when_funds_are_held():
-    class P:
-        def __init__(self, day, funds):
-            self.day, self.funds = day, funds
-
-    held = held_since([P(1, ["A", "B"]), P(2, ["B", "C"]), P(3, ["B", "A"])])
+    held = held_since([(1, ["A", "B"]), (2, ["B", "C"]), (3, ["B", "A"])])
     assert held == {"B": 1, "A": 3}
 
 

@@ -77,8 +77,8 @@ def test_a_study_that_was_saved_before_there_were_facts_is_rendered(study):
 
 
 def test_the_first_screen_compares_with_the_index_and_with_luck(study, page):
-    rows = study.table().loc["test"]
-    shown = page.table("In the test period")
+    rows = study.table().loc["both"]
+    shown = page.table("Over the whole study")
     best = rows["ic_mean"].idxmax()
     for row, name in zip(shown, (best, "index"), strict=True):
         assert row["Return p.a."] == format_percent(rows["annual_return"][name])
@@ -113,8 +113,8 @@ def test_card_index_and_baseline_have_one_curve_of_equal_weights(universe):
     curve = alone.equity["index"]
     assert curve.equals(alone.baseline_equity["universe"])
     assert curve.equals(beside.baseline_equity["universe"])
-    earned = alone.table().loc[("test", "index"), "annual_return"]
-    assert earned == alone.baselines.loc[("test", "universe"), "annual_return"]
+    earned = alone.table().loc[("both", "index"), "annual_return"]
+    assert earned == alone.baselines.loc[("both", "universe"), "annual_return"]
     told = "All funds of the universe, equally weighted, earned"
     assert f"{told} {format_percent(earned)} per year before fees." in Page(render_report(beside)).text
     assert told not in render_report(alone), "it is the index"

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr
 
 from geodual.funds.evaluation.statistics import stationary_bootstrap_interval
 from geodual.funds.evaluation.track_record import TrackRecord, measure_record
@@ -11,18 +10,14 @@ from geodual.funds.evaluation.track_record import TrackRecord, measure_record
 
 def test_a_track_record_day_by_day() -> None:
     rng, days = np.random.default_rng(0), pd.bdate_range("2020-01-01", periods=12)
-    rows, ics, excess, beaten = [], [], [], []
-    for day in days:
-        forecast, realised = rng.standard_normal((2, 6))
-        rows += [(day, "m", f"F{j}", forecast[j], realised[j]) for j in range(6)]
-        ics.append(spearmanr(forecast, realised)[0])
-        excess.append((3.0 * realised[0] + realised[1]) / 4.0 - realised.mean())
-        beaten += [realised[j] > np.median(realised) for j in (0, 1)]
-    predictions = pd.DataFrame(rows, columns=["date", "forecaster", "fund", "forecast", "realised"])
-    held = [(day, fund, weight) for day in days for fund, weight in (("F0", 0.6), ("F1", 0.2), ("F2", 0.0))]
-    record = measure_record(predictions, pd.DataFrame(held, columns=["date", "fund", "weight"]))
-    assert (record.n, record.beat_median) == (12, pytest.approx(np.mean(beaten)))
+    ics, picks, universe, index = rng.standard_normal((4, 12))
+    index[3] = np.nan
+    returns = pd.DataFrame({"picks": picks, "universe": universe, "index": index}, days)
+    record = measure_record(pd.Series(ics, days), returns, pd.Series([True] * 15 + [False] * 5))
+    excess, over = picks - universe, np.delete(picks - index, 3)
+    assert (record.n, record.beat_median) == (12, 0.75)
     assert (record.ic, record.excess) == (pytest.approx(np.mean(ics)), pytest.approx(np.mean(excess)))
+    assert (record.over_index, record.n_over_index) == (pytest.approx(np.mean(over)), 11)
     assert (record.ic_low, record.ic_high) == pytest.approx(stationary_bootstrap_interval(np.array(ics)))
     assert (record.excess_low, record.excess_high) == pytest.approx(
         stationary_bootstrap_interval(np.array(excess))

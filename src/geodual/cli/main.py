@@ -15,7 +15,14 @@ import typer
 import geodual
 from geodual.errors import DataError, LostWorkersError
 
-from . import data_commands, learn_command, predict_command, study_commands
+from . import (
+    app_command,
+    data_commands,
+    fund_command,
+    learn_command,
+    predict_command,
+    study_commands,
+)
 from .console import complain, prepare_streams
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a disk that has no more room for a file
@@ -28,7 +35,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for module in (study_commands, data_commands, learn_command, predict_command):
+_MODULES = (study_commands, app_command, fund_command, data_commands, learn_command, predict_command)
+for module in _MODULES:
     for name, command in module.COMMANDS.items():
         app.command(name)(command)
 

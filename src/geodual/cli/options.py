@@ -19,6 +19,7 @@ from geodual import funds
 from geodual.errors import DataError
 from geodual.extras import import_extra
 from geodual.funds.config import read_config
+from geodual.funds.run import CONFIG
 from geodual.funds.settings import Setting, list_settings
 from geodual.metric.registry import metric_names
 from geodual.places import is_place
@@ -51,7 +52,7 @@ ForecasterName = Annotated[
     typer.Option(
         "--forecaster",
         help="Forecast with momentum, ridge, factor:sharpe_90, a metric, or one of the configuration file. "
-        "(default: the forecaster with the best past decisions)",
+        "(default: the one that the study names, with the highest mean IC)",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
@@ -91,6 +92,12 @@ def find_own_modules(names: Iterable[str]) -> None:
         sys.path.insert(0, os.getcwd())
 
 
+def find_modules_of_run(run: Path | None) -> None:
+    """Make modules in the current folder importable if the settings of a run name some."""
+    if run is not None and (run / CONFIG).is_file():
+        find_own_modules(_texts(read_config(run / CONFIG)))
+
+
 def takes_settings(*names: str) -> Callable[[Command], Command]:
     """Return a decorator that gives a command options for these settings of a study, by default for all.
 
@@ -123,7 +130,7 @@ def _add_options(names: tuple[str, ...], command: Command) -> Command:
 def _option(setting: Setting) -> inspect.Parameter:
     """Return a setting as a parameter for typer; the default None leaves it to the configuration file."""
     default = setting.default
-    kind = str if isinstance(default, tuple) else type(default)
+    kind = str if "str" in setting.kind else type(default)
     shown = (",".join(default) or "none") if isinstance(default, tuple) else default
     option = typer.Option(
         f"--{setting.name.replace('_', '-')}",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from geodual import funds
-from geodual.funds.run import CHECKPOINTS, REPORT
-from geodual.funds.study.folder_lock import hold_folder
+from geodual.funds.run import CHECKPOINTS, PICKS, REPORT
+from geodual.funds.study.folder_lock import hold_folder, keep_other_runs
 
 from . import options
 from .console import (
@@ -39,6 +39,9 @@ _NUMERIC = ("rank", "weight", "forecast", "80 % of past picks")
 _KNOWN = 0.9  # tell of picks of which a smaller share of the factors is known
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a run of other data in the folder for the results.")
+]
 
 
 @options.takes_settings()
@@ -51,6 +54,7 @@ def run_backtest(
     config: options.ConfigFile = None,
     out: Out = Path("geodual-run"),
     excel: options.Excel = None,
+    overwrite: Overwrite = False,
     jobs: options.Jobs = -1,
     dask: options.Dask = None,
     quiet: options.Quiet = False,
@@ -81,6 +85,8 @@ def run_backtest(
     written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
     options.keep_inputs([nav, index, facts], [excel, *written])
     panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts)
+    if not overwrite:
+        keep_other_runs(out, panel.digest)
     with options.use_cluster(dask, jobs):
         run_study(panel, settings | given, out, excel, jobs, quiet, as_json)
 
@@ -97,6 +103,7 @@ def run_demo(
     signal: Annotated[
         float, typer.Option(help="Strength of the forecastable part of returns; 0 for none.")
     ] = 1.0,
+    overwrite: Overwrite = False,
     jobs: options.Jobs = -1,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -110,6 +117,8 @@ def run_demo(
     geodual demo --signal 0 --out null      (a universe in which nothing can be forecast)
     """
     universe = funds.synthetic_universe(n_funds, start, end, seed, signal)
+    if not overwrite:
+        keep_other_runs(out, universe.panel.digest)
     given = {"index": universe.index, "facts": universe.facts}
     run_study(universe.panel, settings | given, out, excel, jobs, quiet, as_json)
 
@@ -196,11 +205,10 @@ def _print_table1(study: funds.Study) -> None:
 
 def _print_baselines(study: funds.Study) -> None:
     """Print the baselines of the period that the headline is about."""
-    known = study.known_periods
+    known, period = study.known_periods, study.judged_period
     if study.baselines.empty or not known:
         return
-    period = "test" if "test" in known else "both"
-    title = _TITLES["validation" if known == ("validation", "both") else period]
+    title = _TITLES[period if len(known) > 2 else known[0]]
     _print_rows(study, study.baselines, period, f"Baselines, {title}", "baseline")
 
 
@@ -245,6 +253,7 @@ def _assignments(parameters: dict[str, Any]) -> str:
     *("forecasters", "factors", "types", "include", "exclude", "share_classes"),
     *("k", "top", "label", "relative_to", "neighbours", "train_quarters"),
     *("weights", "max_weight", "max_type", "max_company", "keep_rank", "min_holding"),
+    *("cost", "redemption_fees", "settlement_lag", "execution_lag"),
     *("frequency", "start", "test_start", "tune", "random_state"),
 )
 def run_select(
@@ -255,6 +264,10 @@ def run_select(
         str | None, typer.Option(help="Forecast with nearest neighbours in this metric, as the paper does.")
     ] = None,
     forecaster: options.ForecasterName = None,
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", help="Folder of a study whose strategy is to be continued, with its settings."),
+    ] = None,
     index: options.Index = None,
     index_column: options.IndexColumn = None,
     facts: options.Facts = None,
@@ -265,7 +278,11 @@ def run_select(
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", callback=options.check_file, help="Also write a page with picks and reasons."),
+        typer.Option(
+            "--html",
+            callback=options.check_file,
+            help=f"Also write a page with picks and reasons. (default with --run: {PICKS} in its folder)",
+        ),
     ] = None,
     excel: options.Excel = None,
     jobs: options.Jobs = -1,
@@ -273,9 +290,11 @@ def run_select(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Choose the funds to hold next, with forecasts, neighbours and reasons.
+    """Choose the funds to hold next, with forecasts, neighbours and reasons, as a study would choose them.
 
     [bold]Examples[/bold]
+
+    geodual select nav.csv --run geodual-run
 
     geodual select nav.csv
 
@@ -294,30 +313,51 @@ def run_select(
     settings.pop("baselines", None)  # a configuration file of a study may have them
     _add_metrics(settings)
     options.find_own_modules(filter(None, [metric, forecaster]))
-    options.keep_inputs([nav, index, facts, config], [csv, html, excel])
+    options.find_modules_of_run(run)
+    options.keep_inputs([nav, index, facts, config, *_files_of(run)], [csv, html, excel])
     panel = funds.read_nav(nav)
-    given = options.read_given(index, index_column, facts) | {"forecaster": forecaster}
+    given = options.read_given(index, index_column, facts) | {"forecaster": forecaster, "run": run}
     with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
         selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
     if csv is not None:
         from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
 
         write_csv(csv, selection.picks, keep_index=False)
+    if run is not None and html is None:
+        html = run / PICKS
     if html is not None:
         selection.report(html)
+    if run is not None:
+        _link_to_picks(run)
     if excel is not None:
         selection.to_excel(excel)
     if as_json:
         print_json(_as_record(selection))
-    else:
-        _print_selection(selection, quiet)
+        return
+    _print_selection(selection, quiet)
+    if html is not None and not quiet:
+        say(f"Page: {html}" + (f" (study: {run / REPORT})" if run is not None else ""))
+
+
+def _files_of(run: Path | None) -> list[Path]:
+    """Return the files of a run, which a selection reads; the page of picks may be replaced."""
+    return [path for path in run.iterdir() if path.name != PICKS] if run is not None and run.is_dir() else []
+
+
+def _link_to_picks(run: Path) -> None:
+    """Write the report of a run once more if there is a page of picks that it does not link to."""
+    report = run / REPORT
+    is_linked = report.exists() and f'href="{PICKS}"' in report.read_text("utf-8")
+    if (run / PICKS).exists() and not is_linked:
+        funds.read_study(run).report(report)
 
 
 def _add_metrics(settings: dict[str, Any]) -> None:
     """Let the metrics of a configuration file be among the forecasters to choose from."""
     metrics, given = settings.pop("metrics", ()), settings.get("forecasters", ())
     tables = given if isinstance(given, dict) else {}
-    settings["forecasters"] = {name: tables.get(name, {}) for name in (*metrics, *given)}
+    if metrics or given:
+        settings["forecasters"] = {name: tables.get(name, {}) for name in (*metrics, *given)}
 
 
 def _as_record(selection: funds.Selection) -> dict[str, object]:

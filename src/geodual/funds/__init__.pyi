@@ -4,6 +4,16 @@ from .config import read_config as read_config
 from .decisions.leakage import LeakageCheck as LeakageCheck
 from .decisions.leakage import LeakageChecks as LeakageChecks
 from .decisions.leakage import check_leakage as check_leakage
+from .evaluation.alpha import FundAlphas as FundAlphas
+from .evaluation.alpha import measure_alphas as measure_alphas
+from .evaluation.persistence import Persistence as Persistence
+from .evaluation.persistence import measure_persistence as measure_persistence
+from .evaluation.style import Style as Style
+from .evaluation.style import style_regression as style_regression
+from .evaluation.trailing import rolling_returns as rolling_returns
+from .evaluation.trailing import trailing_returns as trailing_returns
+from .evaluation.trailing import underwater as underwater
+from .evaluation.trailing import year_returns as year_returns
 from .factors.compute import compute_factors as compute_factors
 from .factors.factor import RecursiveFactor as RecursiveFactor
 from .factors.factor import WindowedFactor as WindowedFactor
@@ -19,6 +29,9 @@ from .forecasters.regression import FactorICRegressor as FactorICRegressor
 from .forecasters.regression import RegressorForecaster as RegressorForecaster
 from .panel import Finding as Finding
 from .panel import Panel as Panel
+from .report.fund_sheet import FundSheet as FundSheet
+from .report.fund_sheet import fund_sheet as fund_sheet
+from .report.plots import draw_persistence as draw_persistence
 from .sources.fetching.fetch import FetchSummary as FetchSummary
 from .sources.fetching.fetch import fetch_universe as fetch_universe
 from .sources.reading.fund_facts import FundFacts as FundFacts
@@ -45,16 +58,20 @@ __all__ = [
     "FetchSummary",
     "Finding",
     "Forecast",
+    "FundAlphas",
     "FundFacts",
+    "FundSheet",
     "LeakageCheck",
     "LeakageChecks",
     "NeighbourForecaster",
     "Panel",
+    "Persistence",
     "RecursiveFactor",
     "RegressorForecaster",
     "Selection",
     "Study",
     "StudyConfig",
+    "Style",
     "Survivorship",
     "Today",
     "Training",
@@ -63,10 +80,14 @@ __all__ = [
     "backtest",
     "check_leakage",
     "compute_factors",
+    "draw_persistence",
     "fetch_universe",
     "forecaster_names",
+    "fund_sheet",
     "inspect_index",
     "inspect_quality",
+    "measure_alphas",
+    "measure_persistence",
     "measure_survivorship",
     "read_config",
     "read_facts",
@@ -74,6 +95,11 @@ __all__ = [
     "read_nav",
     "read_study",
     "register_forecaster",
+    "rolling_returns",
     "select",
+    "style_regression",
     "synthetic_universe",
+    "trailing_returns",
+    "underwater",
+    "year_returns",
 ]

@@ -34,11 +34,15 @@ CHOICES = {
 _LEAST = dict.fromkeys(("k", "top", "train_quarters"), 1)
 _LEAST |= dict.fromkeys(("execution_lag", "keep_rank", "min_holding", "random_state"), 0)
 _CAPS = ("max_weight", "max_type", "max_company")
+_RATES = (
+    -0.1,
+    1.0,
+)  # risk-free rates lie between; others are percentages, such as 6 for 6 %
 _MAX_COST = 0.1  # a higher cost is almost certainly a percentage, such as 0.15 for 0.15 %
 # Settings that no forecast depends on: a change of them learns nothing anew.
 _AFTER_FORECASTS = (
     *("top", "weights", *_CAPS, "keep_rank", "min_holding"),
-    *("cost", "redemption_fees", "settlement_lag", "execution_lag", "baselines"),
+    *("cost", "redemption_fees", "settlement_lag", "execution_lag", "risk_free", "baselines"),
 )
 _PERIODS = ("start", "end", "test_start")  # only tuning depends on these: it looks at the validation period
 
@@ -120,6 +124,10 @@ class StudyConfig:
         Further trading days that orders take, by type of fund, such as QDII:2.
     execution_lag : int
         Trading days from a decision to its execution: 0 in the paper, 1 in practice.
+    risk_free : float or str
+        Risk-free rate per year, such as 0.06 for 6 %, or the path of a table with a column of days and one of
+        such rates, each of which holds until the next. Sharpe and Sortino ratios and alphas are measured
+        beyond it.
     tune : bool
         Whether to choose hyper-parameters on the validation period.
     random_state : int
@@ -165,6 +173,7 @@ class StudyConfig:
     redemption_fees: tuple[str, ...] = ()
     settlement_lag: tuple[str, ...] = ()
     execution_lag: int = 0
+    risk_free: float | str = 0.0
     tune: bool = False
     random_state: int = 0
 
@@ -189,7 +198,7 @@ class StudyConfig:
     def _checked(self) -> dict[str, Any]:
         """Return the settings that have a usual form, in that form."""
         default: dict[str, Any] = {field.name: field.default for field in fields(self)}
-        checked: dict[str, Any] = {"cost": float(self.cost)}
+        checked: dict[str, Any] = {"cost": float(self.cost), "risk_free": check_rate(self.risk_free)}
         for name, given in ((field.name, getattr(self, field.name)) for field in fields(self)):
             if name in _LEAST:
                 checked[name] = check_integer(name, given, _LEAST[name], default[name])
@@ -348,6 +357,23 @@ def check_share(name: str, value: Any) -> float:
             f"`{name}` must be above 0 and at most 1, got {value!r}; write 30 % as 0.3, and no limit as 1."
         )
     return float(value)
+
+
+def check_rate(value: Any) -> float | str:
+    """Return a risk-free rate: a number per year, also if it is written as text, or the path of a table."""
+    path = str(value).strip() if isinstance(value, str | Path) else ""
+    try:
+        rate = float(path or value)
+    except (TypeError, ValueError):
+        rate = float("nan")
+        if path:
+            return path
+    if isinstance(value, bool) or not _RATES[0] < rate < _RATES[1]:
+        raise DataError(
+            f"`risk_free` must be a share per year above {_RATES[0]:g} and below {_RATES[1]:g}, or the path "
+            f"of a table of such shares, got {value!r}; write 6 % as 0.06."
+        )
+    return rate
 
 
 def check_day(name: str, value: Any) -> str:

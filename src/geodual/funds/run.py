@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 CHECKPOINTS = ".finished"  # folder of finished decisions; removed when the study is saved
 CONFIG = "config.toml"
+PICKS = "picks.html"  # the picks of a selection that continues the run
 REPORT = "report.html"
 SUMMARY = "summary.json"
 ProgressCallback = Callable[[int, int, str], object]

@@ -46,16 +46,11 @@ def list_settings() -> tuple[Setting, ...]:
     """Return all settings, with their meanings from the docstring of `StudyConfig`."""
     entries = _ENTRY.findall(inspect.getdoc(StudyConfig) or "")
     meaning = {name: (kind, " ".join(text.split())) for name, kind, text in entries}
-    unknown = ("object", "")  # docstrings may be stripped (python -OO)
-    return tuple(
-        Setting(
-            field.name,
-            meaning.get(field.name, unknown)[0],
-            field.default,
-            meaning.get(field.name, unknown)[1],
-        )
-        for field in fields(StudyConfig)
-    )
+    settings = []
+    for field in fields(StudyConfig):
+        kind, text = meaning.get(field.name, (str(field.type), ""))  # docstrings may be stripped (python -OO)
+        settings.append(Setting(field.name, kind, field.default, text))
+    return tuple(settings)
 
 
 def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Function], Function]:

@@ -24,7 +24,7 @@ from geodual.funds.evaluation.skill import learnt_names
 from geodual.funds.evaluation.track_record import no_record
 from geodual.funds.factors.compute import return_over_months
 from geodual.funds.report.headline import write_headline
-from geodual.funds.study.look_back import LookBack, can_choose, compare_candidates
+from geodual.funds.study.look_back import LookBack, compare_candidates
 from geodual.funds.study.notes import note_choice
 
 pytestmark = pytest.mark.usefixtures("blank_figures")
@@ -162,9 +162,9 @@ def with_baseline(study, better):
 def test_if_a_baseline_wins_the_headline_begins_with_it(study):
     sentence = write_headline(with_baseline(study, 1.0)).sentence
     assert sentence.startswith(
-        "In the test period a baseline that learns nothing did best: Momentum, with a mean IC of 1.000."
+        "Over the whole study a baseline that learns nothing did best: Momentum, with a mean IC of 1.000."
     )
-    assert "the best of what was learnt: the record is too short" in sentence
+    assert "the best of what was learnt: more than chance alone would produce" in sentence
     sentence = write_headline(with_baseline(study, -1.0)).sentence
     assert "did best" in sentence.split(",")[0]
     assert "above the best baseline, Momentum (−1.000)" in sentence
@@ -247,10 +247,17 @@ def test_select_uses_the_forecaster_with_the_best_record_and_says_why(universe):
     assert found.picks["factors"].tolist() == ["stddev_90"] * 3
 
 
-def test_select_with_a_short_past_uses_the_first(universe):
-    found = select(universe.panel, "2013-08-15", forecasters=["gmml", "ridge"], top=3)
-    assert found.forecaster == "gmml"
-    assert any("too few to choose the best by them" in note for note in found.notes)
+def test_select_with_a_short_past_uses_the_one_that_a_study_names(universe):
+    until = universe.panel.until(pd.Timestamp("2013-08-15"))
+    found = select(until, forecasters=["gmml", "ridge"], top=3)
+    study = backtest(until, forecasters=["gmml", "ridge"], top=3)
+    assert found.forecaster == study.strategy == study.ic.mean().idxmax()
+    assert any("So few decisions say little about which is best" in note for note in found.notes)
+
+
+def test_select_without_a_past_uses_the_first(universe):
+    found = select(universe.panel, "2012-10-15", forecasters=["gmml", "ridge"], top=3)
+    assert (found.forecaster, found.record.n) == ("gmml", 0)
 
 
 def test_select_off_the_calendar_learns_from_as_many_intervals_as_there_are(universe):
@@ -278,8 +285,9 @@ def test_select_does_not_choose_a_forecaster_with_an_ic_on_few_days():
     ic = pd.DataFrame({"lucky": [0.9, 0.8] + [np.nan] * 10, "steady": 0.1 + 0.05 * rng.standard_normal(12)})
     table = compare_candidates(ic, 2)
     assert table.index.tolist() == ["steady", "lucky"]
-    assert can_choose(table)
     looked = LookBack(pd.DataFrame(), no_record(), {}, {}, "steady", table)
     (why,) = note_choice(looked)
     assert why.startswith("steady is used, because its mean IC over 12 past decisions was the highest of 1 ")
-    assert not can_choose(compare_candidates(ic.iloc[:7], 2))
+    few = LookBack(pd.DataFrame(), no_record(), {}, {}, "lucky", compare_candidates(ic.iloc[:7], 2))
+    assert few.candidates.index.tolist() == ["lucky", "steady"], "where none can be judged, the highest"
+    assert "So few decisions say little" in note_choice(few)[0]

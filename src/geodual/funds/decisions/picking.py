@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,11 +131,17 @@ class Picker:
         return True
 
 
-def held_since(picked: Sequence[Picks]) -> dict[str, pd.Timestamp]:
-    """Return the funds that one forecaster picked last, and since when each has been held without a break."""
+def held_since(picked: Iterable[tuple[pd.Timestamp, Iterable[str]]]) -> dict[str, pd.Timestamp]:
+    """Return the funds that one forecaster picked last, and since when each has been held without a break.
+
+    Parameters
+    ----------
+    picked : iterable of (Timestamp, iterable of str)
+        The funds picked, by day in order of time.
+    """
     held: dict[str, pd.Timestamp] = {}
-    for picks in picked:
-        held = {fund: held.get(fund, picks.day) for fund in picks.funds}
+    for day, funds in picked:
+        held = {fund: held.get(fund, day) for fund in funds}
     return held
 
 

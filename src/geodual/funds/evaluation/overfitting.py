@@ -15,6 +15,7 @@ from scipy.stats import norm, rankdata
 from geodual.arrays import Array
 
 from .performance import row_returns, sharpe, sharpe_per_row, spread_of
+from .risk_free import RiskFree, row_rates
 
 _BLOCKS = 16  # 12,870 splits into halves
 _FEWEST_ROWS = 2  # of returns per block
@@ -44,11 +45,11 @@ def expected_best_sharpe(trials: int, spread: float) -> float:
     return float(spread * (quantiles @ [1.0 - np.euler_gamma, np.euler_gamma]))
 
 
-def probabilistic_sharpe(returns: Array, hurdle: float = 0.0) -> float:
+def probabilistic_sharpe(returns: Array, hurdle: float = 0.0, rates: Array | float = 0.0) -> float:
     """Return the probability that the true Sharpe ratio is above a hurdle.
 
     Φ((s − s₀) √(n − 1) / √(1 − g s + (k − 1)/4·s²)), with the Sharpe ratio s per row, the hurdle s₀, and
-    skewness g and kurtosis k (3 if normal) of the returns, as pandas estimates them.
+    skewness g and kurtosis k (3 if normal) of the returns less `rates`, as pandas estimates them.
 
     Parameters
     ----------
@@ -56,13 +57,15 @@ def probabilistic_sharpe(returns: Array, hurdle: float = 0.0) -> float:
         Returns from row to row.
     hurdle : float
         Sharpe ratio per row (not annualised).
+    rates : float or array of shape (n,)
+        Returns of the risk-free rate in the same time.
 
     Returns
     -------
     float
         NaN for fewer than four returns, or if they do not vary.
     """
-    ratio, sample = float(sharpe_per_row(returns)), pd.Series(returns, dtype=float)
+    ratio, sample = float(sharpe_per_row(returns, rates)), pd.Series(returns - rates, dtype=float)
     skew, kurtosis = float(sample.skew()), float(sample.kurt()) + 3.0  # type: ignore[arg-type]
     variance = 1.0 - skew * ratio + 0.25 * (kurtosis - 1.0) * ratio**2
     if not variance > 0.0:  # NaN, too
@@ -70,7 +73,7 @@ def probabilistic_sharpe(returns: Array, hurdle: float = 0.0) -> float:
     return float(norm.cdf((ratio - hurdle) * np.sqrt((len(returns) - 1) / variance)))
 
 
-def deflate_sharpe(equity: pd.DataFrame, trials: int) -> pd.DataFrame:
+def deflate_sharpe(equity: pd.DataFrame, trials: int, risk_free: RiskFree = 0.0) -> pd.DataFrame:
     """Return the Sharpe ratio of each portfolio, and how probable it is that the true one is above zero.
 
     The deflated Sharpe ratio (Bailey and López de Prado, 2014) is the probabilistic one with the hurdle that
@@ -83,6 +86,8 @@ def deflate_sharpe(equity: pd.DataFrame, trials: int) -> pd.DataFrame:
         Day × portfolio.
     trials : int
         Number of portfolios and settings tried, at least the number of columns.
+    risk_free : float or Series
+        Risk-free rate per year, or such rates by day.
 
     Returns
     -------
@@ -91,14 +96,14 @@ def deflate_sharpe(equity: pd.DataFrame, trials: int) -> pd.DataFrame:
         with hurdle 0), `trials`. NaN for constant curves. The deflated one is also NaN if there are several
         trials but fewer than two Sharpe ratios to tell their spread.
     """
-    returns = row_returns(equity)
-    ratios = sharpe_per_row(returns)
+    returns, rates = row_returns(equity), row_rates(equity.index, risk_free)
+    ratios = sharpe_per_row(returns, rates)
     hurdle = expected_best_sharpe(trials, float(spread_of(ratios[np.isfinite(ratios)])))
     rows = {
         name: {
-            "sharpe": sharpe(equity[name]),
-            "deflated_sharpe": probabilistic_sharpe(own, hurdle),
-            "probabilistic_sharpe": probabilistic_sharpe(own),
+            "sharpe": sharpe(equity[name], risk_free),
+            "deflated_sharpe": probabilistic_sharpe(own, hurdle, rates),
+            "probabilistic_sharpe": probabilistic_sharpe(own, rates=rates),
             "trials": trials,
         }
         for name, own in zip(equity.columns, returns.T, strict=True)
@@ -106,7 +111,9 @@ def deflate_sharpe(equity: pd.DataFrame, trials: int) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("forecaster")
 
 
-def overfitting_probability(equity: pd.DataFrame, n_blocks: int = _BLOCKS) -> float:
+def overfitting_probability(
+    equity: pd.DataFrame, n_blocks: int = _BLOCKS, risk_free: RiskFree = 0.0
+) -> float:
     """Return the probability of backtest overfitting, by combinatorially symmetric cross-validation.
 
     The returns are cut into blocks. For every way to take half of the blocks, the portfolio with the highest
@@ -121,6 +128,8 @@ def overfitting_probability(equity: pd.DataFrame, n_blocks: int = _BLOCKS) -> fl
         Day × portfolio.
     n_blocks : int
         Number of blocks, even. Returns beyond a multiple of it are left out at the end.
+    risk_free : float or Series
+        Risk-free rate per year, or such rates by day.
 
     Returns
     -------
@@ -128,7 +137,7 @@ def overfitting_probability(equity: pd.DataFrame, n_blocks: int = _BLOCKS) -> fl
         NaN for fewer than two portfolios or two returns per block, and if a portfolio is constant over half
         of the blocks.
     """
-    returns = row_returns(equity)
+    returns = row_returns(equity) - row_rates(equity.index, risk_free)[:, None]
     rows, trials = len(returns) // n_blocks, returns.shape[1]
     if trials < 2 or rows < _FEWEST_ROWS:
         return np.nan

@@ -9,6 +9,8 @@ import pandas as pd
 
 from geodual.arrays import Array
 
+from .risk_free import RiskFree, row_rates
+
 YEAR = 365.25  # calendar days
 _RETURN_ROUNDING = 8.0 * np.finfo(float).eps  # largest spread that rounding gives to equal returns
 WINDOW = pd.Timedelta(days=365)  # of rolling measures
@@ -86,21 +88,27 @@ def volatility(equity: pd.Series[float]) -> float:
     return float(spread_of(_returns(equity)) * np.sqrt(rows_per_year(equity.index)))
 
 
-def sharpe(equity: pd.Series[float]) -> float:
-    """Return the Sharpe ratio, mean/std·√A of returns, with a risk-free rate of 0.
+def sharpe(equity: pd.Series[float], risk_free: RiskFree = 0.0) -> float:
+    """Return the Sharpe ratio, mean/std·√A of the returns less those of the risk-free rate.
 
     Parameters
     ----------
     equity : Series
         Value by trading day.
+    risk_free : float or Series
+        Risk-free rate per year, or such rates by day.
 
     Returns
     -------
     float
         NaN where the volatility is NaN or 0.
     """
-    spread = volatility(equity)
-    return float(_returns(equity).mean() * rows_per_year(equity.index) / spread) if spread > 0.0 else np.nan
+    returns, per_year = _returns(equity), rows_per_year(equity.index)
+    if not volatility(equity) > 0.0:
+        return np.nan
+    excess = returns - row_rates(equity.index, risk_free)
+    spread = float(spread_of(excess) * np.sqrt(per_year))
+    return float(excess.mean() * per_year / spread) if spread > 0.0 else np.nan
 
 
 def max_drawdown(equity: pd.Series[float]) -> float:
@@ -200,26 +208,33 @@ def worst_drawdowns(equity: pd.Series[float], n: int = 5) -> pd.DataFrame:
     return table.sort_values("depth", kind="stable").head(n).reset_index(drop=True)
 
 
-def describe(equity: pd.Series[float]) -> pd.Series[float]:
+def describe(equity: pd.Series[float], risk_free: RiskFree = 0.0) -> pd.Series[float]:
     """Return all measures of an equity curve in one Series.
 
     Parameters
     ----------
     equity : Series
         Value by trading day.
+    risk_free : float or Series
+        Risk-free rate per year, or such rates by day.
 
     Returns
     -------
     Series
         `annual_return`, `volatility`, `sharpe`, `max_drawdown`.
     """
-    measures = (annual_return, volatility, sharpe, max_drawdown)
-    return pd.Series({measure.__name__: measure(equity) for measure in measures}, name=equity.name)
+    measured = {
+        "annual_return": annual_return(equity),
+        "volatility": volatility(equity),
+        "sharpe": sharpe(equity, risk_free),
+        "max_drawdown": max_drawdown(equity),
+    }
+    return pd.Series(measured, name=equity.name)
 
 
-def portfolio_row(curve: pd.Series[float]) -> dict[str, Any]:
+def portfolio_row(curve: pd.Series[float], risk_free: RiskFree = 0.0) -> dict[str, Any]:
     """Return the columns of Table 1 that describe one equity curve; NaN if it has fewer than two days."""
-    measured = describe(curve)
+    measured = describe(curve, risk_free)
     if len(curve) < 2:
         measured = measured * np.nan  # a single day has a drawdown of 0, which would look like a result
     return {str(key): value for key, value in measured.items()}
@@ -239,25 +254,30 @@ def _returns(equity: pd.Series[float]) -> Array:
     return row_returns(equity)
 
 
-def sharpe_per_row(returns: Array) -> Array:
+def sharpe_per_row(returns: Array, rates: Array | float = 0.0) -> Array:
     """Return the Sharpe ratio mean/std of returns, not annualised; NaN where they do not vary.
 
     Parameters
     ----------
     returns : array of shape (n,) or (n, n_curves)
         Returns in order of time.
+    rates : float or array of shape (n,)
+        Returns of the risk-free rate in the same time, from `row_rates`.
 
     Returns
     -------
     array of shape () or (n_curves,)
     """
-    spread = spread_of(returns)
-    mean = returns.mean(axis=0) if len(returns) else spread
-    return np.asarray(mean / np.where(spread > 0.0, spread, np.nan))
+    excess = (returns.T - rates).T
+    varies, spread = spread_of(returns) > 0.0, spread_of(excess)
+    mean = excess.mean(axis=0) if len(excess) else spread
+    return np.asarray(mean / np.where(varies & (spread > 0.0), spread, np.nan))
 
 
-def sortino(equity: pd.Series[float]) -> float:
+def sortino(equity: pd.Series[float], risk_free: RiskFree = 0.0) -> float:
     """Return the Sortino ratio, mean(r)·√A / √mean(min(r, 0)²) over all returns r, with A rows per year.
+
+    The returns r are those of the curve less those of the risk-free rate.
 
     This is the definition of empyrical and quantstats: the mean in the denominator is over all returns, not
     only over the losses.
@@ -266,13 +286,15 @@ def sortino(equity: pd.Series[float]) -> float:
     ----------
     equity : Series
         Value by day.
+    risk_free : float or Series
+        Risk-free rate per year, or such rates by day.
 
     Returns
     -------
     float
         NaN for fewer than two returns, or without a loss.
     """
-    returns = row_returns(equity)
+    returns = row_returns(equity) - row_rates(equity.index, risk_free)
     loss = np.sqrt(np.mean(np.minimum(returns, 0.0) ** 2)) if len(returns) > 1 else 0.0
     return float(returns.mean() / loss * np.sqrt(rows_per_year(equity.index))) if loss > 0.0 else np.nan
 
@@ -338,13 +360,15 @@ def year_windows(days: pd.Index) -> list[tuple[int, int, float]]:
     return list(zip(starts.tolist(), ends.tolist(), ((ends - starts) / years).tolist(), strict=True))
 
 
-def roll_sharpe(equity: pd.DataFrame) -> pd.DataFrame:
+def roll_sharpe(equity: pd.DataFrame, risk_free: RiskFree = 0.0) -> pd.DataFrame:
     """Return one-year rolling Sharpe ratios: each value is `performance.sharpe` of the window ending there.
 
     Parameters
     ----------
     equity : DataFrame
         Day × curve.
+    risk_free : float or Series
+        Risk-free rate per year, or such rates by day.
 
     Returns
     -------
@@ -352,28 +376,36 @@ def roll_sharpe(equity: pd.DataFrame) -> pd.DataFrame:
         Day × curve; NaN until the window is full, and where a window is constant.
     """
     returns, ratios = row_returns(equity), np.full(equity.shape, np.nan)
+    rates = row_rates(equity.index, risk_free)
     for start, end, per_year in year_windows(equity.index):
-        ratios[end] = sharpe_per_row(returns[start:end]) * np.sqrt(per_year)
+        ratios[end] = sharpe_per_row(returns[start:end], rates[start:end]) * np.sqrt(per_year)
     return pd.DataFrame(ratios, index=equity.index, columns=equity.columns)
 
 
-def alpha_beta(equity: pd.Series[float], index: pd.Series[float]) -> tuple[float, float]:
+def alpha_beta(
+    equity: pd.Series[float], index: pd.Series[float], risk_free: RiskFree = 0.0
+) -> tuple[float, float]:
     """Return alpha and beta: the line through the returns of portfolio and index, by least squares.
 
-    β = cov(r, b)/var(b) and α = A·(mean(r) − β mean(b)). Alpha is annualised by the factor A, as in
-    quantstats; empyrical compounds it instead.
+    β = cov(r, b)/var(b) and α = A·(mean(r) − β mean(b)), both returns less those of the risk-free rate. Alpha
+    is annualised by the factor A, as in quantstats; empyrical compounds it instead.
 
     Parameters
     ----------
     equity, index : Series
         Value of the portfolio and of the index by day.
+    risk_free : float or Series
+        Risk-free rate per year, or such rates by day.
 
     Returns
     -------
     alpha, beta : float
         NaN for fewer than two returns, or if the index does not vary.
     """
-    own, market = row_returns(equity), row_returns(index)
+    rates = row_rates(equity.index, risk_free)
+    own, market = row_returns(equity) - rates, row_returns(index) - rates
+    if not spread_of(row_returns(index)) > 0.0:  # the rates may vary
+        return np.nan, np.nan
     beta = float(_slopes(own[:, None], market)[0])
     if np.isnan(beta):
         return np.nan, np.nan
@@ -400,7 +432,8 @@ def tracking_error(equity: pd.Series[float], index: pd.Series[float]) -> float:
 def information_ratio(equity: pd.Series[float], index: pd.Series[float]) -> float:
     """Return the information ratio, mean(r − b)/std(r − b)·√A.
 
-    It is annualised, like a Sharpe ratio; that of quantstats, ffn and empyrical (`excess_sharpe`) is not.
+    It is annualised, like a Sharpe ratio; that of quantstats, ffn and empyrical (`excess_sharpe`) is not. A
+    risk-free rate would cancel in r − b.
 
     Parameters
     ----------
@@ -444,6 +477,20 @@ def capture_ratios(equity: pd.Series[float], index: pd.Series[float]) -> tuple[f
         for chosen in (market > 0.0, market < 0.0)
     )
     return up, down
+
+
+def compare(equity: pd.Series[float], index: pd.Series[float], risk_free: RiskFree = 0.0) -> dict[str, float]:
+    """Return alpha, beta, tracking error, information ratio, up and down capture of a curve, by name."""
+    alpha, beta = alpha_beta(equity, index, risk_free)
+    up, down = capture_ratios(equity, index)
+    return {
+        "alpha": alpha,
+        "beta": beta,
+        "tracking_error": tracking_error(equity, index),
+        "information_ratio": information_ratio(equity, index),
+        "up_capture": up,
+        "down_capture": down,
+    }
 
 
 def roll_beta(equity: pd.DataFrame) -> pd.DataFrame:

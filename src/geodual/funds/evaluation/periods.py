@@ -1,6 +1,8 @@
-"""Split decisions and equity curves into the validation period and the test period."""
+"""Split decisions and equity curves into the validation period and the test period, and say which count."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import pandas as pd
 
@@ -35,6 +37,22 @@ def equity_in(period: str, equity: pd.DataFrame, test_start: str) -> pd.DataFram
     if period == "both":
         return equity
     return equity.iloc[: base + 1] if period == "validation" else equity.iloc[base:]
+
+
+def judged_period(known: Collection[str], *, tuned: bool) -> str:
+    """Return the period whose decisions are evidence: "both", or "test" if settings were tuned before it.
+
+    Every decision is made with what was known on its day, so all are out of sample unless they were used to
+    tune settings.
+
+    Parameters
+    ----------
+    known : collection of str
+        Periods with an information coefficient.
+    tuned : bool
+        Whether settings were chosen on the validation period.
+    """
+    return "test" if tuned and "test" in known else "both"
 
 
 def _check_period(period: str) -> None:

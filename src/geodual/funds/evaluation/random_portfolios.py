@@ -21,6 +21,7 @@ from ..decisions.picking import group_limits, most_funds
 from ..sources.reading.fund_facts import FundFacts
 from .market import Market
 from .performance import rows_per_year, years_between
+from .risk_free import RiskFree, row_rates
 
 N_RANDOM = 1000
 _MEASURES = ("annual_return", "volatility", "sharpe", "max_drawdown")
@@ -35,6 +36,7 @@ def draw_random_portfolios(
     facts: FundFacts,
     n: int = N_RANDOM,
     seed: int = 0,
+    risk_free: RiskFree = 0.0,
 ) -> pd.DataFrame:
     """Draw portfolios of random funds, with equal weights, and measure what they earned.
 
@@ -56,6 +58,8 @@ def draw_random_portfolios(
         Number of portfolios.
     seed : int
         Seed of the random numbers.
+    risk_free : float or Series
+        Risk-free rate per year, or such rates by day.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def draw_random_portfolios(
         picked = pick_at_random(columns, urgency, config.top, limits)
         book.rebalance(at, picked, weights_within(picked, limits))
         book.advance(min(stop, last))
-    return _measure(book.equity, market.days[executed[0] :])
+    return _measure(book.equity, market.days[executed[0] :], risk_free)
 
 
 def rank_among_random(measured: pd.DataFrame, random: pd.DataFrame) -> pd.DataFrame:
@@ -268,7 +272,7 @@ class _RedemptionRates:
         return rates
 
 
-def _measure(equity: Array, days: pd.DatetimeIndex) -> pd.DataFrame:
+def _measure(equity: Array, days: pd.DatetimeIndex, risk_free: RiskFree) -> pd.DataFrame:
     """Return the measures of `performance.describe` for each row of `equity`."""
     unknown = np.full(len(equity), np.nan)
     depth = (equity / np.maximum.accumulate(equity, axis=1)).min(axis=1) - 1.0
@@ -278,5 +282,7 @@ def _measure(equity: Array, days: pd.DatetimeIndex) -> pd.DataFrame:
     steps, per_year = equity[:, 1:] / equity[:, :-1] - 1.0, rows_per_year(days)
     spread = steps.std(axis=1, ddof=1) * np.sqrt(per_year)
     growth = np.expm1(np.log(equity[:, -1] / equity[:, 0]) / years_between(days))
-    sharpe = steps.mean(axis=1) * per_year / np.where(spread > 0.0, spread, np.nan)
+    excess = steps - row_rates(days, risk_free)
+    beyond = np.where(spread > 0.0, excess.std(axis=1, ddof=1) * np.sqrt(per_year), np.nan)
+    sharpe = excess.mean(axis=1) * per_year / beyond
     return table.assign(annual_return=growth, volatility=spread, sharpe=sharpe)

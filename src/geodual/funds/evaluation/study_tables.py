@@ -23,7 +23,8 @@ from .forecast_diagnostics import (
     summarise_types,
 )
 from .overfitting import deflate_sharpe, overfitting_probability
-from .periods import PERIODS, decisions_in, equity_in
+from .periods import PERIODS, decisions_in, equity_in, judged_period
+from .persistence import Persistence, compare_years, returns_by_year
 from .random_portfolios import rank_among_random
 from .result_tables import (
     ic_table,
@@ -33,6 +34,7 @@ from .result_tables import (
     roll_drawdowns,
     type_exposure,
 )
+from .risk_free import RiskFree, rate_of_table
 from .skill import (
     COLUMNS,
     MOMENTUM,
@@ -43,8 +45,9 @@ from .skill import (
     learnt_names,
     summarise_skill,
 )
-from .statistics import compare_pairs, corrected_p, forecast_row
-from .table_registry import RANKED, Table, computed, returned, stored, tables_of
+from .statistics import compare_pairs, corrected_p, forecast_row, rank_by_ic
+from .style import style_regression
+from .table_registry import PERSISTENT, RANKED, Table, computed, returned, stored, tables_of
 from .tuning import count_choices
 
 _PREDICTIONS = ("date", "forecaster", "fund", "forecast", "realised")
@@ -58,6 +61,10 @@ _DECIMALS = 4  # of rolling measures in the report: more are never shown, and co
 
 def _no_days() -> pd.DataFrame:
     return pd.DataFrame(index=pd.DatetimeIndex([], name="date"))
+
+
+def _no_rates() -> pd.DataFrame:
+    return _no_days().assign(rate=pd.Series(dtype=float))
 
 
 def _no_trades() -> pd.DataFrame:
@@ -121,6 +128,21 @@ class StudyTables:
         known = [period for period in PERIODS if self.ic.loc[self.decided(period)].notna().any(axis=None)]
         return tuple(known)
 
+    @cached_property
+    def judged_period(self) -> str:
+        """The period that verdicts are about: "both", or "test" if settings were tuned and it is known."""
+        return judged_period(self.known_periods, tuned=self.config.tune and bool(self.chosen))
+
+    @cached_property
+    def strategy(self) -> str:
+        """The forecaster that the headline names, and whose funds `select` picks by default.
+
+        It is the one with the highest mean IC over the decisions that count, as `rank_by_ic` has it; without
+        any IC, the first.
+        """
+        ranked = rank_by_ic(self._ic_in(self.judged_period))
+        return (ranked or list(self.config.compared))[0]
+
     def n_choices(self, period: str) -> int:
         """Return the number of forecasters and settings that the best of a period was chosen from.
 
@@ -166,7 +188,8 @@ class StudyTables:
         return table.astype({"n": "Int64"})
 
     def _table_row(self, period: str, name: str) -> dict[str, Any]:
-        portfolio = performance.portfolio_row(equity_in(period, self.equity, self.config.test_start)[name])
+        curve = equity_in(period, self.equity, self.config.test_start)[name]
+        portfolio = performance.portfolio_row(curve, self._rate)
         if name == "index":
             return portfolio
         decided = self.decided(period)
@@ -193,9 +216,8 @@ class StudyTables:
         return table.astype({"n": "Int64"})
 
     def _baseline_row(self, period: str, name: str) -> dict[str, Any]:
-        portfolio = performance.portfolio_row(
-            equity_in(period, self.baseline_equity, self.config.test_start)[name]
-        )
+        curve = equity_in(period, self.baseline_equity, self.config.test_start)[name]
+        portfolio = performance.portfolio_row(curve, self._rate)
         if name not in self.baseline_ic:
             return portfolio
         decided = self.decided(period)
@@ -438,6 +460,50 @@ class StudyTables:
         }
         return _by_period(rows, ["mean", "t", "low", "high", "p", "n"]).astype({"n": int})
 
+    @cached_property
+    def _persistence(self) -> Persistence:
+        return compare_years(returns_by_year(self.predictions, self.config.frequency))
+
+    @computed("Persistence", "where the funds of each quartile of a year are in the next", percent=PERSISTENT)
+    def persistence(self) -> pd.DataFrame:
+        """The shares of the funds of each quartile of a calendar year by quartile of the next, and closed.
+
+        Quartile 1 has the highest returns; `funds` is their number over all years. The funds are those that
+        the study could choose from in all holding intervals of the year; those that it could not in all of
+        the next count as closed.
+        """
+        found = self._persistence
+        return found.transitions.assign(funds=found.counts.sum(axis=1))
+
+    @computed("Persistence by year", "rank correlations from year to year", percent=PERSISTENT)
+    def persistence_by_year(self) -> pd.DataFrame:
+        """The rank correlation of returns with those of the year before, and shares of funds, by year."""
+        return self._persistence.years
+
+    @computed("Persistence of tenths", "what the tenths of a year earned in the next", percent=PERSISTENT)
+    def persistence_by_decile(self) -> pd.DataFrame:
+        """The return of each tenth in the next year less that of the mean fund, and how many closed."""
+        return self._persistence.deciles
+
+    def style(self, indices: pd.DataFrame, **options: Any) -> pd.DataFrame:
+        """Return the style of each portfolio and of the index: the mix of other indices that moves like it.
+
+        Parameters
+        ----------
+        indices : DataFrame
+            Levels of the indices, day × index.
+        **options
+            Those of `style_regression`, such as ``window``.
+
+        Returns
+        -------
+        DataFrame
+            By (forecaster, until, index): weight, low, high.
+        """
+        styles = {name: style_regression(self.equity[name], indices, **options) for name in self.equity}
+        tables = {name: style.weights for name, style in styles.items()}
+        return pd.concat(tables, names=["forecaster"])
+
     equity: pd.DataFrame = stored(
         "Equity",
         "value of each portfolio and of the index, starting at 1",
@@ -475,8 +541,9 @@ class StudyTables:
         for period in self.known_periods:
             equity = equity_in(period, self.equity, self.config.test_start)
             for name in equity.columns:
-                compared = {} if name == "index" else _compare(equity[name], equity["index"])
-                own = {"sortino": performance.sortino(equity[name]), "cvar": performance.cvar(equity[name])}
+                curve, market = equity[name], equity["index"]
+                compared = {} if name == "index" else performance.compare(curve, market, self._rate)
+                own = {"sortino": performance.sortino(curve, self._rate), "cvar": performance.cvar(curve)}
                 rows[period, str(name)] = {**compared, **own}
         columns = [*("alpha", "beta", "tracking_error", "information_ratio"), *("up_capture", "down_capture")]
         return _by_period(rows, [*columns, "sortino", "cvar"])
@@ -503,7 +570,10 @@ class StudyTables:
             return pd.DataFrame()
         measured = pd.DataFrame(
             {
-                name: {"annual_return": performance.annual_return(curve), "sharpe": performance.sharpe(curve)}
+                name: {
+                    "annual_return": performance.annual_return(curve),
+                    "sharpe": performance.sharpe(curve, self._rate),
+                }
                 for name, curve in self._portfolios.items()
             }
         )
@@ -517,7 +587,7 @@ class StudyTables:
         above zero after the number of trials); probabilistic_sharpe (the same for a single trial); trials
         (number of forecasters and tuned settings).
         """
-        return deflate_sharpe(self._portfolios, self.n_choices("both"))
+        return deflate_sharpe(self._portfolios, self.n_choices("both"), self._rate)
 
     @cached_property
     def overfitting_probability(self) -> float:
@@ -525,7 +595,7 @@ class StudyTables:
 
         NaN with fewer than two forecasters or too few days.
         """
-        return overfitting_probability(self._portfolios)
+        return overfitting_probability(self._portfolios, risk_free=self._rate)
 
     @computed(
         "Drawdowns",
@@ -547,7 +617,7 @@ class StudyTables:
     @computed("Rolling Sharpe", "one-year rolling Sharpe ratios", decimals=_DECIMALS)
     def rolling_sharpe(self) -> pd.DataFrame:
         """The Sharpe ratio of the last year, day × forecaster and `index`; NaN in the first year."""
-        return performance.roll_sharpe(self.equity)
+        return performance.roll_sharpe(self.equity, self._rate)
 
     @computed("Rolling beta", "one-year rolling betas", decimals=_DECIMALS)
     def rolling_beta(self) -> pd.DataFrame:
@@ -645,22 +715,23 @@ class StudyTables:
         default=_no_predictions,
     )
 
+    risk_free: pd.DataFrame = stored(
+        "Risk-free rate",
+        "the risk-free rate per year, from each day on",
+        percent={"rate"},
+        key="date",
+        columns=("rate",),
+        **_LATER,
+        default=_no_rates,
+    )
+
+    @cached_property
+    def _rate(self) -> RiskFree:
+        return rate_of_table(self.risk_free)
+
     @cached_property
     def _portfolios(self) -> pd.DataFrame:
         return self.equity[list(self.config.compared)]
-
-
-def _compare(own: pd.Series[float], index: pd.Series[float]) -> dict[str, float]:
-    alpha, beta = performance.alpha_beta(own, index)
-    up, down = performance.capture_ratios(own, index)
-    return {
-        "alpha": alpha,
-        "beta": beta,
-        "tracking_error": performance.tracking_error(own, index),
-        "information_ratio": performance.information_ratio(own, index),
-        "up_capture": up,
-        "down_capture": down,
-    }
 
 
 def _by_period(rows: dict[tuple[str, str], dict[str, Any]], columns: list[str]) -> pd.DataFrame:

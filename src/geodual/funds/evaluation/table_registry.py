@@ -23,6 +23,9 @@ SHARES = frozenset(
         *("alpha", "tracking_error", "up_capture", "down_capture", "cvar"),
     }
 )
+PERSISTENT = frozenset(  # columns of tables of persistence
+    {"1", "2", "3", "4", "closed", "stay_top", "stay_bottom", "top_to_bottom", "excess"}
+)
 RANKED = SHARES - {"forecast"}  # where forecasts are ranks between −½ and ½
 
 _places = count()

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .result_tables import ic_table
-from .statistics import corrected_p, stationary_bootstrap_interval
+from .statistics import FEWEST, corrected_p, stationary_bootstrap_interval
 
-FEWEST = 8  # decisions from which a record says something
 _LEVEL = 0.05
 _EVIDENCE = "This is evidence of skill, unless the settings were chosen on these data."
 
@@ -28,12 +26,13 @@ class TrackRecord:
     ic, ic_low, ic_high, p : float
         Mean information coefficient, its 95 % interval, and the p-value of a mean of zero.
     excess, excess_low, excess_high : float
-        Mean return of the picks less that of all funds of the day, per holding interval, and its interval.
+        Mean return of the portfolio, after its costs, less that of all funds with equal weights, per holding
+        interval, and its interval.
     beat_median : float
-        Share of the past picks that earned more than the median fund of their day.
+        Share of the past picks that earned more than the median fund of their day, before costs.
     over_index, over_index_low, over_index_high : float
-        Mean return of the picks less that of the index, per holding interval, and its interval; NaN without
-        an index.
+        Mean return of the portfolio, after its costs, less that of the index, per holding interval, and its
+        interval; NaN without an index.
     n_over_index : int, optional
         Number of past decisions for which the return of the index is known; None without an index.
     """
@@ -68,8 +67,8 @@ class TrackRecord:
         interval = "" if np.isnan(self.ic_low) else f" (95 % {self.ic_low:+.2f} … {self.ic_high:+.2f})"
         facts = (
             f"Track record of {shown}: {ic}{interval}; "
-            f"picks earned per {term} {lead} than the average fund{self._tell_index()}; "
-            f"{self.beat_median:.0%} of them beat the median fund."
+            f"after costs, picks earned per {term} {lead} than the average fund{self._tell_index()}; "
+            f"before costs, {self.beat_median:.0%} of them beat the median fund."
         )
         if self.n < FEWEST:
             facts = f"Track record of {shown}: too short to judge; {ic}."
@@ -97,37 +96,28 @@ def no_record() -> TrackRecord:
 
 
 def measure_record(
-    predictions: pd.DataFrame,
-    holdings: pd.DataFrame,
-    index_returns: pd.Series[float] | None = None,
-    n_choices: int = 1,
+    ic: pd.Series[float], returns: pd.DataFrame, beaten: pd.Series[bool], n_choices: int = 1
 ) -> TrackRecord:
     """Measure the record of one forecaster.
 
     Parameters
     ----------
-    predictions : DataFrame
-        One row per fund and decision: date, forecaster, fund, forecast, realised.
-    holdings : DataFrame
-        One row per pick: date, fund, weight.
-    index_returns : Series, optional
-        What the index earned in the holding interval that begins on each date.
+    ic : Series
+        Information coefficients, by decision whose outcome is known.
+    returns : DataFrame
+        What was earned in the holding interval that each of these decisions opens: `picks`, the portfolio
+        after costs; `universe`, all funds with equal weights; and, if there is one, `index`, NaN where it is
+        not known.
+    beaten : Series
+        Whether each past pick earned more than the median fund of its day.
     n_choices : int
         Number of settings that were tried on these decisions.
     """
-    known = predictions.dropna(subset=["realised"])
-    picks = known.merge(holdings[["date", "fund", "weight"]], on=["date", "fund"])
-    picks = picks[picks["weight"] > 0.0]
-    if picks.empty:
+    if not len(ic):
         return no_record()
-    ic = ic_table(known).iloc[:, 0]
-    by_day = known.groupby("date")["realised"]
-    weight = picks.groupby("date")["weight"].transform("sum")
-    earned = (picks["realised"] * picks["weight"] / weight).groupby(picks["date"]).sum()
-    excess = earned - by_day.mean()
-    median = picks["date"].map(by_day.median())
+    excess = returns["picks"] - returns["universe"]
     return TrackRecord(
-        n=int(picks["date"].nunique()),
+        n=len(ic),
         ic=float(ic.mean()),
         ic_low=(interval := stationary_bootstrap_interval(ic))[0],
         ic_high=interval[1],
@@ -135,15 +125,15 @@ def measure_record(
         excess=float(excess.mean()),
         excess_low=(interval := stationary_bootstrap_interval(excess))[0],
         excess_high=interval[1],
-        beat_median=float((picks["realised"] > median).mean()),
-        **_against_index(earned, index_returns),
+        beat_median=float(beaten.mean()),
+        **_against_index(returns),
     )
 
 
-def _against_index(earned: pd.Series[float], index_returns: pd.Series[float] | None) -> dict[str, Any]:
-    if index_returns is None:
+def _against_index(returns: pd.DataFrame) -> dict[str, Any]:
+    if "index" not in returns:
         return {}
-    over = (earned - index_returns.reindex(earned.index)).dropna()
+    over = (returns["picks"] - returns["index"]).dropna()
     low, high = stationary_bootstrap_interval(over)
     return {
         "over_index": float(over.mean()),
@@ -172,3 +162,4 @@ class SelectionTables:
     pooled: bool
     candidates: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     unit: str = "return"
+    run: str = ""

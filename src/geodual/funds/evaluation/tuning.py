@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from geodual.errors import DataError
 
 from ..config import StudyConfig
 from ..decisions.observations import Observations
@@ -71,6 +74,29 @@ def tune_forecasters(
     for name, changes in chosen.items():
         forecasters[name] = candidates[_name(name, changes)]
     return {name: _flat(changes) for name, changes in chosen.items()}
+
+
+def take_chosen(name: str, forecaster: Forecaster, chosen: Changes, config: StudyConfig) -> Forecaster:
+    """Return a forecaster with the settings that tuning chose in an earlier study.
+
+    Parameters
+    ----------
+    name : str
+        Name of the forecaster.
+    forecaster : Forecaster
+        The forecaster before tuning.
+    chosen : dict
+        The settings, as `tune_forecasters` returned them, or as they were read from a file.
+    config : StudyConfig
+        Settings of the study.
+    """
+    for changes in _declared(name, config):
+        if json.loads(json.dumps(_flat(changes))) == json.loads(json.dumps(chosen)):  # a file has no tuples
+            return with_settings(name, forecaster, changes)
+    raise DataError(
+        f"{name}: the settings that the study chose, {chosen}, are no longer among the candidates. Run the "
+        "study again."
+    )
 
 
 def count_candidates(name: str, config: StudyConfig | None = None) -> int:

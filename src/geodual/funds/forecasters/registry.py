@@ -16,8 +16,6 @@ from geodual.places import is_place, name_at
 
 FACTOR = "factor:"  # "factor:sharpe_90" ranks by this factor
 UNIVERSE = "universe"  # the baseline that holds all funds with equal weights; it makes no forecasts
-# What `select` chooses from: the paper's metric and the plain distance, regressions, and the baselines.
-CANDIDATES = ("rpdml", "euclidean", "ridge", "factor_ic", "momentum", "return_12m")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pandas as pd
 from geodual.metric.registry import BASELINE
 
 from ..evaluation.skill import AgainstBaseline
+from ..evaluation.statistics import FEWEST, rank_by_ic
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .wording import (
@@ -23,7 +24,6 @@ from .wording import (
 )
 
 LEVEL = 0.05  # of significance
-LEAST = 8  # with fewer values no claim is made
 _EXPLAIN_IC = "The IC is the rank correlation of forecasts and returns: 0 is no skill, 1 is perfect."
 _TOO_SHORT = "the record is too short to tell this from chance"
 
@@ -35,9 +35,9 @@ class Headline:
     Attributes
     ----------
     period : str
-        The period that the headline is about: "test", or "both" if there is no test period.
+        The period that the headline is about: "both", or "test" if settings were tuned before it.
     best : str
-        The forecaster with the highest mean IC in that period, or "" if there are no ICs.
+        The forecaster with the highest mean IC in that period, `Study.strategy`, or "" if there are no ICs.
     verdict : str
         Whether the forecasts of this forecaster rank funds better than chance, in a few words.
     sentence : str
@@ -56,8 +56,9 @@ class Headline:
 def write_headline(study: StudyTables) -> Headline:
     """Say which forecaster did best by mean IC, by how much, and whether that is more than chance.
 
-    All claims are corrected for the choice among forecasters and, where they were tried on the same period,
-    among settings.
+    Decisions are out of sample, so all of them count; where settings were tuned, those after the validation
+    period. All claims are corrected for the choice among forecasters and, where they were tried on the same
+    period, among settings.
 
     Parameters
     ----------
@@ -72,10 +73,10 @@ def write_headline(study: StudyTables) -> Headline:
     if not periods:
         sentence = f"No {TERMS[frequency]} with a forecast has ended yet, so no forecaster can be judged."
         return Headline("both", "", "It cannot be judged yet.", sentence, ())
-    period = "test" if "test" in periods else "both"
+    period = study.judged_period
     rows = pd.DataFrame(table.loc[period])
-    means = rows.loc[list(study.config.compared), "ic_mean"].dropna()
-    order = [str(name) for name in means.sort_values(ascending=False, kind="stable").index]
+    means = rows["ic_mean"]
+    order = rank_by_ic(study.ic.loc[study.decided(period), list(study.config.compared)])
     best = order[0]
     n = int(rows["n"][best])
     mean, phrase, terms = format_number(means[best]), PERIOD_PHRASES[period], count_terms(n, frequency)
@@ -89,7 +90,7 @@ def write_headline(study: StudyTables) -> Headline:
     sentence = _add_baseline(sentence, study, period)
     notes = (
         _judge_ic(study, period, best, rows.T[best]),
-        *_compare_with_validation(table, best, periods),
+        *_compare_periods(study, best, period),
         _EXPLAIN_IC,
     )
     return Headline(period, best, _give_verdict(study, period, best, n), sentence, notes)
@@ -98,7 +99,7 @@ def write_headline(study: StudyTables) -> Headline:
 def _give_verdict(study: StudyTables, period: str, best: str, n: int) -> str:
     """Return whether the forecasts rank funds better than chance; yes only if the corrected p says so."""
     mean, p = study.skill["ic_mean"][period, best], study.skill["p"][period, best]
-    if n < LEAST or pd.isna(p):
+    if n < FEWEST or pd.isna(p):
         return "It is too early to tell."
     if not mean > 0.0:
         return "No: even the best mean IC is not above zero."
@@ -131,7 +132,7 @@ def _add_baseline(sentence: str, study: StudyTables, period: str) -> str:
 
 def _judge_baseline(rivals: AgainstBaseline) -> str:
     """Return in words whether the difference to the best baseline is more than chance."""
-    if rivals.n < LEAST or np.isnan(rivals.p):
+    if rivals.n < FEWEST or np.isnan(rivals.p):
         return _TOO_SHORT
     clear = "more than" if rivals.p < LEVEL else "within what"
     interval = f"{format_number(rivals.low)} to {format_number(rivals.high)}"
@@ -157,7 +158,7 @@ def _describe_lead(order: list[str], study: StudyTables, period: str) -> str:
     # Settings that were tried count as forecasters of their own: they give more pairs to compare.
     n_pairs = comb(study.n_choices(period), 2)
     factor = max(1.0, n_pairs / len(comparisons))
-    verdict = _judge(rivals, factor * np.array(p_values), n_pairs) if n >= LEAST else _TOO_SHORT
+    verdict = _judge(rivals, factor * np.array(p_values), n_pairs) if n >= FEWEST else _TOO_SHORT
     return f"This is {join_words(leads)}: {verdict}"
 
 
@@ -189,7 +190,7 @@ def _judge_ic(study: StudyTables, period: str, best: str, row: pd.Series[float])
     p, choices = study.skill["p"][period, best], study.n_choices(period)
     if pd.isna(p):
         return "There are too few values to tell whether its IC differs from zero."
-    clear = p < LEVEL and row["n"] >= LEAST
+    clear = p < LEVEL and row["n"] >= FEWEST
     verdict = "differs" if clear else "does not clearly differ"
     interval = f"{format_number(row['low'])} to {format_number(row['high'])}"
     if choices == 1:
@@ -200,9 +201,22 @@ def _judge_ic(study: StudyTables, period: str, best: str, row: pd.Series[float])
     )
 
 
-def _compare_with_validation(table: pd.DataFrame, best: str, periods: tuple[str, ...]) -> list[str]:
-    """Return a note if another forecaster was best in the validation period."""
-    if periods != ("validation", "test", "both"):
+def _compare_periods(study: StudyTables, best: str, period: str) -> list[str]:
+    """Return notes on the two periods apart: whether the forecaster is as good, or the best, in each."""
+    if study.known_periods != ("validation", "test", "both"):
         return []
-    first = str(table.loc["validation"]["ic_mean"].idxmax())
-    return [] if first == best else [f"In the validation period {forecaster_label(first)} was best instead."]
+    table, frequency = study.table(), study.config.frequency
+    means = {part: table["ic_mean"][part, best] for part in ("validation", "test")}
+    notes = []
+    if period == "both":
+        parts = [
+            f"{PERIOD_PHRASES[part]} its mean IC was {format_number(mean)} over "
+            f"{count_terms(int(table['n'][part, best]), frequency)}"
+            for part, mean in means.items()
+        ]
+        notes = [f"{parts[0]}; {parts[1][0].lower()}{parts[1][1:]}."]
+    for part in ("validation", *(("test",) if period == "both" else ())):
+        first = str(table.loc[part]["ic_mean"].idxmax())
+        if first != best:
+            notes.append(f"{PERIOD_PHRASES[part]} {forecaster_label(first)} was best instead.")
+    return notes

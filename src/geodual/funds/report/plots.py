@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import math
 import warnings
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,18 +15,22 @@ import numpy as np
 import pandas as pd
 from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, YearLocator
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from geodual.atomic_file import write_atomically
 from geodual.metric.registry import FEATURED, metric_names
 
-from ..evaluation.performance import rolling_drawdown
+from ..evaluation.performance import YEAR, rolling_drawdown
+from ..evaluation.persistence import Persistence
 from ..forecasters.registry import forecaster_label
 
 # The palette of Okabe and Ito without yellow and black, and two more colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
 INDEX_COLOUR = "#6B6B6B"
+_DARKEST = 0.6  # share of a quartile that has the darkest blue
+_MOST_POINTS = 600  # of a curve in a figure of a fact sheet
 # A fixed hash salt makes the identifiers in SVG files, and so the files, the same in every run.
 _STYLE = {
     "font.size": 9,
@@ -162,6 +168,134 @@ def draw_ic(ic: pd.DataFrame) -> Figure:
         below.set_ylabel("cumulated IC")
         above.legend(ncols=6, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))
         return figure
+
+
+def draw_lines(
+    curves: pd.DataFrame, labels: Mapping[str, str], *, percent: bool = True, narrow: bool = False
+) -> Figure:
+    """Draw curves of a fact sheet by day, on an axis with zero; the index is grey.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        Day × curve: `fund`, and `index` if there is one.
+    labels : mapping
+        Name of each curve in the legend.
+    percent : bool
+        Whether the values are shares.
+    narrow : bool
+        Whether the figure is for a phone.
+    """
+    with _style():
+        figure = Figure(figsize=_sheet_size(narrow))
+        axes = figure.subplots()
+        for name, curve in _thinned(curves).items():
+            colour, style = (INDEX_COLOUR, "--") if name == "index" else (COLOURS[0], "-")
+            axes.plot(curve.index, curve, style, color=colour, linewidth=1.2, label=_plain(labels[str(name)]))
+        if percent:
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        else:
+            axes.set_ylim(bottom=0.0)
+        axes.axhline(0.0, color="black", linewidth=0.8)
+        _finish(axes, narrow)
+        return figure
+
+
+def draw_style(weights: pd.DataFrame, *, narrow: bool = False) -> Figure:
+    """Draw the style of a fund in the course of time: the weights of the indices, stacked to one.
+
+    Parameters
+    ----------
+    weights : DataFrame
+        Last month of the window × index.
+    narrow : bool
+        Whether the figure is for a phone.
+    """
+    with _style():
+        figure = Figure(figsize=_sheet_size(narrow))
+        axes = figure.subplots()
+        colours = [COLOURS[i % len(COLOURS)] for i in range(weights.shape[1])]
+        labels = [_plain(name) for name in weights]
+        axes.stackplot(weights.index, weights.to_numpy().T, labels=labels, colors=colours, linewidth=0.0)
+        axes.set_ylim(0.0, 1.0)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        _finish(axes, narrow)
+        return figure
+
+
+def draw_persistence(persistence: Persistence) -> Figure:
+    """Draw where the funds of each quartile of a year are in the next, and rank correlations by year.
+
+    Parameters
+    ----------
+    persistence : Persistence
+        From `measure_persistence`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A figure with two axes side by side.
+
+    See Also
+    --------
+    measure_persistence : The tables that it shows.
+
+    Examples
+    --------
+    >>> from geodual.funds import draw_persistence, measure_persistence, synthetic_universe
+    >>> panel = synthetic_universe(100, "2011-12-26", "2014-12-31").panel
+    >>> len(draw_persistence(measure_persistence(panel)).axes)
+    2
+    """
+    with _style():
+        figure = Figure(figsize=(8.0, 3.4))
+        left, right = figure.subplots(1, 2, width_ratios=(3, 4))
+        shares = persistence.transitions
+        left.imshow(shares.to_numpy(float), cmap="Blues", vmin=0.0, vmax=_DARKEST)
+        for (row, column), share in np.ndenumerate(shares.to_numpy(float)):
+            colour = "white" if share > 0.6 * _DARKEST else "black"
+            left.text(
+                column, row, f"{100.0 * share:.1f} %", ha="center", va="center", color=colour, fontsize=8
+            )
+        left.set_xticks(range(shares.shape[1]), list(map(str, shares.columns)))
+        left.set_yticks(range(len(shares)), list(map(str, shares.index)))
+        left.set_xlabel("quartile of the next year")
+        left.set_ylabel("quartile of a year (1 is best)")
+        left.grid(visible=False)
+        years = persistence.years["rank_correlation"].astype(float)
+        right.bar(years.index, years, color=COLOURS[0])
+        right.axhline(0.0, color="black", linewidth=0.8)
+        right.xaxis.set_major_locator(MaxNLocator(integer=True))
+        right.set_ylabel("rank correlation with the year before")
+        return figure
+
+
+def _sheet_size(narrow: bool) -> tuple[float, float]:
+    return (4.2, 2.7) if narrow else (8.6, 2.6)
+
+
+def _thinned(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return at most some 600 rows, the last one among them: more cannot be seen."""
+    step = -(-len(curves) // _MOST_POINTS)
+    return curves.iloc[::-step].iloc[::-1] if step > 1 else curves
+
+
+def _finish(axes: Axes, narrow: bool) -> None:
+    axes.margins(x=0.01)
+    first, last = axes.get_xlim()  # in days
+    years, most = (last - first) / YEAR, 5 if narrow else 10
+    locator = YearLocator(max(1, math.ceil(years / most))) if years > 2.5 else AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.legend(ncols=1 if narrow else 4, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+
+
+def svg_of(figure: Figure) -> bytes:
+    """Return a figure as SVG with its texts as texts, without a time stamp."""
+    stream = io.BytesIO()
+    with _style(), mpl.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    return stream.getvalue()
 
 
 def save_figure(figure: Figure, path: Path) -> None:

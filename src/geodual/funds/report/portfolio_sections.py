@@ -216,7 +216,7 @@ def show_random_portfolios(study: StudyTables) -> Section | None:
         name_column(study),
         Column("earned", "Return p.a.", format_percent, hint="After cost, over the whole study"),
         Column("annual_return", "Beats, by return", format_percent, hint="Share of the random portfolios"),
-        Column("sharpe_earned", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
+        Column("sharpe_earned", "Sharpe", format_two, hint="Annualised, beyond the risk-free rate"),
         Column("sharpe", "Beats, by Sharpe", format_percent, hint="Share of the random portfolios"),
     )
     table = make_table(_ranks(study), columns, f"Rank among {n:,} random portfolios, whole study")

@@ -13,8 +13,10 @@ import hashlib
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
+from os.path import relpath
 from pathlib import Path
 from string import Template
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -23,6 +25,7 @@ from geodual.atomic_file import write_atomically
 from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import SelectionTables
 from ..forecasters.registry import forecaster_label
+from ..run import PICKS, REPORT
 from . import data_sections as data
 from . import forecast_sections as forecasts
 from . import portfolio_sections as portfolio
@@ -43,6 +46,7 @@ from .markup import (
     make_table,
 )
 from .payload import make_payload
+from .persistence_section import show_persistence
 from .wording import (
     ALL_VIEWS,
     PARTS,
@@ -61,13 +65,15 @@ _SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "tables.js", "plots.js", "axes
 _TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
 
-def render_report(study: StudyTables) -> str:
+def render_report(study: StudyTables, picks: str = "") -> str:
     """Return the report of a study as one HTML document; the same study always gives the same text.
 
     Parameters
     ----------
     study : StudyTables
         A finished study.
+    picks : str
+        Address of the page with the next picks, if there is one.
     """
     headline = write_headline(study)
     groups = _make_groups(study, headline)
@@ -80,7 +86,7 @@ def render_report(study: StudyTables) -> str:
         style=style,
         source=escape(name),
         title=make_breakable(name),
-        facts=_facts(study),
+        facts=_facts(study) + _link(picks, "The next picks of this strategy"),
         contents=make_contents(groups),
         groups="\n\n".join(group.html() for group in groups),
         data=make_payload(study, headline.best),
@@ -98,6 +104,7 @@ def _make_groups(study: StudyTables, headline: Headline) -> list[Group]:
         forecasts.show_fifths(*both),
         forecasts.show_types(study),
         forecasts.show_stability(study),
+        show_persistence(study),
         skill.show_skill(*both),
         skill.show_skill_map(*both),
         skill.show_comparisons(*both),
@@ -130,14 +137,15 @@ def write_report(study: StudyTables, path: str | Path) -> Path:
     study : StudyTables
         A finished study.
     path : path
-        The HTML file to create or replace.
+        The HTML file to create or replace. If there is a page of picks in its folder, the report links to it.
 
     Returns
     -------
     Path
         The file.
     """
-    return write_page(path, render_report(study))
+    picks = PICKS if (Path(path).parent / PICKS).exists() else ""
+    return write_page(path, render_report(study, picks))
 
 
 def write_page(path: str | Path, text: str) -> Path:
@@ -160,6 +168,11 @@ def _facts(study: StudyTables) -> str:
     return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
 
 
+def _link(address: str, text: str) -> str:
+    """Return a link as one of the facts at the top of a page; nothing without an address."""
+    return f'<li><a href="{quote(address)}">{escape(text)}</a></li>' if address else ""
+
+
 def read_asset(name: str) -> str:
     """Return the text of a file of this package, such as ``style.css``."""
     return files(__package__).joinpath(name).read_text("utf-8")
@@ -176,13 +189,15 @@ def _hashes(texts: list[str]) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
-def render_selection(selection: SelectionTables) -> str:
+def render_selection(selection: SelectionTables, report: str = "") -> str:
     """Return the page of picks as one HTML document, without scripts.
 
     Parameters
     ----------
     selection : SelectionTables
         The result of `select`.
+    report : str
+        Address of the report of the study that the selection continues, if there is one.
     """
     title = f"Picks of {forecaster_label(selection.forecaster)} on {selection.as_of:%Y-%m-%d}"
     style = read_asset("style.css")
@@ -197,7 +212,8 @@ def render_selection(selection: SelectionTables) -> str:
         policy=content_policy([style], []),
         style=style,
         title=escape(title),
-        facts="".join(f"<li>{escape(fact)}</li>" for fact in facts),
+        facts="".join(f"<li>{escape(fact)}</li>" for fact in facts)
+        + _link(report, "The study of this strategy"),
         record=make_paragraph(selection.record_text, "headline"),
         notes=make_list(selection.notes, "study-notes"),
         sections="\n".join(section.html(level=2) for section in sections),
@@ -219,7 +235,18 @@ def write_selection(selection: SelectionTables, path: str | Path) -> Path:
     Path
         The file.
     """
-    return write_page(path, render_selection(selection))
+    return write_page(path, render_selection(selection, _address_of_report(selection.run, Path(path))))
+
+
+def _address_of_report(run: str, page: Path) -> str:
+    """Return the address of the report of a run, as seen from a page; nothing if there is none."""
+    report = Path(run, REPORT).resolve()
+    if not run or not report.exists():
+        return ""
+    try:
+        return Path(relpath(report, page.resolve().parent)).as_posix()
+    except ValueError:  # on another drive of Windows
+        return ""
 
 
 def _show_picks(selection: SelectionTables) -> Section:

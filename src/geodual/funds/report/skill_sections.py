@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..evaluation.statistics import FEWEST
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
-from .headline import LEAST, LEVEL, Headline
+from .headline import LEVEL, Headline
 from .markup import (
     Column,
     Section,
@@ -162,7 +163,7 @@ def show_comparisons(study: StudyTables, headline: Headline) -> Section | None:
 def _count(tables: pd.DataFrame, headline: Headline) -> str:
     """Return how many differences of the headline's period are more than chance, if it is long enough."""
     rows = pd.DataFrame(tables.loc[headline.period])
-    if rows["n"].min() < LEAST:
+    if rows["n"].min() < FEWEST:
         return ""
     n = int((rows["p_holm"] < LEVEL).sum())
     return f" {PERIOD_PHRASES[headline.period]}, {n or 'none'} of {count_things(len(rows), 'pair')} do so."
@@ -246,7 +247,7 @@ def _draw_bar(row: dict[Any, Any], left: float, right: float) -> str:
 def _tell(study: StudyTables, period: str) -> str:
     """Return in words how many factors know something, and whether the best forecaster adds to momentum."""
     rows = pd.DataFrame(study.skill_map.loc[period])
-    if rows["n"].max() < LEAST:
+    if rows["n"].max() < FEWEST:
         return "The record is too short to tell."
     told = [] if study.factor_ic.empty else [_tell_factors(study, period)]
     own = pd.DataFrame(rows.loc["forecaster"])

@@ -8,6 +8,7 @@ from functools import partial
 from html import escape
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
@@ -61,7 +62,7 @@ TABLE1 = (
     Column("n", "n", format_whole, hint="Number of ICs"),
     Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return, after cost"),
     Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
-    Column("sharpe", "Sharpe", format_two, hint="Annualised, with a risk-free rate of zero"),
+    Column("sharpe", "Sharpe", format_two, hint="Annualised, beyond the risk-free rate"),
     Column("max_drawdown", "Max drawdown", format_percent, hint="Largest loss from an earlier peak"),
     Column(
         "turnover", "Turnover", format_percent, hint="Mean share of the portfolio exchanged per rebalance"
@@ -123,13 +124,24 @@ def _weigh_evidence(study: StudyTables, headline: Headline) -> Iterator[TrustFac
     n = int(study.ic.loc[study.decided(period), headline.best].count())
     few = f"With only {count_terms(n, frequency)}, p-values and intervals are too optimistic."
     yield TrustFact("Record", count_terms(n, frequency), n < _FEW, "ic", few if n < _FEW else "")
-    if period != "test":
+    if study.chosen and period != "test":
         term, start = TERMS[frequency], study.config.test_start
         note = (
             f"No forecast for a {term} from {start} on can be checked yet. All numbers come from the "
-            "validation period, on which choices may have been based."
+            "validation period, on which settings were chosen."
         )
         yield TrustFact("Test period", "none", True, "table1", note)
+    if period == "both" and study.known_periods == ("validation", "test", "both"):
+        yield _weigh_periods(study, headline.best)
+
+
+def _weigh_periods(study: StudyTables, best: str) -> TrustFact:
+    """Weigh whether the forecaster was better than nothing in both periods."""
+    means = [study.table1["ic_mean"].get((part, best), np.nan) for part in ("validation", "test")]
+    shown = " and ".join(map(format_number, means))
+    start = study.config.test_start
+    note = "" if min(means) > 0.0 else "Skill that is there at all times shows in both parts."
+    return TrustFact("Both periods", f"mean IC {shown}, before {start} and after", bool(note), "table1", note)
 
 
 def _weigh_overfitting(study: StudyTables, best: str) -> Iterator[TrustFact]:

@@ -18,7 +18,6 @@ from typing import Any
 from uuid import uuid4
 
 import joblib
-import numpy as np
 import pandas as pd
 
 import geodual
@@ -26,11 +25,10 @@ from geodual.errors import DataError
 
 from ..config import StudyConfig, check_names
 from ..decisions.decision import Decision
-from ..decisions.observations import Observations, decision_rows, observe, prepare_panel
+from ..decisions.observations import Observations, observe, prepare_panel
 from ..decisions.picking import Picks, pick_funds
 from ..decisions.walk_forward import Checkpoints, walk_forward
 from ..evaluation.forecast_diagnostics import ic_decay
-from ..evaluation.ledger import run_ledger
 from ..evaluation.market import FeeRules, Market, make_fee_rules
 from ..evaluation.random_portfolios import draw_random_portfolios
 from ..evaluation.result_tables import (
@@ -41,6 +39,7 @@ from ..evaluation.result_tables import (
     reasons_table,
     universe_table,
 )
+from ..evaluation.risk_free import RiskFree, rate_table, take_risk_free
 from ..evaluation.skill import factor_ics
 from ..evaluation.tuning import tune_forecasters
 from ..factors.factor import FactorSet, take_factors
@@ -53,6 +52,7 @@ from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
 from ..sources.reading.quality import inspect_index
+from .books import equal_weight_curve, rows_to_decide, run_ledgers
 from .notes import note_data, note_decisions, note_index, note_portfolios, note_rows, note_universe
 from .study import Study
 
@@ -70,16 +70,17 @@ def keep_ledgers(
     config: StudyConfig,
     fees: FeeRules,
     index: pd.Series[float],
+    risk_free: RiskFree = 0.0,
 ) -> dict[str, Any]:
     """Return the tables of forecasts and portfolios by name, as `Study` has them."""
     nav = observations.panel.nav
     predictions = predictions_table(decisions, observations)
     holdings = holdings_table(picked, predictions, observations, config)
-    books = _keep_books(nav, holdings, config.compared, config, fees)
+    books = run_ledgers(nav, holdings, config.compared, config, fees)
     equity = books["equity"]
     levels = index.reindex(equity.index)
     equity["index"] = levels / levels.iloc[0]
-    universes = {decision.day: decision.funds for decision in decisions}
+    universes, market = {decision.day: decision.funds for decision in decisions}, Market(nav, fees)
     return {
         **books,
         "predictions": predictions,
@@ -87,21 +88,11 @@ def keep_ledgers(
         "ic_decay": ic_decay(predictions, nav),
         "holdings": holdings,
         "equity": equity.rename_axis(index="date", columns="forecaster"),
-        "random_portfolios": draw_random_portfolios(Market(nav, fees), universes, config, observations.facts),
+        "random_portfolios": draw_random_portfolios(
+            market, universes, config, observations.facts, risk_free=risk_free
+        ),
+        "risk_free": rate_table(risk_free, nav.index[0]),
     }
-
-
-def equal_weight_curve(
-    observations: Observations, rows: Sequence[int], config: StudyConfig
-) -> pd.Series[float]:
-    """Return the value of all funds with equal weights: the index of a study without one, and a baseline.
-
-    On each decision day all funds that could be chosen get the same weight. Orders are filled on the same
-    days as those of the portfolios, without cost, as in an index.
-    """
-    sections = (observations.sections[t] for t in rows)
-    targets = {each.day: pd.Series(1.0 / len(each.funds), index=each.funds) for each in sections}
-    return run_ledger(observations.panel.nav, targets, execution_lag=config.execution_lag).equity
 
 
 def keep_baselines(
@@ -124,38 +115,12 @@ def keep_baselines(
         predictions = predictions_table(decisions, observations)
         picked = pick_funds(observations, decisions, forecasters, config)
         holdings = holdings_table(picked, predictions, observations, config)
-        books = _keep_books(nav, holdings, tuple(forecasters), config, fees)
+        books = run_ledgers(nav, holdings, tuple(forecasters), config, fees)
         equity = books["equity"]
         tables = {"baseline_predictions": predictions, "baseline_trades": books["trades"]}
     if UNIVERSE in config.baselines:
         equity = equity.reindex(universe.index).assign(**{UNIVERSE: universe})
     return tables | {"baseline_equity": equity.rename_axis(index="date", columns="forecaster")}
-
-
-def _keep_books(
-    nav: pd.DataFrame, holdings: pd.DataFrame, names: Sequence[str], config: StudyConfig, fees: FeeRules
-) -> dict[str, pd.DataFrame]:
-    """Return equity, cash, trades and fills of the portfolios of some forecasters."""
-    ledgers = {
-        name: run_ledger(nav, _targets(holdings, name), fees=fees, execution_lag=config.execution_lag)
-        for name in names
-    }
-    cash = pd.DataFrame({name: ledger.cash for name, ledger in ledgers.items()})
-    return {
-        "equity": pd.DataFrame({name: ledger.equity for name, ledger in ledgers.items()}),
-        "cash": cash.rename_axis(index="date", columns="forecaster"),
-        "trades": _joined({name: ledger.trades for name, ledger in ledgers.items()}),
-        "fills": _joined({name: ledger.fills for name, ledger in ledgers.items()}),
-    }
-
-
-def _targets(holdings: pd.DataFrame, name: str) -> dict[Any, pd.Series[float]]:
-    own = holdings[holdings["forecaster"] == name]
-    return {day: group.set_index("fund")["weight"] for day, group in own.groupby("date")}
-
-
-def _joined(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(tables, names=["forecaster", None]).reset_index("forecaster").reset_index(drop=True)
 
 
 def fingerprint(parts: object) -> str:
@@ -272,7 +237,7 @@ def backtest(
     given = _take_inputs(panel, index, (metrics, forecasters), facts, settings)
     config, panel, compared = given.config, given.panel, given.forecasters
     observations = observe(given.prepared, config, given.factors, given.facts, asked=given.asked)
-    rows = _rows_to_decide(observations, config, given.fees)
+    rows = rows_to_decide(observations, config, given.fees)
     benchmark, filled = _benchmark(given.levels, observations, rows, config)
     checkpoints = Checkpoints(Path(checkpoint_folder), given.keys()) if checkpoint_folder else None
     effort: dict[str, Any] = {"n_jobs": n_jobs, "checkpoints": checkpoints, "progress": progress}
@@ -281,7 +246,7 @@ def backtest(
     picked = pick_funds(observations, decisions, compared, config)
     equal = equal_weight_curve(observations, rows, config)
     levels = equal if benchmark is None else benchmark
-    books = keep_ledgers(observations, decisions, picked, config, given.fees, levels)
+    books = keep_ledgers(observations, decisions, picked, config, given.fees, levels, given.risk_free)
     universe = universe_table(decisions, observations)
     return Study(
         config=config,
@@ -340,6 +305,7 @@ class _Inputs:
     facts: FundFacts
     fees: FeeRules
     forecasters: dict[str, Forecaster]
+    risk_free: RiskFree
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -380,6 +346,7 @@ def _take_inputs(
         facts=known,
         fees=make_fee_rules(config, known),
         forecasters=resolve_compared(*compared, config),
+        risk_free=take_risk_free(config.risk_free),
     )
 
 
@@ -392,26 +359,6 @@ def _benchmark(
     nav = observations.panel.nav
     first = nav.index.searchsorted(observations.days[rows[0]]) + config.execution_lag
     return _aligned(levels, pd.DatetimeIndex(nav.index[first:]))
-
-
-def _rows_to_decide(observations: Observations, config: StudyConfig, fees: FeeRules) -> list[int]:
-    """Return the rebalance days to decide on; raise if orders cannot be filled in time."""
-    rows = decision_rows(observations, config)
-    at = observations.panel.nav.index.get_indexer(observations.days[rows])
-    left = len(observations.panel.nav) - 1 - int(at[0])
-    if config.execution_lag > left:
-        raise DataError(
-            f"`execution_lag` must be at most {left}, the number of rows after the first decision, got "
-            f"{config.execution_lag}; 1 is usual."
-        )
-    shortest = int(np.diff(at).min()) if len(at) > 1 else len(observations.panel.nav)
-    longest = max((fees.delay.get(fund, 0) for fund in observations.funds), default=0)
-    if longest >= shortest:
-        raise DataError(
-            f"`settlement_lag` must be shorter than the {shortest} trading days between two rebalances, got "
-            f"{longest}; lower it, or rebalance less often."
-        )
-    return rows
 
 
 def _digest_of(levels: pd.Series[float] | None) -> str:

@@ -1,4 +1,4 @@
-"""The decisions of the past, repeated with today's settings: what such picks earned."""
+"""The decisions of the past, made now or read from a run: what they earned, and which forecaster is used."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from geodual.arrays import Array
-from geodual.errors import DataError
 
 from ..config import StudyConfig
-from ..decisions.observations import Observations, decision_rows
+from ..decisions.observations import Observations, possible_rows
 from ..decisions.picking import held_since, pick_funds
 from ..decisions.walk_forward import walk_forward
+from ..evaluation.market import FeeRules
+from ..evaluation.periods import PERIODS, decisions_in, judged_period
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
-from ..evaluation.statistics import corrected_p, newey_west_t
+from ..evaluation.statistics import FEWEST, corrected_p, newey_west_t, rank_by_ic
+from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import TrackRecord, measure_record, no_record
-from ..evaluation.tuning import count_candidates, tune_forecasters
+from ..evaluation.tuning import count_choices, tune_forecasters
 from ..forecasters.forecast import Forecaster
+from .books import equal_weight_curve, rows_to_decide, run_ledgers
 
-FEWEST_PAST = 8  # fewest past decisions for an interval of past returns
 FEWEST_PER_RANK = 30  # fewest past decisions for an interval per rank
 _INTERVAL = [0.1, 0.9]  # quantiles between which 80 % of past picks lie
 _LATE = pd.Timedelta(days=7)  # by which an index may end before an interval does
@@ -34,15 +37,16 @@ class LookBack:
     Attributes
     ----------
     earned : DataFrame
-        What past picks earned, decision × rank; empty without past decisions.
+        What past picks earned before costs, from the execution of their decision to that of the next one,
+        decision × rank; empty without past decisions.
     record : TrackRecord
-        How good past forecasts and picks were.
+        How good past forecasts and the portfolio were.
     held : dict of str to Timestamp
         The funds that the last past decision holds, and since when.
     chosen : dict
         Settings that tuning chose, by forecaster.
     name : str
-        The forecaster with the highest mean IC, or the first one if there are too few past decisions.
+        The forecaster that is used: the first of `rank_by_ic`, or the first one without any IC.
     candidates : DataFrame
         The forecasters compared, best first: ic_mean, t, p, n. Those with too few past decisions come last.
         Empty if there was only one.
@@ -62,93 +66,229 @@ class LookBack:
 
     def bounds(self, n_picks: int) -> Array:
         """Return between which values 80 % of past picks earned, by rank; the same for all if pooled."""
-        if len(self.earned) < FEWEST_PAST:
+        if len(self.earned) < FEWEST:
             return np.full((2, n_picks), np.nan)
         if self.pooled:
             return np.repeat(np.nanquantile(self.earned, _INTERVAL)[:, None], n_picks, axis=1)
         return self.earned.quantile(_INTERVAL).reindex(columns=range(n_picks)).to_numpy(float)
 
 
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """Past decisions: forecasts and holdings of one forecaster or more, and how they came about."""
+
+    predictions: pd.DataFrame
+    holdings: pd.DataFrame
+    name: str
+    candidates: pd.DataFrame
+    chosen: dict[str, dict[str, Any]]
+    n_choices: int
+    judged: pd.Index  # the days of the decisions that are evidence
+
+
 def look_back(
     observations: Observations,
     forecasters: dict[str, Forecaster],
     config: StudyConfig,
+    fees: FeeRules,
     levels: pd.Series[float] | None,
+    study: StudyTables | None = None,
+    name: str | None = None,
     **effort: Any,
 ) -> LookBack:
-    """Repeat the decisions of the past, and choose the best of several forecasters by them.
+    """Return what past decisions earned: those of a study and its forecaster's since, or all made now.
 
-    With `tune`, the settings of each are chosen first.
+    Made now, they are those of `backtest` with the same settings.
 
     Parameters
     ----------
     observations : Observations
         What was known at each rebalance day.
     forecasters : dict of str to Forecaster
-        The forecasters by name; tuning replaces each by its best candidate.
+        The forecasters by name; tuning replaces each by its best candidate. Of a study, the one that is used.
     config : StudyConfig
         The settings.
+    fees : FeeRules
+        What trades cost.
     levels : Series, optional
         Index levels to compare with.
+    study : StudyTables, optional
+        The study that is continued. Its data must agree with the observations.
+    name : str, optional
+        The forecaster of the study, if it is not to be the one that it names.
     **effort
         Passed on to `walk_forward`: n_jobs, progress.
     """
-    try:
-        rows = decision_rows(observations, config) if len(observations.days) else []
-    except DataError:  # the history is too short for a past decision
-        rows = []
-    if not rows:
+    if not _can_look_back(observations, config):
         return LookBack(pd.DataFrame(), no_record(), {}, {}, next(iter(forecasters)), pd.DataFrame())
+    rows = rows_to_decide(observations, config, fees)
+    if study is None:
+        decided = _decide(observations, forecasters, config, rows, effort)
+    else:
+        decided = _continue(study, name, observations, forecasters, config, rows, effort)
+    return _judge(observations, decided, config, fees, levels)
+
+
+def _can_look_back(observations: Observations, config: StudyConfig) -> bool:
+    """Return whether there is a past decision whose orders have been filled."""
+    rows = possible_rows(observations, config)
+    days = observations.panel.nav.index
+    return bool(rows) and days.get_indexer(observations.days[rows[:1]])[0] + config.execution_lag < len(days)
+
+
+def _decide(
+    observations: Observations,
+    forecasters: dict[str, Forecaster],
+    config: StudyConfig,
+    rows: list[int],
+    effort: dict[str, Any],
+) -> _Decided:
+    """Make all past decisions, and choose the forecaster as a study does."""
     chosen = tune_forecasters(observations, forecasters, config, rows, **effort) if config.tune else {}
     decisions = walk_forward(observations, forecasters, rows, **effort)
-    # Each forecaster and each setting that was tried had a chance to be the best.
-    n_choices = len(forecasters) + sum(count_candidates(name, config) - 1 for name in chosen)
-    every = predictions_table(decisions, observations)
-    candidates = compare_candidates(ic_table(every), n_choices)
-    name = str(candidates.index[0]) if can_choose(candidates) else next(iter(forecasters))
+    predictions = predictions_table(decisions, observations)
+    ic, days = ic_table(predictions), pd.DatetimeIndex(observations.panel.nav.index)
+    parts = {period: decisions_in(period, ic.index, days, config.test_start) for period in PERIODS}
+    known = [period for period, own in parts.items() if ic.loc[own].notna().any(axis=None)]
+    period = judged_period(known, tuned=bool(chosen))
+    n_choices = count_choices(len(forecasters), chosen if period != "test" else (), config)
+    candidates = compare_candidates(ic.loc[parts[period]], n_choices)
+    name = next(iter([*candidates.index, *forecasters]))
     picked = pick_funds(observations, [d for d in decisions if d.forecaster == name], forecasters, config)
-    predictions = every[every["forecaster"] == name]
-    realised = predictions.set_index(["date", "fund"])["realised"]
-    earned = [pd.Series(realised[picks.day].reindex(picks.funds).to_numpy()) for picks in picked]
-    record = measure_record(
-        predictions,
+    return _Decided(
+        predictions[predictions["forecaster"] == name],
         holdings_table(picked, predictions, observations, config),
-        index_returns=_index_returns(levels, observations.days),
-        n_choices=n_choices,
+        name,
+        candidates if len(forecasters) > 1 else pd.DataFrame(),
+        {name: chosen[name]} if name in chosen else {},
+        n_choices,
+        parts[period],
     )
-    own = {name: chosen[name]} if name in chosen else {}
-    shown = candidates if len(forecasters) > 1 else pd.DataFrame()
-    return LookBack(pd.DataFrame(earned).dropna(how="all"), record, held_since(picked), own, name, shown)
+
+
+def _continue(
+    study: StudyTables,
+    name: str | None,
+    observations: Observations,
+    forecasters: dict[str, Forecaster],
+    config: StudyConfig,
+    rows: list[int],
+    effort: dict[str, Any],
+) -> _Decided:
+    """Take the decisions of a study, and make those of its forecaster that were due since."""
+    used, period = name or study.strategy, study.judged_period
+    new = [t for t in rows if observations.days[t] > study.ic.index[-1]]
+    holdings = study.holdings[study.holdings["forecaster"] == used]
+    predictions = study.predictions[study.predictions["forecaster"] == used]
+    decisions = walk_forward(observations, {used: forecasters[used]}, new, **effort)
+    if decisions:
+        made = predictions_table(decisions, observations)
+        picked = pick_funds(observations, decisions, forecasters, config, held_since(_picks(holdings)))
+        predictions = pd.concat([predictions, made], ignore_index=True)
+        holdings = pd.concat(
+            [holdings, holdings_table(picked, made, observations, config)], ignore_index=True
+        )
+    n_choices = study.n_choices(period)
+    table = compare_candidates(study.ic.loc[study.decided(period), list(study.config.compared)], n_choices)
+    return _Decided(
+        predictions,
+        holdings,
+        used,
+        table if name is None and len(table) > 1 else pd.DataFrame(),
+        {used: study.chosen[used]} if used in study.chosen else {},
+        n_choices,
+        study.decided(period).union(observations.days[new]),
+    )
+
+
+def _picks(holdings: pd.DataFrame) -> list[tuple[pd.Timestamp, list[str]]]:
+    """Return the funds picked by day, in order of time."""
+    return [(pd.Timestamp(str(day)), group["fund"].tolist()) for day, group in holdings.groupby("date")]
+
+
+def _judge(
+    observations: Observations,
+    decided: _Decided,
+    config: StudyConfig,
+    fees: FeeRules,
+    levels: pd.Series[float] | None,
+) -> LookBack:
+    """Measure what past decisions earned: the portfolio after costs, and its picks before them."""
+    nav, name = observations.panel.nav, decided.name
+    rows = observations.days.get_indexer(pd.DatetimeIndex(decided.predictions["date"].unique()))
+    spans = _holding_intervals(observations, rows, config.execution_lag)
+    outcomes = _outcomes(nav, decided.predictions, spans)
+    picks = [(day, funds) for day, funds in _picks(decided.holdings) if day in outcomes]
+    earned = {day: outcomes[day][funds].reset_index(drop=True) for day, funds in picks}
+    held = held_since(_picks(decided.holdings))
+    known, record = [day for day in decided.judged if day in earned], no_record()
+    if known:
+        curves = {
+            "picks": run_ledgers(nav, decided.holdings, (name,), config, fees)["equity"][name],
+            "universe": equal_weight_curve(observations, rows.tolist(), config),
+        } | ({} if levels is None else {"index": levels})
+        record = measure_record(
+            ic_table(_with_outcome(decided.predictions, observations))[name].reindex(known),
+            pd.DataFrame({each: _returns(curve, spans.loc[known]) for each, curve in curves.items()}),
+            pd.concat([earned[day].dropna() > outcomes[day].median() for day in known]),
+            decided.n_choices,
+        )
+    shown = pd.DataFrame(list(earned.values())).dropna(how="all")
+    return LookBack(shown, record, held, decided.chosen, name, decided.candidates)
+
+
+def _holding_intervals(observations: Observations, rows: NDArray[np.intp], lag: int) -> pd.DataFrame:
+    """Return when the portfolio of each decision is bought and sold, if that is known; by decision day.
+
+    The last one may be sold with the last row, before the orders of the next decision are filled.
+    """
+    nav, days = observations.panel.nav, observations.days
+    ended = rows[rows + 1 < len(days)]
+    start, end = (nav.index.get_indexer(days[at]) + lag for at in (ended, ended + 1))
+    filled = start < len(nav) - 1
+    end = np.minimum(end, len(nav) - 1)[filled]
+    return pd.DataFrame({"start": nav.index[start[filled]], "end": nav.index[end]}, index=days[ended[filled]])
+
+
+def _outcomes(
+    nav: pd.DataFrame, predictions: pd.DataFrame, spans: pd.DataFrame
+) -> dict[pd.Timestamp, pd.Series[float]]:
+    """Return what each fund of a decision earned in its holding interval, by day and fund.
+
+    A fund that closes within the interval counts with its last value.
+    """
+    filled = nav.ffill()
+    start, end = (filled.loc[spans[side]].set_axis(spans.index) for side in ("start", "end"))
+    earned = end / start - 1.0
+    return {day: earned.loc[day, predictions.loc[predictions["date"] == day, "fund"]] for day in spans.index}
+
+
+def _with_outcome(predictions: pd.DataFrame, observations: Observations) -> pd.DataFrame:
+    """Return predictions with the returns that were not known yet when they were saved."""
+    waiting = predictions["realised"].isna()
+    if not waiting.any():
+        return predictions
+    filled = predictions["realised"].copy()
+    for t, day in enumerate(observations.days[:-1]):
+        funds = predictions.loc[waiting & (predictions["date"] == day), "fund"]
+        if len(funds):
+            filled[funds.index] = observations.returns(t + 1).reindex(funds).to_numpy(float)
+    return predictions.assign(realised=filled)
+
+
+def _returns(curve: pd.Series[float], spans: pd.DataFrame) -> pd.Series[float]:
+    """Return what a curve earned in some intervals; NaN where it begins later or ends a week earlier."""
+    days = pd.DatetimeIndex([*spans["start"], *spans["end"]]).unique()
+    value = curve.reindex(curve.index.union(days)).ffill()
+    earned = value[spans["end"]].to_numpy() / value[spans["start"]].to_numpy() - 1.0
+    return pd.Series(earned, spans.index).where(spans["end"] <= curve.index[-1] + _LATE)
 
 
 def compare_candidates(ic: pd.DataFrame, n_choices: int) -> pd.DataFrame:
-    """Return the mean ICs of forecasters, best first, with p-values corrected for the choice.
-
-    A forecaster with an IC on few days may be best by chance. It comes after those that can be judged.
-    """
+    """Return the mean ICs of forecasters, as `rank_by_ic` orders them, with p corrected for the choice."""
     rows = {
         name: (ic[name].mean(), newey_west_t(ic[name]), corrected_p(ic[name], n_choices), ic[name].count())
-        for name in ic
+        for name in rank_by_ic(ic)
     }
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["ic_mean", "t", "p", "n"])
-    order = table.assign(judged=table["n"] >= FEWEST_PAST).sort_values(
-        ["judged", "ic_mean"], ascending=False, kind="stable"
-    )
-    return order[list(table)].rename_axis("forecaster")
-
-
-def can_choose(candidates: pd.DataFrame) -> bool:
-    """Return whether there are enough past decisions with an outcome to choose the best by them."""
-    return bool(candidates["n"].iloc[0] >= FEWEST_PAST)
-
-
-def _index_returns(levels: pd.Series[float] | None, days: pd.DatetimeIndex) -> pd.Series[float] | None:
-    """Return what the index earned from each rebalance day to the next, by the first of the two.
-
-    Intervals that the levels do not cover are left out. Levels that end a week before an interval does are
-    enough, as for the index of a study.
-    """
-    if levels is None:
-        return None
-    at = levels.reindex(levels.index.union(days)).ffill().reindex(days[days <= levels.index[-1] + _LATE])
-    return (at.shift(-1) / at - 1.0).dropna()
+    return table.rename_axis("forecaster")

@@ -11,10 +11,13 @@ from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations, skipped_days
 from ..evaluation.market import FeeRules
+from ..evaluation.statistics import FEWEST
+from ..evaluation.study_tables import StudyTables
 from ..forecasters.forecast import NO_LABEL
 from ..forecasters.registry import forecaster_label
 from ..panel import Finding, Panel
-from .look_back import FEWEST_PAST, LookBack
+from ..report.headline import write_headline
+from .look_back import LookBack
 
 _COVERAGE = 0.90  # warn below this share of known factors
 _LEVEL = 0.05  # of significance
@@ -32,6 +35,12 @@ def note_data(panel: Panel, config: StudyConfig, fees: FeeRules) -> list[str]:
     """Return notes on the table as a whole, and on assumptions that no investor can meet."""
     whole = [finding for finding in panel.findings if not finding.fund]
     notes = [finding.message for finding in whole if finding.matters or finding.kind == "survivorship"]
+    return notes + note_trading(config, fees)
+
+
+def note_trading(config: StudyConfig, fees: FeeRules) -> list[str]:
+    """Return notes on conditions of trade that no investor can meet."""
+    notes = []
     if config.execution_lag == 0:
         notes.append(
             "Trades are made at the values that decided them, as in the paper. Nobody can do that: a fund "
@@ -184,6 +193,19 @@ def note_decisions(decisions: list[Decision], config: StudyConfig) -> list[str]:
     return notes
 
 
+def note_study(study: StudyTables) -> list[str]:
+    """Return what the study says whose strategy a selection continues, and which baseline did better."""
+    label = forecaster_label(study.strategy)
+    notes = [f"The verdict of the study on {label}: {write_headline(study).verdict}"]
+    rivals = study.best_against_baseline(study.judged_period)
+    if rivals is not None and rivals.difference < 0.0:
+        notes.append(
+            f"{forecaster_label(rivals.baseline)}, which learns nothing, had a higher mean IC than "
+            f"{forecaster_label(rivals.learnt)}: {rivals.baseline_ic:+.3f} against {rivals.learnt_ic:+.3f}."
+        )
+    return notes
+
+
 def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
     """Return notes on the last row: it is not on the day asked for, or many values are missing."""
     notes, last = [], nav.index[-1]
@@ -217,7 +239,7 @@ def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, l
             "Nearly all funds rose, or nearly all fell, in the last holding interval, so the median was used "
             "as label."
         )
-    if n_past < FEWEST_PAST:
+    if n_past < FEWEST:
         notes.append(f"There are only {n_past} past decisions, too few to show what such picks earned.")
     elif looked.pooled:
         notes.append(
@@ -232,22 +254,20 @@ def note_choice(looked: LookBack) -> list[str]:
     table, used = looked.candidates, forecaster_label(looked.name)
     if table.empty:
         return []
-    judged = table[table["n"] >= FEWEST_PAST]
-    if judged.empty:
-        return [
-            f"{used} is used, the first of {len(table)} forecasters: {table['n'].max():.0f} past decisions "
-            "are too few to choose the best by them."
-        ]
+    n, p = int(table["n"].iloc[0]), table["p"].iloc[0]
+    table = table[table["n"] >= FEWEST] if n >= FEWEST else table
     others = ", ".join(
-        f"{forecaster_label(str(name))} {mean:+.2f}" for name, mean in judged["ic_mean"].iloc[1:].items()
+        f"{forecaster_label(str(name))} {mean:+.2f}" for name, mean in table["ic_mean"].iloc[1:].items()
     )
-    n, p = int(judged["n"].iloc[0]), judged["p"].iloc[0]
+    best = (
+        f"{used} is used, because its mean IC over {n} past decision{'' if n == 1 else 's'} was the highest "
+        f"of {len(table)} forecasters: {table['ic_mean'].iloc[0]:+.2f} (others: {others or 'none'})."
+    )
+    if n < FEWEST:
+        return [f"{best} So few decisions say little about which is best."]
     clear = "differs" if p < _LEVEL else "does not clearly differ"
-    return [
-        f"{used} is used, because its mean IC over {n} past decisions was the highest of {len(judged)} "
-        f"forecasters: {judged['ic_mean'].iloc[0]:+.2f} (others: {others or 'none'}). It {clear} from "
-        f"zero, the choice of the best counted ({'p < 0.01' if p < 0.01 else f'p = {p:.2f}'})."
-    ]
+    shown = "p < 0.01" if p < 0.01 else f"p = {p:.2f}"
+    return [f"{best} It {clear} from zero, the choice of the best counted ({shown})."]
 
 
 def _days(n: int) -> str:

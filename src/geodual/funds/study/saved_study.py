@@ -18,6 +18,7 @@ from ..config import StudyConfig, read_config
 from ..csv_cells import read_csv
 from ..evaluation.performance import portfolio_row
 from ..evaluation.result_tables import ic_table
+from ..evaluation.risk_free import rate_of_table
 from ..evaluation.table_registry import Table
 from ..forecasters.registry import UNIVERSE
 from ..panel import Finding
@@ -273,13 +274,14 @@ def compare_summary(summary: Mapping[str, Any], tables: Mapping[str, pd.DataFram
     tables : mapping of str to DataFrame
         The tables by name, as `Study` has them.
     """
+    rates = tables.get("risk_free", pd.DataFrame())  # old folders have none
     for part, table in (("table1", "equity"), ("baselines", "baseline_equity")):
         rows = summary.get(part, {}).get("both")
         for name, curve in tables.get(table, pd.DataFrame()).items():  # old folders have no baselines
             found = rows.get(name) if isinstance(rows, dict) else None
             if not isinstance(found, dict):
                 raise ValueError(f"summary.json: there are no results of {name!r}")
-            _compare_measures(found, portfolio_row(curve), str(name), f"{table}.csv")
+            _compare_measures(found, portfolio_row(curve, rate_of_table(rates)), str(name), f"{table}.csv")
             if table == "equity" and name in tables["ic"]:
                 _compare_measures(found, {"ic_mean": tables["ic"][name].mean()}, str(name), "ic.csv")
 

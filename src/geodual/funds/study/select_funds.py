@@ -18,13 +18,14 @@ from ..decisions.decision import Decision
 from ..decisions.observations import Observations, decision_rows, observe, prepare_panel
 from ..decisions.picking import Picks, pick_funds
 from ..decisions.walk_forward import walk_forward
+from ..evaluation.market import make_fee_rules
 from ..evaluation.result_tables import neighbours_table, reasons_table
+from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import SelectionTables
 from ..evaluation.weights import make_caps, portfolio_weights
 from ..factors.factor import take_factors
 from ..forecasters.forecast import Forecaster, factors_asked, window_of
 from ..forecasters.make import compared_settings, resolve_compared
-from ..forecasters.registry import CANDIDATES
 from ..panel import Panel
 from ..report import write_selection
 from ..report.wording import TERMS
@@ -32,8 +33,9 @@ from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
+from .continued_run import Plan, check_past, plan_of_run
 from .look_back import LookBack, look_back
-from .notes import note_decision, note_last_row
+from .notes import note_decision, note_last_row, note_study, note_trading
 from .workbook import write_selection_workbook
 
 
@@ -49,11 +51,11 @@ class Selection(SelectionTables):
         Name of the forecaster.
     picks : DataFrame
         One row per pick, best first: rank, fund, name, type, weight, forecast, past_low and past_high (80 %
-        of past picks earned between these two: past picks of the same rank or, if `pooled`, of all ranks; NaN
-        with fewer than 8 past decisions), n_past (number of past decisions), known (share of its factors that
-        are known), finding (what was found in its data, if that matters), neighbours (their codes; empty for
-        forecasters without), factors (those that did most to make the neighbours near, or that add most to
-        the forecast).
+        of past picks earned between these two, before costs: past picks of the same rank or, if `pooled`, of
+        all ranks; NaN with fewer than 8 past decisions), n_past (number of past decisions), known (share of
+        its factors that are known), finding (what was found in its data, if that matters), neighbours (their
+        codes; empty for forecasters without), factors (those that did most to make the neighbours near, or
+        that add most to the forecast).
     neighbours : DataFrame
         One row per pick and neighbour: date, forecaster, fund, neighbour, distance, earned.
     reasons : DataFrame
@@ -65,8 +67,8 @@ class Selection(SelectionTables):
     factor_labels : mapping
         Label of each factor in reports, by name.
     record : TrackRecord
-        What past decisions with the same settings were worth: n, ic, excess over the average fund and
-        beat_median, with intervals.
+        What past decisions with the same settings were worth: n, ic, excess over the average fund after costs
+        and beat_median, with intervals.
     record_text : str
         The same in words.
     notes : tuple of str
@@ -83,6 +85,8 @@ class Selection(SelectionTables):
     pooled : bool
         Whether past_low and past_high cover the picks of all ranks, because there are fewer than 30 past
         decisions.
+    run : str
+        The folder of the study that the selection continues; "" without one. The page links to its report.
 
     See Also
     --------
@@ -133,21 +137,24 @@ def select(
     panel: Panel | pd.DataFrame | str | Path,
     as_of: Any = None,
     metric: Any = None,
-    top: int = StudyConfig.top,
+    top: int | None = None,
     *,
     forecaster: Any = None,
     forecasters: Any = None,
     index: pd.Series[float] | str | Path | None = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
+    run: StudyTables | str | Path | None = None,
     n_jobs: int | None = None,
     progress: ProgressCallback = ignore_progress,
     **settings: Any,
 ) -> Selection:
     """Choose the funds to hold next, from the data up to a day.
 
-    The decisions of the past are repeated, to show what such picks earned. Without `metric` or `forecaster`,
-    several forecasters are compared on these decisions, and the one with the highest mean IC is used; the
-    track record is corrected for this choice, and the notes tell which and why.
+    The strategy is that of `backtest`. With `run`, the settings and past decisions of a study are taken, and
+    only what is due since is decided. Otherwise the past decisions are made now, with the settings given: the
+    same as in a study with these settings. Of several forecasters, the one that the study names is used,
+    unless `forecaster` names another: the one with the highest mean IC over the decisions that count. The
+    track record is corrected for this choice, and net of the costs and lags of the settings.
 
     Parameters
     ----------
@@ -159,18 +166,20 @@ def select(
     metric : str or transformer, optional
         A registered name (`geodual.metric.metric_names` lists them), a place such as
         ``package.module:Class``, or any scikit-learn transformer.
-    top : int
-        Number of funds to choose.
+    top : int, optional
+        Number of funds to choose, by default 10.
     forecaster : str, mapping or object, optional
         A forecaster to use in place of a metric: a registered name (`forecaster_names` lists them), a table
-        of settings, or any forecaster or scikit-learn regressor.
+        of settings, or any forecaster or scikit-learn regressor. With `run`, one of those that it compared.
     forecasters : str, sequence of str, or mapping, optional
-        Forecasters to choose from if none is named, as in `backtest`; by default some metrics, regressions
-        and baselines.
+        Forecasters to choose from if none is named, as in `backtest`; by default the metrics of the paper.
     index : Series or path, optional
-        Index levels that the track record is compared with.
+        Index levels that the track record is compared with; by default those of the run, if it has any.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads.
+    run : Study or path, optional
+        A study, or the folder of one, whose strategy is to be continued. `panel` is its table or a longer one
+        with the same past. All other settings are those of the study, and cannot be given besides.
     n_jobs : int, optional
         Number of worker processes, -1 for one per core. Results do not depend on it.
     progress : callable
@@ -194,40 +203,76 @@ def select(
     >>> picks = select(universe.panel, metric="gmml", top=3).picks
     >>> picks["forecast"].is_monotonic_decreasing
     True
+
+    A study, and its picks:
+
+    >>> from geodual.funds import backtest
+    >>> universe = synthetic_universe(20, "2014-01-02", "2015-06-30")
+    >>> study = backtest(universe.panel, metrics=["euclidean", "gmml"], top=3)
+    >>> select(universe.panel, run=study).forecaster == study.strategy
+    True
     """
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
-    asked = _day_asked(panel, as_of)
-    compared = _compared(metric, forecaster, forecasters)
-    factors, settings = take_factors(settings)
-    config = StudyConfig(**compared_settings(*compared), top=top, **check_names(settings, "select"))
     known, levels = take_facts(facts), None if index is None else read_index(index)
-    made = resolve_compared(*compared, config)
+    if run is None:
+        plan = _plan(_compared(metric, forecaster, forecasters), top, settings)
+    else:
+        given = {"metric": metric, "forecasters": forecasters, "top": top, **settings}
+        plan = plan_of_run(run, forecaster, given, known)
+    asked = _day_asked(panel, as_of)
+    config, made = plan.config, plan.forecasters
     until = prepare_panel(panel.until(asked), config, known, None if levels is None else levels.index)
-    days = pd.DatetimeIndex(until.nav.index)
-    rebalances = rebalance_days(days, config.frequency)
-    asked_factors = factors_asked(made.values())
-    now = observe(until, config, factors, known, _days_until(days, rebalances, config, made), asked_factors)
+    rebalances = rebalance_days(pd.DatetimeIndex(until.nav.index), config.frequency)
+    now, past = _observe(until, plan, known, rebalances)
+    fees = make_fee_rules(config, known)
+    # The past comes first: it may choose hyper-parameters, and tells what is held.
+    if plan.study is not None:
+        check_past(plan.study, past)
+        levels = plan.study.equity["index"] if levels is None and plan.study.index_digest else levels
+    looked = look_back(
+        past, made, config, fees, levels, plan.study, plan.name, n_jobs=n_jobs, progress=progress
+    )
+    decision = walk_forward(now, {looked.name: made[looked.name]}, [len(now.days) - 1])[0]
+    picks = pick_funds(now, [decision], made, config, looked.held)[0]
+    notes = (
+        *([] if plan.study is None else note_study(plan.study)),
+        *note_last_row(until.nav, asked),
+        *note_decision(decision, config, decision.day in rebalances, looked),
+        *note_trading(config, fees),
+    )
+    return _assemble(now, decision, picks, looked, config, notes, plan.folder)
+
+
+def _plan(compared: tuple[Any, Any], top: int | None, settings: dict[str, Any]) -> Plan:
+    """Return the strategy that the arguments describe."""
+    factors, settings = take_factors({**settings, **({} if top is None else {"top": top})})
+    config = StudyConfig(**compared_settings(*compared), **check_names(settings, "select"))
+    return Plan(config, factors, resolve_compared(*compared, config))
+
+
+def _observe(
+    until: Panel, plan: Plan, facts: FundFacts, rebalances: pd.DatetimeIndex
+) -> tuple[Observations, Observations]:
+    """Return what is known on the last day, and what was known on the rebalance days of the past.
+
+    Off the calendar, the past is still judged on the usual rebalance days.
+    """
+    config, days = plan.config, pd.DatetimeIndex(until.nav.index)
+    asked = factors_asked(plan.forecasters.values())
+    used = _days_until(days, rebalances, config, plan.forecasters)
+    now = observe(until, config, plan.factors, facts, used, asked)
     rows = decision_rows(now, replace(config, start=""), include_last=True)
     if rows[-1] != len(now.days) - 1:
         raise DataError(
-            f"{panel.source}: too few funds have a value on {days[-1].date()}. Choose another `as_of`."
+            f"{until.source}: too few funds have a value on {days[-1].date()}. Choose another `as_of`."
         )
-    # The past comes first: it may choose hyper-parameters, and tells what is held. Off the calendar, it is
-    # still judged on the usual rebalance days.
-    on_calendar = now.days.equals(rebalances)
-    past = now if on_calendar else observe(until, config, factors, known, rebalances, asked_factors)
-    looked = look_back(past, made, config, levels, n_jobs=n_jobs, progress=progress)
-    decision = walk_forward(now, {looked.name: made[looked.name]}, rows[-1:])[0]
-    picks = pick_funds(now, [decision], made, config, looked.held)[0]
-    notes = [
-        *note_last_row(until.nav, asked),
-        *note_decision(decision, config, decision.day in rebalances, looked),
-    ]
-    return _assemble(now, decision, picks, looked, config, tuple(notes))
+    if now.days.equals(rebalances):
+        return now, now
+    return now, observe(until, config, plan.factors, facts, rebalances, asked)
 
 
 def _compared(metric: Any, forecaster: Any, forecasters: Any) -> tuple[Any, Any]:
-    """Return the metrics and the forecasters to choose from: one if it is named, otherwise several."""
+    """Return the metrics and the forecasters to choose from: one if it is named, otherwise as in a study."""
     if metric is not None and forecaster is not None:
         raise DataError("`metric` and `forecaster` exclude each other; give one of them, or none.")
     if metric is not None:
@@ -238,7 +283,7 @@ def _compared(metric: Any, forecaster: Any, forecasters: Any) -> tuple[Any, Any]
         return None, {name: tables.get(name, forecaster)}
     # The configuration of an earlier study may have an empty list.
     is_empty = isinstance(forecasters, Sized) and len(forecasters) == 0
-    return None, CANDIDATES if forecasters is None or is_empty else forecasters
+    return None, None if is_empty else forecasters
 
 
 def _name_of(given: Any) -> str:
@@ -282,6 +327,7 @@ def _assemble(
     looked: LookBack,
     config: StudyConfig,
     notes: tuple[str, ...],
+    folder: str,
 ) -> Selection:
     """Put the picks, their reasons and the record of the forecaster together."""
     reasons, left_out = reasons_table([picked], now.factors.columns), now.sections[-1].left_out
@@ -301,6 +347,7 @@ def _assemble(
         pooled=looked.pooled,
         candidates=looked.candidates,
         unit=decision.unit,
+        run=folder,
     )
 
 

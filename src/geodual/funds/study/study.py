@@ -19,7 +19,7 @@ from ..report import write_report
 from ..report.headline import write_headline
 from ..report.payload import summarise
 from ..report.plots import draw_annual_returns, draw_ic, draw_performance, save_figure
-from ..run import CONFIG, REPORT, SUMMARY
+from ..run import CONFIG, PICKS, REPORT, SUMMARY
 from .folder_lock import hold_folder
 from .workbook import write_study_workbook
 
@@ -45,8 +45,9 @@ def save_study(study: StudyTables, folder: Path) -> Path:
         The folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # Without it the folder counts as unfinished until all files are replaced.
-    (folder / SUMMARY).unlink(missing_ok=True)
+    # Without the summary a folder counts as unfinished until all files are replaced. Picks would be stale.
+    for stale in (SUMMARY, PICKS):
+        (folder / stale).unlink(missing_ok=True)
     _write_text(folder / CONFIG, study.config.to_toml())
     for table in study.tables():
         if table.saved:
@@ -110,6 +111,8 @@ class Study(StudyTables):
     random_portfolios : DataFrame
         What 1,000 portfolios of random funds earned under the same rules: annual_return, volatility, sharpe,
         max_drawdown.
+    risk_free : DataFrame
+        The risk-free rate per year: day from which it holds × `rate`. Empty if it is 0.
     factor_ic : DataFrame
         Information coefficients of every factor alone, rebalance day × factor; the property `skill_map` sums
         them up.

@@ -88,7 +88,7 @@ def read_nav(source: str | Path | pd.DataFrame) -> Panel:
     ['short', 'late-start', 'survivorship']
     """
     table = turn_days_down(open_source(source))
-    date = _find_dates(table)
+    date = find_dates(table)
     days = read_days(table, date)
     roles = find_long(table, date, days)
     nav, found = read_wide(table, date, days) if roles is None else read_long(table, days, *roles)
@@ -147,7 +147,7 @@ def read_index(
     if isinstance(source, pd.Series):
         source = source.to_frame(column or source.name or "index")
     table = turn_days_down(open_source(source))
-    date = _find_dates(table)
+    date = find_dates(table)
     others = [at for at in range(len(table.names)) if at != date]
     chosen = _choose_index(table, others, column)
     days = read_days(table, date)
@@ -172,7 +172,7 @@ def _choose_index(table: RawTable, others: list[int], column: str | None) -> int
     return others[names.index(wanted)]
 
 
-def _find_dates(table: RawTable) -> int:
+def find_dates(table: RawTable) -> int:
     """Return the column of days: by name, otherwise the first column whose first value is a day."""
     remedy = "Give a first line with 'date' and the names of the funds"
     if looks_like_day(table.names[0]):

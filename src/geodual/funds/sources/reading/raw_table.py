@@ -138,11 +138,7 @@ class RawTable:
 
     def levels(self, column: int) -> Array:
         """Return a column of positive numbers, NaN where a cell is empty; anything else is an error."""
-        cells = self.columns[column]
-        if pd.api.types.is_any_real_numeric_dtype(cells.dtype):
-            values = cells.to_numpy(float, na_value=np.nan)
-        else:
-            values = self._parsed(column)
+        values = self.numbers(column)
         bad = np.flatnonzero((values <= 0.0) | np.isinf(values))
         if not len(bad):
             return values
@@ -155,8 +151,15 @@ class RawTable:
             remedy = "Turn returns (0.01 for 1 %) into NAVs by `(1 + returns).cumprod()`"
         raise self.error(f"the value {self.shown(row, column)} {problem}", remedy, row, column)
 
+    def numbers(self, column: int) -> Array:
+        """Return a column of numbers, NaN where a cell is empty; any other text is an error."""
+        cells = self.columns[column]
+        if pd.api.types.is_any_real_numeric_dtype(cells.dtype):
+            return np.asarray(cells.to_numpy(float, na_value=np.nan))
+        return self._parsed(column)
+
     def _parsed(self, column: int) -> Array:
-        """Return a column as numbers; raise at the first text that is not a number."""
+        """Return a column of texts as numbers; raise at the first that is not a number."""
         text = self.number_texts(column)
         try:
             values = np.asarray(pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False), dtype=float)

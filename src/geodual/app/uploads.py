@@ -1,0 +1,93 @@
+"""Files that the page sends: streamed to a private folder, under names of our own, up to a limit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO
+
+from geodual.errors import DataError
+
+from .jobs import Job
+
+_KINDS = ("index", "facts")
+_LONGEST = 80  # characters of a name that are shown
+
+
+@dataclass(eq=False)
+class Upload:
+    """A file of the user.
+
+    Attributes
+    ----------
+    shown : str
+        Its name, for people only.
+    path : Path
+        Where it lies, under a name that nobody can guess or choose.
+    look : Job, optional
+        The job that reads a table to see what is in it.
+    given : dict
+        Of a table: the index and the facts that belong to it, by kind.
+    """
+
+    shown: str
+    path: Path
+    look: Job | None = None
+    given: dict[str, Given] = field(default_factory=dict)
+    name: str = field(default_factory=lambda: token_hex(8))
+
+    @property
+    def file(self) -> tuple[str, str]:
+        """The file as jobs take it."""
+        return str(self.path), self.shown
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the table, its index and its facts as arguments of a job; raise if one is unusable."""
+        for given in self.given.values():
+            if given.job.message:
+                raise DataError(f"{given.job.message} Or remove the file.")
+        files = {kind: self.given[kind].upload.file if kind in self.given else None for kind in _KINDS}
+        column = self.given["index"].column if "index" in self.given else ""
+        return {"table": self.file, **files, "column": column}
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An index or facts that belong to a table: the file, the column of the index, and the job that looks."""
+
+    upload: Upload
+    column: str
+    job: Job
+
+
+class Receiver:
+    """Writes what arrives to a new file; without `finish`, `drop` removes it."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.upload = Upload(shown_name(name), folder / token_hex(16))
+        self._file: BinaryIO = self.upload.path.open("xb")
+
+    def take(self, chunk: bytes) -> None:
+        """Append bytes."""
+        self._file.write(chunk)
+
+    def finish(self) -> Upload:
+        """Close the file, and return it."""
+        self._file.close()
+        return self.upload
+
+    def drop(self) -> None:
+        """Remove the file."""
+        self._file.close()
+        self.upload.path.unlink(missing_ok=True)
+
+
+def shown_name(name: str) -> str:
+    """Return a file name as it is shown: its last part, on one line, not too long."""
+    last = re.split(r"[/\\]", name)[-1]
+    text = " ".join("".join(char if char.isprintable() else " " for char in last).split())
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST - 9]}…{text[-8:]}"
+    return text or "table"

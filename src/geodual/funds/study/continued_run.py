@@ -1,0 +1,139 @@
+"""A run that is continued: its settings, and whether a table has the same past."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from geodual.errors import DataError
+
+from ..config import StudyConfig
+from ..decisions.observations import Observations
+from ..evaluation.study_tables import StudyTables
+from ..evaluation.tuning import take_chosen
+from ..factors.factor import FactorSet, choose_factors
+from ..forecasters.forecast import Forecaster
+from ..forecasters.make import Workshop
+from ..sources.reading.fund_facts import FundFacts
+from .saved_study import read_study
+
+_ROUNDING = 1e-9  # relative difference of returns that were saved with all digits
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A strategy: its settings and forecasters, and the study that it comes from.
+
+    Attributes
+    ----------
+    config : StudyConfig
+        The settings.
+    factors : FactorSet
+        The factors that describe the funds.
+    forecasters : dict of str to Forecaster
+        The forecasters; of a run, only the one that is used.
+    study : StudyTables, optional
+        The study that is continued.
+    name : str, optional
+        The forecaster that the user chose among those of the study.
+    folder : str
+        The folder of the study, if it is on disk.
+    """
+
+    config: StudyConfig
+    factors: FactorSet
+    forecasters: dict[str, Forecaster]
+    study: StudyTables | None = None
+    name: str | None = None
+    folder: str = ""
+
+
+def plan_of_run(
+    run: StudyTables | str | Path, forecaster: Any, given: Mapping[str, Any], facts: FundFacts
+) -> Plan:
+    """Return the strategy of a run; raise if settings are given besides.
+
+    Parameters
+    ----------
+    run : StudyTables or path
+        A study, or its folder.
+    forecaster : str, optional
+        One of those that it compared; by default the one that it names.
+    given : mapping
+        Arguments that a run has settled already; they must be None or absent.
+    facts : FundFacts
+        Facts about the funds; they are needed if the run had some.
+    """
+    more = [name for name, value in given.items() if value is not None]
+    if more:
+        raise DataError(
+            f"`{more[0]}` is a setting of the run already; leave it out, or run the study again with it."
+        )
+    study = run if isinstance(run, StudyTables) else read_study(run)
+    if forecaster is not None and forecaster not in study.config.compared:
+        raise DataError(
+            f"`forecaster` must be one of those that the run compared, {', '.join(study.config.compared)}, "
+            f"got {forecaster!r}."
+        )
+    if study.facts_digest and not facts.digest:
+        raise DataError("The run used facts about the funds; give them again as `facts` (--meta).")
+    used, config = forecaster or study.strategy, replace(study.config, end="")
+    workshop = Workshop(config)
+    made = workshop.metric(used) if used in config.metrics else workshop.make(used)
+    if used in study.chosen:
+        made = take_chosen(used, made, study.chosen[used], config)
+    folder = "" if isinstance(run, StudyTables) else str(run)
+    return Plan(config, choose_factors(config.factors), {used: made}, study, forecaster, folder)
+
+
+def check_past(study: StudyTables, observations: Observations) -> None:
+    """Raise if a table does not continue a run: it ends before it, or its past differs.
+
+    On each day of decision the same funds must have been there, and have earned the same until the next.
+
+    Parameters
+    ----------
+    study : StudyTables
+        The run.
+    observations : Observations
+        What was known at each rebalance day, from the table.
+    """
+    end, last = study.equity.index[-1], observations.panel.nav.index[-1]
+    if last < end:
+        raise DataError(
+            f"The run knows the data until {end.date()}, so picks for {last.date()} would look ahead. "
+            "Choose a later `as_of`, or run a study with an earlier `end`."
+        )
+    row_of = {day: t for t, day in enumerate(observations.days)}
+    past = study.predictions[study.predictions["forecaster"] == study.config.compared[0]]
+    realised = past.set_index(["date", "fund"])["realised"]
+    for day in study.ic.index:
+        if day not in row_of:
+            raise _differs(f"{day.date()} is no rebalance day")
+        there, funds = realised[day], observations.sections[row_of[day]].funds
+        changed = there.index.symmetric_difference(funds)
+        if len(changed):
+            where = "that of the run" if changed[0] in there.index else "this one"
+            raise _differs(f"{changed[0]} can be chosen on {day.date()} in {where} only")
+        if there.notna().any():
+            _compare_returns(day, there, observations.returns(row_of[day] + 1).reindex(there.index))
+
+
+def _compare_returns(day: pd.Timestamp, there: pd.Series[float], here: pd.Series[float]) -> None:
+    wrong = ~np.isclose(there, here, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True)
+    if wrong.any():
+        fund = there.index[wrong][0]
+        shown = f"{100.0 * here[fund]:.2f} % in place of {100.0 * there[fund]:.2f} %"
+        raise _differs(f"{fund} earned {shown} in the holding interval after {day.date()}")
+
+
+def _differs(what: str) -> DataError:
+    return DataError(
+        f"The past of this table is not that of the run: {what}. Give the table of the run or a later "
+        "version of it; if its past was revised, run the study again."
+    )
