@@ -13,20 +13,18 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from .accuracy import CACHE, HALVES, accuracy_table
+from .accuracy import CACHE, HALVES, STUDIES, accuracy_table
 from .factor_speed import factor_table
 from .family_runs import families_table
 from .findings import findings_table
 from .first_solve import first_solve_table
 from .geometry import geometry_table
-from .machine_accuracy import machine_table
 from .metric_fit import itml_table, metric_fit_table, metric_scaling_table
 from .metric_rivals import lmnn_table
 from .metric_shapes import local_pairs_table, many_features_table
 from .nonsmooth import nonsmooth_table
 from .null_universes import null_table
 from .random_study import random_table
-from .regression_accuracy import regression_table
 from .scale.run import run_scale
 from .semidefinite import semidefinite_table
 from .solvers import held_out_table, scaling_table, solver_table
@@ -51,8 +49,6 @@ SECTIONS: dict[str, Callable[..., str]] = {
     "local-pairs": local_pairs_table,
     "many-features": many_features_table,
     "accuracy": accuracy_table,
-    "machines": machine_table,
-    "regression": regression_table,
     "factors": factor_table,
     "study": study_table,
     "null": null_table,
@@ -66,6 +62,8 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", metavar="section", help=f"any of {', '.join(SECTIONS)}")
     parser.add_argument("--out", type=Path, default=Path("output/bench.txt"), help="where to save the tables")
     parser.add_argument("--record", action="store_true", help="with check: record the ratios instead")
+    parts = f"some parts only: of accuracy {', '.join(STUDIES)}; of scale such as fits"
+    parser.add_argument("--parts", nargs="*", default=[], metavar="part", help=parts)
     random = parser.add_argument_group("random", "options of the section random")
     random.add_argument("--n", type=int, default=1000, help="number of problems")
     random.add_argument("--first", type=int, default=0, help="first seed; from 100000 on a third has terms")
@@ -77,11 +75,17 @@ def main() -> None:
     semidefinite.add_argument("--gset", type=Path, help="folder with graphs of the G-set, such as g1.txt")
     accuracy = parser.add_argument_group("accuracy", "options of the section accuracy")
     accuracy.add_argument("--half", choices=list(HALVES), help="one half of the data sets; both by default")
-    accuracy.add_argument("--seeds", type=int, default=3, help="number of times that folds are drawn")
+    accuracy.add_argument("--seeds", type=int, default=1, help="number of times that folds are drawn")
     accuracy.add_argument("--cache", type=Path, default=CACHE, help="folder of results, to resume from")
-    accuracy.add_argument("--figure", type=Path, help="where to save the critical-difference diagram")
+    accuracy.add_argument(
+        "--fresh",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        help="measure methods again whose name has this part",
+    )
+    accuracy.add_argument("--peers", action="store_true", help="leave out our own methods")
     scale = parser.add_argument_group("scale", "options of the section scale")
-    scale.add_argument("--parts", nargs="*", default=[], metavar="part", help="some parts only, such as fits")
     scale.add_argument("--large", action="store_true", help="also what takes long")
     scale.add_argument("--results", type=Path, help="where to save the rows; by default with the page")
     arguments = parser.parse_args()
@@ -95,10 +99,12 @@ def main() -> None:
         "nonsmooth": {"manpg": arguments.manpg},
         "semidefinite": {"gset": arguments.gset},
         "accuracy": {
+            "parts": arguments.parts,
             "halves": (arguments.half,) if arguments.half else tuple(HALVES),
             "n_seeds": arguments.seeds,
             "cache": arguments.cache,
-            "figure": arguments.figure,
+            "fresh": arguments.fresh,
+            "peers_only": arguments.peers,
         },
     }
     if arguments.sections == ["check"]:

@@ -1,54 +1,81 @@
-"""The accuracy study: nearest neighbours under 12 metrics on real data sets, with ranks, tests and times."""
+"""The accuracy studies: metrics for nearest neighbours, classifiers and regressors, on real data sets.
+
+``python -m benchmarks accuracy`` shows ranks, tests and times of each study, on the sets that settings were
+chosen on and on those that were looked at once. ``--parts`` chooses studies. A run that is interrupted goes
+on from its folder of results; ``--fresh RPDML`` measures our own methods again after a change of their code.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .data_sets import DEVELOPMENT, HELD_OUT
+from .data_sets import HALVES
 from .diagram import draw
-from .methods import METRICS, OURS
-from .runs import measure
-from .summary import Half, accuracies, critical_difference, summary
+from .methods import STUDIES
+from .runs import forget, measure
+from .summary import Results, critical_difference, scores, summary
 
-HALVES = {"development": DEVELOPMENT, "held-out": HELD_OUT}
 CACHE = Path("output/accuracy")
 
 
 def accuracy_table(
-    halves: tuple[str, ...] = tuple(HALVES),
-    n_seeds: int = 3,
+    parts: Sequence[str] = (),
+    halves: Sequence[str] = tuple(HALVES),
+    n_seeds: int = 1,
     cache: Path = CACHE,
-    figure: Path | None = None,
+    fresh: Sequence[str] = (),
+    peers_only: bool = False,
     report: Callable[[str], object] = print,
 ) -> str:
-    """Run the study and return its tables.
+    """Run the studies and return their tables; save a diagram of ranks per study in the folder of results.
 
     Parameters
     ----------
-    halves : tuple of str
+    parts : sequence of str
+        "metrics", "machines" and "regression"; all by default.
+    halves : sequence of str
         "development", on which defaults were chosen, and "held-out", which was looked at once afterwards.
     n_seeds : int
-        Number of times that five folds are drawn.
+        Number of times that five folds are drawn; with many samples, two of the five are tested.
     cache : Path
         Folder of results; an interrupted run goes on from there.
-    figure : Path, optional
-        Where to save the critical-difference diagram; by default in the folder of results.
+    fresh : sequence of str
+        Methods whose name has one of these parts are measured again.
+    peers_only : bool
+        Whether to leave out our own methods.
     report : callable
         Receives lines of progress.
     """
-    measured = [
-        Half(f"The {name} half", *measure(HALVES[name], range(n_seeds), cache, report)) for name in halves
-    ]
+    unknown = set(parts) - set(STUDIES)
+    if unknown:
+        raise ValueError(f"unknown part {', '.join(sorted(unknown))}; choose from {', '.join(STUDIES)}")
+    for name in fresh:
+        report(f"  {forget(cache, name)} results of {name} are measured again")
+    tables = []
+    for part in parts or STUDIES:
+        study = STUDIES[part].without_ours() if peers_only else STUDIES[part]
+        measured = []
+        for half in halves:
+            sets, title = study.sets(half), f"{study.title}, the {half} sets"
+            if sets:
+                values = measure(sets, study.methods, range(n_seeds), cache, report)
+                measured.append(Results(title, study, *values))
+            else:
+                tables.append(f"{title}: there are none.")
+        if measured:
+            _draw(measured, cache / f"{part}_ranks.png")
+        tables += [table(results) for table in (summary, scores) for results in measured]
+    return "\n\n".join(tables)
+
+
+def _draw(measured: Sequence[Results], path: Path) -> None:
+    study = measured[0].study
     panels = {
-        half.title: (
-            dict(zip(METRICS, half.ranks.mean(axis=0).tolist(), strict=True)),
-            critical_difference(len(METRICS), len(half.sets)),
+        results.title: (
+            dict(zip(study.ranked, results.ranks.mean(axis=0).tolist(), strict=True)),
+            critical_difference(len(study.ranked), len(results.sets)),
         )
-        for half in measured
+        for results in measured
     }
-    draw(panels, cache / "ranks.png" if figure is None else figure, OURS)
-    head = f"k-NN with k = 5, features standardised, five stratified folds, {n_seeds} seeds"
-    return "\n\n".join(
-        [head, *(summary(half) for half in measured), *(accuracies(half) for half in measured)]
-    )
+    draw(panels, path, study.ours)

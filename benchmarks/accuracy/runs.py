@@ -6,35 +6,36 @@ import hashlib
 import json
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import StandardScaler
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
 
-from .data_sets import DataSet, load
-from .methods import CLASSIFIERS, METRICS, N_NEIGHBORS
+from geodual.atomic_file import write_atomically
 
-FOLDS = 5
+from .data_sets import FOLDS, DataSet, Reader
+
+ALL_FOLDS = 1100  # samples up to which all five folds are tested; otherwise two of them
 Report = Callable[[str], object]
 
 
 def measure(
-    names: Sequence[str], seeds: Sequence[int], cache: Path, report: Report
+    sets: Mapping[str, Reader], methods: Mapping[str, Any], seeds: Sequence[int], cache: Path, report: Report
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Run all methods on all sets that can be read.
 
     Parameters
     ----------
-    names : sequence of str
-        Names of data sets.
+    sets : dict
+        How to read each set, by name.
+    methods : dict
+        Estimators by name.
     seeds : sequence of int
-        Each seed makes five stratified folds.
+        Each seed makes five folds, of which two are tested with many samples.
     cache : Path
         Folder of results: what is there already is not run again.
     report : callable
@@ -44,60 +45,77 @@ def measure(
     -------
     found : list of str
         The sets that could be read.
-    accuracy : array of shape (n_sets, n_methods, n_seeds, n_folds)
-        Shares of test samples classified rightly.
+    scores : array of shape (n_sets, n_methods)
+        Share of test samples classified rightly; of regressors, the RMSE over the standard deviation of the
+        targets. The mean of all folds.
     seconds : array of the same shape
-        Processor time of each fit.
+        Processor time of a fit, the mean of all folds.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    found, cells = [], []
-    for name in names:
+    found, rows = [], []
+    for name, read in sets.items():
         try:
-            data = load(name)
+            data = read()
         except (OSError, ImportError) as error:
             report(f"  {name} is left out: {error}")
             continue
         started = time.perf_counter()
-        cells.append(
-            [
-                [_cell(cache, name, data, method, seed) for seed in seeds]
-                for method in (*METRICS, *CLASSIFIERS)
-            ]
-        )
+        cells = [[_cell(cache, name, data, method, seed, methods) for seed in seeds] for method in methods]
         found.append(name)
+        rows.append([np.mean(np.concatenate(of_method, axis=1), axis=1) for of_method in cells])
         report(f"  {name}: {len(data.X)} × {data.X.shape[1]}, {time.perf_counter() - started:.0f} s")
     if not found:
         raise FileNotFoundError("none of the data sets can be read")
-    values = np.array(cells)
-    return found, values[:, :, :, 0], values[:, :, :, 1]
+    values = np.array(rows)
+    return found, values[:, :, 0], values[:, :, 1]
 
 
-def _cell(cache: Path, name: str, data: DataSet, method: str, seed: int) -> list[list[float]]:
-    """Return accuracies and seconds of one method on one set, from the cache if they are there."""
-    learner = {**METRICS, **CLASSIFIERS}[method]
+def forget(cache: Path, part: str) -> int:
+    """Remove the results of all methods whose name has a part, and return their number."""
+    stored = [(path, path.name.rsplit("__", 3)) for path in cache.glob("*__*__*__*.json")]
+    paths = [path for path, (_, method, _, _) in stored if _file_name(part) in method]
+    for path in paths:
+        path.unlink()
+    return len(paths)
+
+
+def _cell(
+    cache: Path, name: str, data: DataSet, method: str, seed: int, methods: Mapping[str, Any]
+) -> list[list[float]]:
+    """Return scores and seconds of one method on one set, from the cache if they are there."""
+    learner = methods[method]
     # Another setting of a method, or other data, must not find the old result.
-    text = f"{learner!r} {data.X.shape} {data.X.sum():.9g} {seed}"
+    text = f"{learner!r} {data.X.shape} {data.X.sum():.9g} {data.y.sum():.9g} {seed}"
     key = hashlib.sha256(text.encode()).hexdigest()[:12]
-    path = cache / f"{name}__{method.replace(' ', '_').replace(',', '')}__{seed}__{key}.json"
+    path = cache / f"{_file_name(name)}__{_file_name(method)}__{seed}__{key}.json"
     if not path.exists():
-        path.write_text(json.dumps(_cross_validated(learner, data, seed)), encoding="utf-8")
-    result: list[list[float]] = json.loads(path.read_text(encoding="utf-8"))
-    return result
+        result = json.dumps(_cross_validated(learner, data, seed))
+        write_atomically(path, lambda file: file.write_text(result, encoding="utf-8"))
+    stored: list[list[float]] = json.loads(path.read_text(encoding="utf-8"))
+    return stored
+
+
+def _file_name(name: str) -> str:
+    return name.replace(" ", "_").replace(",", "")
 
 
 def _cross_validated(learner: Any, data: DataSet, seed: int) -> list[list[float]]:
-    accuracy, seconds = [], []
-    for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(data.X, data.y):
-        scaler = StandardScaler().fit(data.X[train])
-        Z, new = scaler.transform(data.X[train]), scaler.transform(data.X[test])
+    splitter = (StratifiedKFold if is_classifier(learner) else KFold)(FOLDS, shuffle=True, random_state=seed)
+    folds = list(splitter.split(data.X, data.y))
+    scores, seconds = [], []
+    for train, test in folds if len(data.X) <= ALL_FOLDS else folds[:2]:
         fitted = clone(learner)
-        started = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of convergence, or of constant features in a fold
-            fitted.fit(Z, data.y[train])
-        seconds.append(time.process_time() - started)
-        if hasattr(fitted, "transform"):  # a metric, not a classifier of its own
-            Z, new = fitted.transform(Z), fitted.transform(new)
-            fitted = KNeighborsClassifier(N_NEIGHBORS).fit(Z, data.y[train])
-        accuracy.append(float(fitted.score(new, data.y[test])))
-    return [accuracy, seconds]
+            started = time.process_time()
+            fitted.fit(data.X[train], data.y[train])
+            seconds.append(time.process_time() - started)
+            scores.append(_score(fitted, data, test))
+    return [scores, seconds]
+
+
+def _score(fitted: Any, data: DataSet, test: NDArray[np.intp]) -> float:
+    if is_classifier(fitted):
+        return float(fitted.score(data.X[test], data.y[test]))
+    errors = fitted.predict(data.X[test]) - data.y[test]
+    return float(np.sqrt(np.mean(errors**2)) / data.y.std())

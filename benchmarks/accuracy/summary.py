@@ -1,4 +1,4 @@
-"""Tables of the accuracy study: accuracies, mean ranks, tests and times."""
+"""Tables of a study: scores, mean ranks, tests and times."""
 
 from __future__ import annotations
 
@@ -10,47 +10,63 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata, studentized_range, wilcoxon
 
 from ..timing import format_table
-from .methods import CLASSIFIERS, METRICS, OURS, RIVAL
+from .methods import Study
 
-_TESTED = (RIVAL, "ITML, all pairs", "ITML, local", "LMNN")  # the rivals that must be beaten
 _LEAST_SECONDS = 1e-4  # shorter processor times are not measured well
 
 
 @dataclass(frozen=True, eq=False)
-class Half:
-    """What was measured on one half of the sets.
+class Results:
+    """What was measured on some of the sets.
 
     Attributes
     ----------
     title : str
-        What the half is.
+        Which sets they are.
+    study : Study
+        The methods, and what they are compared with.
     sets : list of str
         Names of the sets.
-    accuracy, seconds : array of shape (n_sets, n_methods, n_seeds, n_folds)
-        Accuracies, and processor times of fits, of `METRICS` and then of `CLASSIFIERS`.
+    scores : array of shape (n_sets, n_methods)
+        Shares of samples classified rightly, or errors of regressors.
+    seconds : array of shape (n_sets, n_methods)
+        Processor times of a fit.
     """
 
     title: str
+    study: Study
     sets: list[str]
-    accuracy: NDArray[np.float64]
+    scores: NDArray[np.float64]
     seconds: NDArray[np.float64]
 
+    def column(self, name: str) -> int:
+        """Return the place of a method."""
+        return list(self.study.methods).index(name)
+
     @property
-    def means(self) -> NDArray[np.float64]:
-        """Mean accuracy per set and method, in per cent."""
-        return np.asarray(100.0 * self.accuracy.mean(axis=(2, 3)))
+    def merits(self) -> NDArray[np.float64]:
+        """How good each method is on each set: accuracy in per cent, or minus the logarithm of the error."""
+        return (-np.log(self.scores) if self.study.regression else 100.0 * self.scores).round(8)
 
     @property
     def ranks(self) -> NDArray[np.float64]:
-        """Rank of each metric on each set; 1 is best, and equal accuracies share a rank."""
-        return np.array([rankdata(-row) for row in self.means[:, : len(METRICS)].round(8)])
+        """Rank of each ranked method on each set; 1 is best, and equal merits share a rank."""
+        ranked = [self.column(name) for name in self.study.ranked]
+        return np.array([rankdata(-row) for row in self.merits[:, ranked]])
 
     @property
     def relative_seconds(self) -> NDArray[np.float64]:
-        """Time of each method relative to NCA, as the geometric mean over the sets."""
-        spent = np.maximum(self.seconds.mean(axis=(2, 3)), _LEAST_SECONDS)
-        rival = spent[:, list(METRICS).index(RIVAL)]
-        return np.asarray(np.exp(np.log(spent / rival[:, None]).mean(axis=0)))
+        """Time of each method relative to that of `clock`, as the geometric mean over the sets."""
+        spent = np.log(np.maximum(self.seconds, _LEAST_SECONDS))
+        return np.asarray(np.exp((spent - spent[:, [self.column(self.study.clock)]]).mean(axis=0)))
+
+    @property
+    def levels(self) -> list[str]:
+        """Mean accuracy of each method, or the geometric mean of its errors over those of `reference`."""
+        if not self.study.regression:
+            return [f"{value:.2f}" for value in self.merits.mean(axis=0)]
+        gains = self.merits - self.merits[:, [self.column(self.study.reference)]]
+        return [f"{value:.3f}" for value in np.exp(-gains.mean(axis=0))]
 
 
 def critical_difference(n_methods: int, n_sets: int) -> float:
@@ -68,46 +84,63 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(p) for p in adjusted]
 
 
-def summary(half: Half) -> str:
-    """Return the ranks, the tests and the times of one half as text."""
-    names, means, ranks = [*METRICS, *CLASSIFIERS], half.means, half.ranks
-    order = [*np.argsort(ranks.mean(axis=0)).tolist(), *range(len(METRICS), len(names))]
+def summary(results: Results) -> str:
+    """Return the ranks, the tests and the times as text."""
+    study, merits, levels = results.study, results.merits, results.levels
+    ranks = dict(zip(study.ranked, results.ranks.mean(axis=0).tolist(), strict=True))
+    better = (merits > merits[:, [results.column(study.reference)]]).sum(axis=0)
+    rows = []
+    for name in sorted(study.methods, key=lambda name: ranks.get(name, np.inf)):
+        k = results.column(name)
+        rank = f"{ranks[name]:.2f}" if name in ranks else "–"
+        rows.append([name, rank, levels[k], str(better[k]), f"{results.relative_seconds[k]:.2g}"])
+    score = "RMSE" if study.regression else "accuracy"
+    meaning = (
+        f"RMSE divided by that of {study.reference} (geometric mean)"
+        if study.regression
+        else "mean accuracy in per cent"
+    )
+    head = (
+        f"{results.title}: {len(results.sets)} sets. Mean rank of {len(study.ranked)} methods (1 is best), "
+        f"{meaning},\nnumber of sets on which a method is better than {study.reference}, and processor time "
+        f"of fits relative to {study.clock} (geometric mean).\nCritical difference of ranks "
+        f"{critical_difference(len(study.ranked), len(results.sets)):.2f}."
+    )
+    table = format_table(["method", "rank", score, "better", "time"], rows)
+    return "\n\n".join([head, table, *([_tests(results)] if study.ours in study.methods else [])])
+
+
+def _tests(results: Results) -> str:
+    study, merits = results.study, results.merits
+    gaps = [
+        (merits[:, results.column(study.ours)] - merits[:, results.column(rival)]).round(8)
+        for rival in study.rivals
+    ]
+    raw = [float(wilcoxon(gap).pvalue) if gap.any() else 1.0 for gap in gaps]
     rows = [
         [
-            names[k],
-            f"{ranks[:, k].mean():.2f}" if k < len(METRICS) else "–",
-            f"{means[:, k].mean():.2f}",
-            f"{half.relative_seconds[k]:.2g}",
+            rival,
+            f"{np.exp(-gap.mean()):.3f}" if study.regression else f"{gap.mean():+.2f}",
+            f"{(gap > 0).sum()}",
+            f"{(gap < 0).sum()}",
+            f"{p:.2g}",
+            f"{q:.2g}",
         ]
-        for k in order
+        for rival, gap, p, q in zip(study.rivals, gaps, raw, holm(raw), strict=True)
     ]
-    head = (
-        f"{half.title}: {len(half.sets)} sets. Mean rank of {len(METRICS)} metrics (1 is best), mean "
-        f"accuracy in per cent,\nand processor time of fits relative to {RIVAL} (geometric mean). Critical "
-        f"difference of ranks {critical_difference(len(METRICS), len(half.sets)):.2f}."
-    )
-    table = format_table(["method", "rank", "accuracy", "time"], rows)
-    return f"{head}\n\n{table}\n\n{_tests(half)}"
-
-
-def _tests(half: Half) -> str:
-    names, means = [*METRICS, *CLASSIFIERS], half.means
-    ours = means[:, names.index(OURS)]
-    rivals = (*_TESTED, *CLASSIFIERS)
-    gaps = [ours - means[:, names.index(rival)] for rival in rivals]
-    raw = [float(wilcoxon(gap.round(8)).pvalue) if gap.round(8).any() else 1.0 for gap in gaps]
-    rows = [
-        [rival, f"{gap.mean():+.2f}", f"{(gap > 0).sum()}", f"{(gap < 0).sum()}", f"{p:.2g}", f"{q:.2g}"]
-        for rival, gap, p, q in zip(rivals, gaps, raw, holm(raw), strict=True)
-    ]
-    return f"{OURS} against, with Wilcoxon's signed-rank test and Holm's correction\n\n" + format_table(
-        ["rival", "points", "won", "lost", "p", "p, Holm"], rows
+    difference = "RMSE ratio" if study.regression else "points"
+    return f"{study.ours} against, with Wilcoxon's signed-rank test and Holm's correction\n\n" + format_table(
+        ["rival", difference, "won", "lost", "p", "p, Holm"], rows
     )
 
 
-def accuracies(half: Half) -> str:
-    """Return the accuracy of every method on every set as text."""
+def scores(results: Results) -> str:
+    """Return the score of every method on every set as text."""
+    regression = results.study.regression
+    values = results.scores if regression else 100.0 * results.scores
     rows = [
-        [name, *(f"{value:.1f}" for value in row)] for name, row in zip(half.sets, half.means, strict=True)
+        [name, *(f"{value:.3f}" if regression else f"{value:.1f}" for value in row)]
+        for name, row in zip(results.sets, values, strict=True)
     ]
-    return f"{half.title}: accuracy in per cent\n\n" + format_table(["set", *METRICS, *CLASSIFIERS], rows)
+    meaning = "RMSE over the standard deviation of the target" if regression else "accuracy in per cent"
+    return f"{results.title}: {meaning}\n\n" + format_table(["set", *results.study.methods], rows)

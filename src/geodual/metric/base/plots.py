@@ -100,7 +100,13 @@ def principal_plane(Z: Array) -> Array:
     return plane
 
 
-def draw_importances(ax: Any, importances: Array, names: Sequence[str], n_features: int) -> Any:
+def draw_importances(
+    ax: Any,
+    importances: Array,
+    names: Sequence[str],
+    n_features: int,
+    whole: str = "variance after the transformation",
+) -> Any:
     """Draw the largest importances as bars, with a line at the share that all features would have if equal.
 
     Parameters
@@ -113,6 +119,8 @@ def draw_importances(ax: Any, importances: Array, names: Sequence[str], n_featur
         Names of the features.
     n_features : int
         Number of bars.
+    whole : str
+        What they are shares of.
 
     Returns
     -------
@@ -128,7 +136,7 @@ def draw_importances(ax: Any, importances: Array, names: Sequence[str], n_featur
     ax.axvline(1.0 / len(importances), color="0.4", linestyle="--", linewidth=1, label="all features equal")
     rest = len(importances) - len(shown)
     others = f"; {rest} other features have {1.0 - importances[shown].sum():.0%}" if rest else ""
-    ax.set_xlabel(f"share of the variance after the transformation{others}")
+    ax.set_xlabel(f"share of the {whole}{others}")
     ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     ax.xaxis.set_major_formatter("{x:.1%}")
     ax.locator_params(axis="x", nbins=6)

@@ -1,92 +1,76 @@
-"""RPDMLClassifier: classes predicted in a learnt metric, with certificates, all choices by leave-one-out."""
+"""RPDMLClassifier: classes predicted in learnt metrics, with certificates, all choices by leave-one-out."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted
 
 from geodual.arrays import Array, Indices
 from geodual.threads import blas_threads_for, product_operations
 
 from ..base.checks import check_positive, check_sample_weight, check_whole, copy_weight
-from ..base.metric_learner import check_size
-from ..machine.kernel_ridge import (
-    MachineCertificates,
-    Ridge,
-    bandwidths,
-    best_ridge,
-    scores_at,
-    system_residual,
-)
-from ..machine.landmarks import fit_on_landmarks
-from ..machine.mapped_distance import MappedDistance, plain_distances
-from ..machine.neighbour_vote import Vote, best_vote, shares
-from ..machine.scoring import Targets, probabilities, sharpness
+from ..machine.calibration import probabilities, sharpness
+from ..machine.geometry import Geometry, equal_weights
+from ..machine.inputs import completed, read_samples
+from ..machine.machine import Learner, Machine, check_machine, fit_machine, landmark_places
+from ..machine.targets import ClassTargets
 from ..machine.views import VIEWS, View, medians
-from ..program.feature_fit import class_search, learn_weights
+from ..program.feature_fit import class_search, label_set_search, learn_weights
 from ..selection.local_pairs import LocalPairs
 from ..selection.samples import Samples
 from .neighbor_rpdml import NeighborRPDML
 
 _POWER = 2  # of the weights in the kernel
 _TOL, _MAX_ITER = 1e-6, 500  # relative duality gap of the metric, and iterations to reach it
-_ENTRIES = 4_000_000  # of a block of the kernel matrix of new samples: 32 MB
-
-
-class _Candidate(NamedTuple):
-    """A view with its metric, the distances of all samples in it, and the best machine for these."""
-
-    name: str
-    distance: MappedDistance
-    weights: Array
-    gap: float | None
-    D: Array
-    machine: Ridge | Vote
 
 
 class RPDMLClassifier(ClassifierMixin, BaseEstimator):
-    r"""Classify in a learnt metric: a kernel machine or nearest neighbours, with nothing left to tune.
+    r"""Classify in learnt metrics: a kernel machine, nearest neighbours or local fits, with nothing to tune.
 
-    Choose it for tables of up to some thousands of samples with numeric features of any scale. All that other
-    classifiers tune by repeated fits is chosen by leave-one-out in closed form.
+    Choose it for tables with numeric features of any scale. All that other classifiers tune by repeated fits
+    is chosen by leave-one-out in closed form.
 
     Features are seen in two views: standardised, and as Gaussian scores of their ranks, cut at ±3. In each
-    view it learns weights w of the features as `FeatureWeights` does, with a duality gap. The kernel machine
-    is ridge regression of the classes with the Laplace kernel
+    view it learns weights w of the features as `FeatureWeights` does, with a duality gap. The kernel machines
+    are ridge regressions of the classes: in each view one with the Laplace kernel of the learnt metric, and
+    one with the Gaussian kernel of equal weights,
 
-    .. math:: k(x, z) = \exp\Bigl(-\frac1h \sum_f w_f^2 |x_f - z_f|\Bigr).
+    .. math:: k(x, z) = \exp\Bigl(-\frac1h \sum_f w_f^2 |x_f - z_f|\Bigr), \qquad
+              k(x, z) = \exp\Bigl(-\frac1{h^2} \sum_f (x_f - z_f)^2\Bigr).
 
-    The view, the bandwidth h (0.5, 1, 2 or 4 times the median distance) and the ridge (10⁻⁴ to 1 times a
-    hundredth of the number of samples) are those of the largest accuracy by leave-one-out, less a tenth of
-    the squared error. One eigendecomposition per view and bandwidth gives all of these. The weights, and the
-    view, are not learnt again for each sample that is left out.
+    Bandwidth and ridge of each have the least squared error by leave-one-out, on up to 1,000 samples. The
+    scores are a mixture of the four machines, with the convex weights of the least such error; a duality gap
+    proves that no others are better. Weights of features and views are not learnt again for each sample that
+    is left out.
 
     Probabilities are the softmax of the scores times a factor, which makes the scores by leave-one-out the
     likeliest.
 
-    With more than `max_exact` distinct samples, view, metric and bandwidth are chosen on `n_landmarks`
-    samples drawn at random; these are the landmarks of a machine (Nyström) that is fitted to all samples.
+    With more than `max_exact` distinct samples, all of this is chosen on `n_landmarks` samples drawn at
+    random; the best of the four machines is then fitted to all samples with these as landmarks (Nyström).
 
     Missing values (NaN) are replaced by the median of the feature in `fit`, and by 0 if all are missing.
 
     Parameters
     ----------
-    predictor : "kernel" or "neighbors"
-        The kernel machine, or a vote of nearest neighbours, whose number and weights (alike, or by the
-        inverse distance) are chosen by leave-one-out.
+    predictor : "kernel", "neighbors" or "local"
+        What predicts in each view and metric: a kernel machine; the mean over nearest neighbours, whose
+        number and weights (alike, or by the inverse distance) are chosen by leave-one-out; or linear
+        functions fitted to the neighbours of each sample, whose number and ridge are.
     metric : "l1", "full" or None
         "l1": weights of features and the city-block distance. "full": the matrix of `NeighborRPDML` and its
         distance. None: the city-block distance with equal weights, which saves time.
     C : float
         Weight of the mean loss when the metric is learnt, as for `FeatureWeights`.
     views : tuple of "standard" and "rank"
-        The views to choose from.
+        The views to mix.
     max_exact : int
         Largest number of distinct samples with a kernel matrix of all of them.
     n_landmarks : int
@@ -96,26 +80,20 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-        The classes.
+    classes_ : array of shape (n_classes,), or list of these
+        The classes. For several outputs, a list of those of each; for a column of zeros and ones per label,
+        the numbers of the columns, as scikit-learn's multilayer perceptron has them.
     loo_score_ : float
-        Accuracy by leave-one-out of the chosen machine. As the best of several it is slightly optimistic.
-    loo_score_without_metric_ : float or None
-        The same in the chosen view with equal weights, for the best bandwidth (and the chosen ridge) or the
-        best number of neighbours: the difference is what the metric added. With landmarks, both are compared
-        on the landmarks in `metric_gain_`. None without a metric.
-    metric_gain_ : float or None
-        What the metric added to the accuracy by leave-one-out. None without a metric.
+        Accuracy by leave-one-out: the share of samples all of whose outputs are right. As the best of several
+        it is slightly optimistic.
+    mixture_ : tuple of Part
+        The machines with their shares, the largest first; ``print(*model.mixture_, sep="\\n")`` shows them.
     certificates_ : MachineCertificates
-        `metric_gap`, the duality gap of the metric, and `ridge_residual`, that of the machine.
+        `metric_gap`, the largest duality gap of a metric, `mixture_gap`, that of the shares, and
+        `ridge_residual`, the largest relative residual of a kernel machine.
     feature_weights_ : array of shape (n_features,)
-        The learnt weights w in the chosen view; the diagonal of W for "full"; ones without a metric.
-    view_ : str
-        The chosen view.
-    bandwidth_, ridge_ : float
-        Of the kernel machine: h, and the ridge.
-    n_neighbors_, weights_ : int, str
-        Of nearest neighbours: their number, and how they count.
+        The learnt weights w, or the diagonal of W for "full", in the view whose metric has the largest share;
+        ones without a metric.
     landmarks_ : array of int
         Row numbers of the samples that the kernel is evaluated at; of equal samples, the first.
     medians_ : array of shape (n_features,)
@@ -133,6 +111,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
     References
     ----------
+    L. Breiman, "Stacked regressions", Machine Learning 24, 1996.
+
     J. Platt, "Probabilistic outputs for support vector machines and comparisons to regularized likelihood
     methods", Advances in Large Margin Classifiers, 1999.
 
@@ -148,8 +128,9 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     >>> round(float(cross_val_score(RPDMLClassifier(), X, y).mean()), 2)
     0.98
     >>> model = RPDMLClassifier().fit(X, y)
-    >>> model.certificates_.metric_gap <= 1e-6, model.certificates_.ridge_residual <= 1e-10
-    (True, True)
+    >>> gaps = model.certificates_
+    >>> gaps.metric_gap <= 1e-6, gaps.mixture_gap <= 1e-6, gaps.ridge_residual <= 1e-10
+    (True, True, True)
     >>> model.predict_proba(X[:1]).round(1).tolist()
     [[1.0, 0.0, 0.0]]
     >>> distances, rows = model.nearest(X[:1], 3)
@@ -178,17 +159,21 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the metric, and choose and fit the machine.
+        """Learn the metrics, and choose and fit the machines.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples; NaN is a missing value.
-        y : array of shape (n_samples,)
-            Class labels of any type.
+        X : array, table or sparse array of shape (n_samples, n_features)
+            Samples; NaN is a missing value. Sparse samples are made dense.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels of any type; with several columns, those of several outputs, such as a column of
+            zeros and ones per label.
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts; once by default. Whole weights are the same as repeated rows.
 
@@ -196,148 +181,133 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        X, y = validate_data(self, X, y, dtype=float, order="C", ensure_all_finite="allow-nan")
-        check_classification_targets(y)
         self._check_parameters()
+        X, y = read_samples(self, X, y, multi_output=True)
+        check_classification_targets(y)
+        y = y.toarray() if issparse(y) else y
         weight = np.ones(len(X)) if sample_weight is None else check_sample_weight(sample_weight, X)
         used = np.flatnonzero(weight)
         X, weight = X[used], weight[used]
-        self.classes_, labels = np.unique(y[used], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"RPDMLClassifier needs samples of at least two classes, got {len(self.classes_)} class; "
-                "check `y` and `sample_weight`."
-            )
+        labels = self._encoded(y[used])
         self.medians_ = medians(X, weight)
-        X = self._completed(X)
-        rows = Samples(X, labels, weight, None).distinct_in_order()
+        X = completed(X, self.medians_)
+        sets, place = np.unique(labels, axis=0, return_inverse=True)
+        rows = Samples(X, place.ravel(), weight, None).distinct_in_order()
         assert rows.weight is not None  # as there are weights
-        targets = Targets(rows.labels, rows.weight, copy_weight(weight), len(self.classes_))
+        sizes = tuple(len(classes) for classes in self._class_lists)
+        targets = ClassTargets(sets[rows.labels], rows.weight, copy_weight(weight), sizes)
+        n, n_features = len(rows.rows), X.shape[1]
+        places = landmark_places(n, self.max_exact, self.n_landmarks, check_random_state(self.random_state))
+        with blas_threads_for(product_operations(n, n if places is None else len(places), n_features)):
+            machine = fit_machine(
+                X[rows.rows],
+                targets,
+                predictor=self.predictor,
+                views=self.views,
+                learners=(self._learn, _equal),
+                places=places,
+            )
         self._rows_ = used[rows.rows]
-        with blas_threads_for(product_operations(len(rows.rows), len(rows.rows), X.shape[1])):
-            self._learn(X[rows.rows], targets)
+        self._keep(machine)
         return self
 
     def _check_parameters(self) -> None:
-        if self.predictor not in ("kernel", "neighbors"):
-            raise ValueError(f'`predictor` must be "kernel" or "neighbors", got {self.predictor!r}.')
+        check_machine(self)
         if self.metric not in ("l1", "full", None):
             raise ValueError(f'`metric` must be "l1", "full" or None, got {self.metric!r}.')
         check_positive("C", self.C)
-        check_whole("max_exact", self.max_exact, 2)
-        check_whole("n_landmarks", self.n_landmarks, 2)
         if not isinstance(self.views, tuple | list) or not self.views or not set(self.views) <= set(VIEWS):
             raise ValueError(f'`views` must hold "standard", "rank" or both, got {self.views!r}.')
 
-    def _completed(self, X: Array) -> Array:
-        """Return samples without missing values."""
-        X = np.where(np.isnan(X), self.medians_, X)
-        check_size(X)
-        return X
-
-    def _learn(self, X: Array, targets: Targets) -> None:
-        """Choose and fit the machine on distinct samples."""
-        part = self._landmark_places(len(X))
-        few = targets if part is None else targets.part(part)
-        near = X if part is None else X[part]
-        candidates = (self._candidate(name, X, near, targets, few) for name in self.views)
-        best = max(candidates, key=lambda candidate: candidate.machine.criterion)
-        self._distance_, self.view_, self.feature_weights_ = best.distance, best.name, best.weights
-        # Kept for `predict` and `nearest`.
-        self._samples_, self._targets_ = best.distance.apply(X), targets
-        self.landmarks_ = self._rows_ if part is None else self._rows_[part]
-        self.loo_score_, scored, residual = few.accuracy(best.machine.scores), few, None
-        gain, scores = self._gain(best, near, few), best.machine.scores
-        if isinstance(best.machine, Vote):
-            self.n_neighbors_, self.weights_ = best.machine.n_neighbors, best.machine.weights
-            self._search_ = self._index()
+    def _encoded(self, y: Array) -> Indices:
+        """Keep the classes, and return labels 0, 1, … with a column per output."""
+        self._is_flat, self._marks_labels = y.ndim == 1, type_of_target(y) == "multilabel-indicator"
+        columns = [y] if self._is_flat else list(y.T)
+        if self._marks_labels:
+            encoded = [(np.arange(2, dtype=y.dtype), column.astype(np.intp)) for column in columns]
         else:
-            machine, residual = best.machine, system_residual(best.D, best.machine, few)
-            if part is not None:
-                A, kernel = self._samples_, best.distance.between
-                found = fit_on_landmarks(
-                    lambda rows: kernel(A[rows], A[part]), best.D, machine.bandwidth, targets
-                )
-                machine, self.loo_score_, residual = found.machine, found.accuracy, found.residual
-                scores, scored = machine.scores, targets.part(found.scored)
-            self.bandwidth_, self.ridge_ = machine.bandwidth, machine.ridge
-            self._coefficients_ = machine.coefficients
-            self._bases_ = self._samples_ if part is None else self._samples_[part]
-        self.metric_gain_ = gain
-        self.loo_score_without_metric_ = None if gain is None else self.loo_score_ - gain
-        self.certificates_ = MachineCertificates(best.gap, residual)
-        self._sharpness_ = sharpness(scores, scored)
+            encoded = [np.unique(column, return_inverse=True) for column in columns]
+        self._class_lists = [classes for classes, _ in encoded]
+        self.classes_: Any = self._class_lists[0] if self._is_flat else self._class_lists
+        if self._marks_labels:
+            self.classes_ = np.arange(len(columns))
+        if not any(np.ptp(labels) for _, labels in encoded):
+            raise ValueError(
+                "RPDMLClassifier needs samples of at least two classes, got 1 class; check `y` and "
+                "`sample_weight`."
+            )
+        return np.column_stack([labels for _, labels in encoded])
 
-    def _landmark_places(self, n_samples: int) -> Indices | None:
-        """Return the places of the landmarks, in increasing order; None if all samples are."""
-        if n_samples <= self.max_exact or n_samples <= self.n_landmarks:
-            return None
-        rng = check_random_state(self.random_state)
-        return np.sort(rng.permutation(n_samples)[: self.n_landmarks])
-
-    def _candidate(self, name: str, X: Array, near: Array, targets: Targets, few: Targets) -> _Candidate:
-        """Return the best machine in a view that all samples X make, on the samples `near` of these."""
-        view: View = VIEWS[name]().fit(X, targets.weight)
-        distance, weights, gap = self._metric(view, view.transform(near), few)
-        A = distance.apply(near)
-        D = distance.between(A, A)
-        machine = best_ridge(D, few) if self.predictor == "kernel" else best_vote(D, few)
-        return _Candidate(name, distance, weights, gap, D, machine)
-
-    def _metric(self, view: View, A: Array, few: Targets) -> tuple[MappedDistance, Array, float | None]:
-        """Return the distance in a view, the weights of the features, and the duality gap of the metric."""
-        ones = np.ones(A.shape[1])
-        classes, labels = np.unique(few.labels, return_inverse=True)
-        varies = any(np.ptp(A[labels == c], axis=0).any() for c in range(len(classes)))
-        if self.metric is None or not varies or len(classes) < 2:
-            return MappedDistance(view, ones, "l1"), ones, None
+    def _learn(self, view: View, A: Array, few: ClassTargets) -> Sequence[Geometry]:
+        """Return the geometry of the metric in a view; that of equal weights if there is nothing to learn."""
+        n_features = A.shape[1]
+        sets, group = np.unique(few.labels, axis=0, return_inverse=True)
+        group = group.ravel()
+        varies = any(np.ptp(A[group == c], axis=0).any() for c in range(len(sets)))
+        if self.metric is None or not varies or len(sets) < 2:
+            return [equal_weights(view, n_features, "l1")]
         if self.metric == "full":
-            learner = NeighborRPDML(C=self.C, tol=_TOL).fit(A, labels, sample_weight=few.weight)
-            L = np.asarray(learner.components_)
-            return MappedDistance(view, L, "l2"), np.diag(learner.W_).copy(), learner.duality_gap_
-        find = class_search(labels, LocalPairs(), "l1")
-        found = learn_weights(
-            A, find, few.weight, distance="l1", C=self.C, tol=_TOL, max_iter=_MAX_ITER
-        ).found
-        return MappedDistance(view, found.W**_POWER, "l1"), found.W, found.gap
+            learner = NeighborRPDML(C=self.C, tol=_TOL).fit(A, group, sample_weight=few.weight)
+            L, weights = np.asarray(learner.components_), np.diag(learner.W_).copy()
+            return [Geometry("full", view, L, "l2", weights, learner.duality_gap_)]
+        find = (
+            class_search(group, LocalPairs(), "l1")
+            if few.labels.shape[1] == 1
+            else label_set_search(few.values, LocalPairs(), "l1")
+        )
+        options: Any = {"distance": "l1", "C": self.C, "tol": _TOL, "max_iter": _MAX_ITER}
+        found = learn_weights(A, find, few.weight, **options).found
+        return [Geometry("l1", view, found.W**_POWER, "l1", found.W, found.gap)]
 
-    def _gain(self, best: _Candidate, near: Array, few: Targets) -> float | None:
-        """Return what the metric adds to the accuracy by leave-one-out, beside equal weights."""
-        if best.gap is None:
-            return None
-        A = best.distance.view.transform(near)
-        D = plain_distances(A, A, "l1")
-        if isinstance(best.machine, Vote):
-            without = few.accuracy(best_vote(D, few).scores)
-        else:
-            tried = [scores_at(D, h, best.machine.ridge, few) for h in bandwidths(D)]
-            without = few.accuracy(max(tried, key=few.criterion))
-        return few.accuracy(best.machine.scores) - without
+    def _keep(self, machine: Machine) -> None:
+        """Set the fitted attributes."""
+        self._machine_, targets = machine, machine.scored_targets
+        self.mixture_, self.certificates_ = machine.parts, machine.certificates
+        self.feature_weights_ = machine.learnt.weights
+        self.landmarks_ = self._rows_ if machine.places is None else self._rows_[machine.places]
+        self.loo_score_ = targets.accuracy(machine.scores)
+        self._sharpness_ = [
+            sharpness(machine.scores[:, columns], labels, targets.weight, targets.copy)
+            for columns, labels in zip(targets.columns, targets.labels.T, strict=True)
+        ]
 
-    def _index(self) -> NearestNeighbors:
-        kind = {"l1": "manhattan", "l2": "minkowski"}[self._distance_.kind]
-        return NearestNeighbors(metric=kind).fit(self._samples_)
+    def metric_gain(self) -> float:
+        """Return what the metric adds to the accuracy by leave-one-out.
 
-    def _checked(self, X: Any) -> Array:
-        """Return new samples after the view and the map."""
+        It fits the machine once more, with equal weights in place of the metric. With landmarks, both are
+        fitted to the landmarks only.
+
+        Returns
+        -------
+        float
+            Accuracy by leave-one-out with the metric, less that without it; 0 if ``metric=None``.
+        """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
-        return self._distance_.apply(self._completed(X))
+        machine = self._machine_
+        X, targets = machine.X, machine.targets
+        if machine.places is not None:
+            X, targets = X[machine.places], targets.part(machine.places)
+
+        def plain(view: View, A: Array, few: ClassTargets) -> Sequence[Geometry]:
+            return [equal_weights(view, A.shape[1], "l1")]
+
+        def accuracy(learn: Learner) -> float:
+            learners = (learn, _equal)
+            fit = fit_machine(X, targets, predictor=self.predictor, views=self.views, learners=learners)
+            return float(targets.accuracy(fit.scores))
+
+        with_metric = self.loo_score_ if machine.places is None else accuracy(self._learn)
+        return with_metric - accuracy(plain)
 
     def _scores(self, X: Any) -> Array:
-        A = self._checked(X)
-        if self.predictor == "neighbors":
-            d, places = self._search_.kneighbors(A, self.n_neighbors_)
-            labels, counts = self._targets_.labels[places], self._targets_.weight[places]
-            return shares(d, counts, labels, len(self.classes_), self.weights_)
-        step = max(_ENTRIES // len(self._bases_), 1)
-        parts = []
-        for start in range(0, len(A), step):
-            D = self._distance_.between(A[start : start + step], self._bases_)
-            parts.append(np.exp(D * (-1.0 / self.bandwidth_)) @ self._coefficients_)
-        return np.asarray(np.vstack(parts) + self._targets_.means)
+        check_is_fitted(self)
+        X = read_samples(self, X, reset=False)
+        return self._machine_.predict(completed(X, self.medians_)).astype(X.dtype, copy=False)
 
-    def decision_function(self, X: Any) -> Array:
+    def _by_output(self, scores: Array) -> list[Array]:
+        return [scores[:, columns] for columns in self._machine_.targets.columns]
+
+    def decision_function(self, X: Any) -> Any:
         """Return the scores of the classes, about 1 for a sure class and 0 for others.
 
         Parameters
@@ -348,10 +318,14 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Scores; for two classes, the score of the second less that of the first.
+            Scores; for two classes, the score of the second less that of the first. For several outputs of
+            two classes it has a column per output; if some have more classes, it is a list of arrays.
         """
-        scores = self._scores(X)
-        return scores if len(self.classes_) > 2 else scores[:, 1] - scores[:, 0]
+        scores = self._by_output(self._scores(X))
+        margins = [one if one.shape[1] != 2 else one[:, 1] - one[:, 0] for one in scores]
+        if self._is_flat:
+            return margins[0]
+        return np.column_stack(margins) if all(one.ndim == 1 for one in margins) else margins
 
     def predict(self, X: Any) -> Any:
         """Predict the classes of samples: those with the largest score.
@@ -363,13 +337,14 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n_samples,)
+        array of shape (n_samples,) or (n_samples, n_outputs)
             Classes.
         """
-        best = self._scores(X).argmax(axis=1)
-        return self.classes_[best]
+        scores = self._by_output(self._scores(X))
+        found = [classes[one.argmax(axis=1)] for classes, one in zip(self._class_lists, scores, strict=True)]
+        return found[0] if self._is_flat else np.column_stack(found)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """Predict probabilities of the classes, calibrated by leave-one-out.
 
         Parameters
@@ -379,13 +354,20 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`.
+        array of shape (n_samples, n_classes), or list of these
+            Probabilities, in the order of `classes_`. For several outputs, a list of those of each; for a
+            column of zeros and ones per label, the probabilities of the labels.
         """
-        return probabilities(self._scores(X), self._sharpness_)
+        scores = self._by_output(self._scores(X))
+        found = [probabilities(one, beta) for one, beta in zip(scores, self._sharpness_, strict=True)]
+        if self._marks_labels:
+            return np.column_stack([one[:, 1] for one in found])
+        return found[0] if self._is_flat else found
 
     def nearest(self, X: Any, k: int = 5) -> tuple[Array, Indices]:
-        """Return the samples of `fit` that are nearest to others in the learnt metric: why a class is likely.
+        """Return the samples of `fit` that are nearest to others in a learnt metric: why a class is likely.
+
+        Of the metrics in the mixture, it is the one with the largest share.
 
         Parameters
         ----------
@@ -401,7 +383,12 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         rows : array of shape (n_samples, k)
             Row numbers in `fit`; of equal samples of a class, the first.
         """
+        check_is_fitted(self)
         check_whole("k", k, 1)
-        A = self._checked(X)
-        distances, places = self._index().kneighbors(A, min(k, len(self._samples_)))
+        X = completed(read_samples(self, X, reset=False), self.medians_)
+        distances, places = self._machine_.nearest(X, k)
         return distances, self._rows_[places]
+
+
+def _equal(view: View, A: Array, few: ClassTargets) -> Sequence[Geometry]:
+    return [equal_weights(view, A.shape[1], "l2")]

@@ -1,53 +1,69 @@
-"""RPDMLRegressor: a metric for numeric targets, learnt with a certificate, and nearest neighbours in it."""
+"""RPDMLRegressor: numbers predicted in learnt metrics, with certificates, all choices by leave-one-out."""
 
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from geodual.arrays import Array, Indices
 from geodual.threads import blas_threads_for, product_operations
 
 from ..base.checks import check_iteration, check_positive, check_share, check_whole
 from ..base.maps import check_map, factor, mapped
-from ..base.metric_learner import MetricLearner, check_size
-from ..machine.kernel_regression import best_regression
-from ..machine.mapped_distance import MappedDistance
-from ..machine.scoring import NumberTargets
-from ..machine.views import View
+from ..base.metric_learner import MetricLearner
+from ..machine.geometry import Geometry, equal_weights
+from ..machine.gradient import gradient_weights
+from ..machine.inputs import completed, read_samples
+from ..machine.intervals import intervals
+from ..machine.machine import check_machine, fit_machine, landmark_places
+from ..machine.neighbour_means import means
+from ..machine.targets import NumberTargets
+from ..machine.views import VIEWS, View, medians
 from ..program.certificate import CertifiedMetric, keep_solution, warn_unless_converged
 from ..program.feature_fit import learn_weights, target_search
 from ..program.logdet_program import LogDetProgram
 from ..program.space import Space, choose_space
 from ..selection.local_pairs import LocalPairs
-from ..selection.targets import TargetSamples, nearest_pairs, pair_distances, random_pairs
+from ..selection.targets import TargetSamples, counted_ranks, nearest_pairs, pair_distances, random_pairs
 from ..terms.graded_term import GradedTerm
 
 _NEAR = 15  # number of neighbours of each sample that make local pairs
 _EARLIER_FITS = 2  # fits to local pairs that only serve to find nearer neighbours …
 _EARLIER_TOL = 1e-3  # … and need not be exact
-_MOST_IN_KERNEL = 5_000  # samples whose kernel matrix is decomposed in seconds
 _C_OF_WEIGHTS = 3000.0  # the default of `FeatureWeights`
 _SMALLEST, _LARGEST = 1e-140, 1e140  # squares of distances between these neither under- nor overflow
 
 
 class RPDMLRegressor(RegressorMixin, MetricLearner):
-    r"""Metric learning for regression: samples are as far apart as their targets differ.
+    r"""Predict numbers in learnt metrics: a kernel machine, local fits or neighbours, with nothing to tune.
 
-    Choose it to predict a number from nearest neighbours if not all features matter alike. `predict` averages
-    over the neighbours in the learnt metric; `transform` serves other methods that need distances.
+    Choose it for tables with numeric features of any scale, of which not all matter alike. `predict_interval`
+    gives intervals. The learnt matrix W is a metric for other methods that need distances: `transform`.
 
-    Each pair of samples has a bound of its own, from the difference of the ranks r of their targets,
-    :math:`b_k = c\,(r_i - r_j)^2`. Pairs that are farther apart are drawn together, and nearer ones are
-    pushed apart. The factor c is such that the mean bound :math:`\bar b` of all pairs is equal to their mean
-    squared distance under the prior. With the squared distances :math:`d_k(W) = v_k^\top W v_k` of the m
-    pairs it solves
+    **Prediction.** Features are seen in two views: standardised, and as Gaussian scores of their ranks, cut
+    at ±3. In each view three metrics are learnt: squared weights of `FeatureWeights` with the city-block
+    distance; the root mean squares of the derivatives of a machine with these weights, with the same
+    distance (one round of a recursive feature machine; it has no duality gap); and a matrix as below with its
+    distance. In each of the six, kernel ridge with the Laplace kernel has the bandwidth and ridge of the
+    least squared error by leave-one-out, on up to 1,000 samples. The prediction is a mixture of the six, with
+    the convex weights of the least such error; a duality gap proves that no others are better. With more than
+    `max_exact` distinct samples, all of this is chosen on `n_landmarks` samples drawn at random; the best of
+    the six machines is then fitted to all samples with these as landmarks (Nyström).
+
+    Missing values (NaN) are replaced by the median of the feature in `fit`, and by 0 if all are missing.
+
+    **Metric.** Each pair of samples has a bound of its own, from the difference of the ranks r of their
+    targets, :math:`b_k = c\,(r_i - r_j)^2`, summed over the outputs. Pairs that are farther apart are drawn
+    together, and nearer ones are pushed apart. The factor c is such that the mean bound :math:`\bar b` of all
+    pairs is equal to their mean squared distance under the prior. With the squared distances
+    :math:`d_k(W) = v_k^\top W v_k` of the m pairs it solves
 
     .. math:: \min_{W \succ 0,\ \xi} \tfrac12 D(W, W_0) + \tfrac{C}{2m}\|\xi\|^2
               \quad\text{s.t.}\quad d_k(W) - b_k = \bar b\,\xi_k,
@@ -60,9 +76,10 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     Parameters
     ----------
     n_neighbors : int
-        Number of neighbours that `predict` averages over. If there are fewer distinct samples, all of them.
+        Number of neighbours that ``predictor="neighbors"`` averages over. If there are fewer distinct
+        samples, all of them.
     weights : "distance" or "uniform"
-        How `predict` weighs the neighbours: by the inverse of their distance, or all alike.
+        How it weighs the neighbours: by the inverse of their distance, or all alike.
     C : float
         Weight of the deviations from the bounds. Larger values follow the targets more closely, smaller ones
         the prior. Useful values are 1 to 1,000: small ones for noisy targets or many features.
@@ -81,14 +98,15 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     random_state : int or RandomState, optional
-        Seed for random pairs.
-    predictor : "neighbors" or "kernel"
-        What `predict` does. "neighbors": the mean over nearest neighbours in the metric above. "kernel":
-        kernel ridge with a Laplace kernel, mostly more accurate. It learns more metrics, on standardised
-        features and on Gaussian scores of their ranks: squared weights of `FeatureWeights` with the
-        city-block distance, and a matrix as above with its distance. The best of these four, and then its
-        bandwidth and ridge, are chosen by leave-one-out in closed form. It takes up to 5,000 distinct
-        samples.
+        Seed for random pairs and landmarks.
+    predictor : "kernel", "local" or "neighbors"
+        What `predict` does. "kernel": the mixture of kernel machines. "local": a mixture of linear functions
+        fitted to the neighbours of each sample, in the same metrics. "neighbors": the mean over nearest
+        neighbours in the metric W of the features as they are.
+    max_exact : int
+        Largest number of distinct samples with a kernel matrix of all of them.
+    n_landmarks : int
+        Number of landmarks if there are more samples.
 
     Attributes
     ----------
@@ -98,6 +116,19 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed samples. The shares sum to one.
+    mixture_ : tuple of Part
+        The machines with their shares, the largest first; ``print(*model.mixture_, sep="\\n")`` shows them.
+        Not for "neighbors", nor are the next three.
+    loo_error_ : float, or array of shape (n_outputs,)
+        Root of the mean squared error by leave-one-out. As the least of several it is slightly optimistic.
+    feature_weights_ : array of shape (n_features,)
+        The learnt weights of the features, or the diagonal of the matrix, in the certified metric with the
+        largest share.
+    certificates_ : MachineCertificates
+        `metric_gap`, the largest duality gap of a metric in the mixture, `mixture_gap`, that of the shares,
+        and `ridge_residual`, the largest relative residual of a kernel machine.
+    medians_ : array of shape (n_features,)
+        What missing values are replaced by.
     duality_gap_ : float
         Relative duality gap, an upper bound on the relative error of the objective.
     objective_ : float
@@ -111,16 +142,6 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     history_ : tuple
         One record for the start and one per iteration, with the fields `objective`, `primal` and `dual` (best
         values so far), `gap`, `passes` (over the pairs) and `seconds`; with local pairs, of the last fit.
-    view_, distance_ : str
-        Of the kernel predictor: "standard" or "rank", and "l1" or "l2".
-    feature_weights_ : array of shape (n_features,)
-        Of the kernel predictor: weights of the features in the chosen view, or the diagonal of its matrix.
-    bandwidth_, ridge_, loo_error_ : float
-        Of the kernel predictor: the settings, and the root of the mean squared error by leave-one-out. As the
-        least of several it is slightly optimistic.
-    certificates_ : MachineCertificates
-        Of the kernel predictor: `metric_gap`, the duality gap of its metric, and `ridge_residual`, that of
-        its linear system.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -133,27 +154,27 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
 
     Examples
     --------
-    Only five of the ten features of this set matter. `GridSearchCV` can choose `C` and `n_neighbors`.
+    Only five of the ten features of this set matter.
 
     >>> from sklearn.datasets import make_friedman1
     >>> from sklearn.model_selection import cross_val_score
     >>> from sklearn.neighbors import KNeighborsRegressor
     >>> from geodual.metric import RPDMLRegressor
     >>> X, y = make_friedman1(400, random_state=0)
-    >>> plain = KNeighborsRegressor(10, weights="distance")
-    >>> round(float(cross_val_score(plain, X, y).mean()), 2)  # R²
+    >>> def score(model):
+    ...     return round(float(cross_val_score(model, X, y).mean()), 2)  # R²
+    >>> score(KNeighborsRegressor(10, weights="distance"))
     0.66
-    >>> round(float(cross_val_score(RPDMLRegressor(), X, y).mean()), 2)
+    >>> score(RPDMLRegressor(predictor="neighbors"))
     0.86
-    >>> model = RPDMLRegressor().fit(X, y)
+    >>> score(RPDMLRegressor())
+    0.99
+    >>> model = RPDMLRegressor().fit(X[:300], y[:300])
     >>> model.duality_gap_ <= 1e-6
     True
     >>> bool(model.feature_importances_[5:].max() < model.feature_importances_[:5].min())
     True
-    >>> kernel = RPDMLRegressor(predictor="kernel")
-    >>> round(float(cross_val_score(kernel, X, y).mean()), 2)
-    0.99
-    >>> lower, upper = kernel.fit(X[:300], y[:300]).predict_interval(X[300:], coverage=0.9)
+    >>> lower, upper = model.predict_interval(X[300:], coverage=0.9)
     >>> bool(((lower <= y[300:]) & (y[300:] <= upper)).mean() > 0.8)
     True
     """
@@ -169,7 +190,9 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         max_iter: int = 500,
         n_components: int | None = None,
         random_state: Any = None,
-        predictor: str = "neighbors",
+        predictor: str = "kernel",
+        max_exact: int = 5000,
+        n_landmarks: int = 2000,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
@@ -181,56 +204,69 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         self.n_components = n_components
         self.random_state = random_state
         self.predictor = predictor
+        self.max_exact = max_exact
+        self.n_landmarks = n_landmarks
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn a metric from samples and their targets.
+        """Learn the metrics, and choose and fit the machines.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples.
-        y : array of shape (n_samples,)
+        X : array, table or sparse array of shape (n_samples, n_features)
+            Samples; NaN is a missing value. Sparse samples are made dense.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
             Their targets: numbers.
         sample_weight : array of shape (n_samples,), optional
-            How often each sample counts; once by default. Equal samples are one neighbour of their total
-            weight, whose target is their mean, so whole weights are the same as repeated rows.
+            How often each sample counts; once by default. Equal samples are one sample of their total weight,
+            whose target is their mean, so whole weights are the same as repeated rows.
 
         Returns
         -------
         self
         """
-        X, y = validate_data(self, X, y, dtype=float, order="C", y_numeric=True, ensure_min_samples=2)
-        check_size(X)
-        if y.dtype.kind in "SU":
-            raise ValueError(f"`y` must hold numbers, got texts such as {y[0]!r}; use RPDML for classes.")
         self._check_parameters()
+        X, y = read_samples(self, X, y, y_numeric=True, multi_output=True, ensure_min_samples=2)
+        if y.dtype.kind in "SU":
+            raise ValueError(
+                f"`y` must hold numbers, got texts such as {y.flat[0]!r}; use RPDMLClassifier for classes."
+            )
         weight = np.ones(len(X))
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         used = weight > 0.0
         y = np.asarray(y[used], dtype=float)
-        if not used.any() or y.min() == y.max():
+        if not used.any() or not np.ptp(y, axis=0).any():
             raise ValueError(
                 "`y` must have at least two different values among the samples of positive weight, so that "
                 "there are differences to learn from; check `y`."
             )
-        samples = TargetSamples.merged(X[used], y, weight[used])
+        self._is_flat = y.ndim == 1
+        self.medians_ = medians(X[used], weight[used])
+        y = y.reshape(len(y), -1)
+        samples = TargetSamples.merged(completed(X[used], self.medians_), y, weight[used])
         n_samples, n_features = samples.X.shape
         with blas_threads_for(product_operations(n_samples, n_features, min(n_samples, n_features))):
             self._learn(samples)
-            if self.predictor == "kernel":
-                self._fit_kernel(samples)
-        # Kept for `predict`.
-        self._search_ = NearestNeighbors().fit(mapped(samples.X, self.components_))
-        self._targets_, self._counts_ = samples.y, samples.weight / samples.weight.max()
+            if self.predictor == "neighbors":
+                # Kept for `predict`.
+                self._search_ = NearestNeighbors().fit(mapped(samples.X, self.components_))
+                self._targets_, self._counts_ = samples.y, samples.weight / samples.weight.max()
+            else:
+                self._fit_machine(samples)
         return self
 
     def _check_parameters(self) -> None:
+        check_machine(self)
         check_whole("n_neighbors", self.n_neighbors, 1)
         if self.weights not in ("distance", "uniform"):
             raise ValueError(f'`weights` must be "distance" or "uniform", got {self.weights!r}.')
-        if self.predictor not in ("neighbors", "kernel"):
-            raise ValueError(f'`predictor` must be "neighbors" or "kernel", got {self.predictor!r}.')
         check_positive("C", self.C)
         check_iteration(self.tol, self.max_iter)
         if isinstance(self.pairs, numbers.Integral):
@@ -273,40 +309,53 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         program = LogDetProgram(space.X, term, space.prior_inverse)
         return program.solve(W, tol, self.max_iter), term.n_pairs
 
-    def _fit_kernel(self, samples: TargetSamples) -> None:
-        """Choose and fit the kernel machine."""
-        if len(samples.X) > _MOST_IN_KERNEL:
-            raise ValueError(
-                f'`predictor="kernel"` takes up to {_MOST_IN_KERNEL:,} distinct samples, got '
-                f'{len(samples.X):,}; give fewer, or take "neighbors".'
-            )
+    def _fit_machine(self, samples: TargetSamples) -> None:
+        """Choose and fit the machines."""
+        rng = check_random_state(self.random_state)
+        machine = fit_machine(
+            samples.X,
+            NumberTargets.of(samples.y, samples.weight),
+            predictor=self.predictor,
+            views=VIEWS,
+            learners=(self._learn_weights, self._learn_matrix),
+            places=landmark_places(len(samples.X), self.max_exact, self.n_landmarks, rng),
+        )
+        self._machine_, targets = machine, machine.scored_targets
+        self.mixture_, self.certificates_ = machine.parts, machine.certificates
+        self.feature_weights_ = machine.learnt.weights
+        errors = (machine.scores - targets.values) ** 2 * targets.unit**2
+        error = np.sqrt(np.average(errors, axis=0, weights=targets.weight))
+        self.loo_error_ = float(error[0]) if self._is_flat else error
 
-        def weights(view: View, A: Array) -> tuple[MappedDistance, Array, float]:
-            find = target_search(samples.ranks, LocalPairs(), "l1")
-            found = learn_weights(
-                A, find, samples.weight, distance="l1", C=_C_OF_WEIGHTS, tol=self.tol, max_iter=self.max_iter
-            ).found
-            return MappedDistance(view, found.W**2, "l1"), found.W, found.gap
+    def _learn_weights(self, view: View, A: Array, few: NumberTargets) -> Sequence[Geometry]:
+        """Return the geometries of certified weights of features, and of those of a machine's derivatives."""
+        ranks = np.apply_along_axis(counted_ranks, 0, few.y, few.weight)
+        if not np.ptp(ranks, axis=0).any() or not np.ptp(A, axis=0).any():
+            return [equal_weights(view, A.shape[1], "l1")]
+        find = target_search(ranks, LocalPairs(), "l1")
+        options: Any = {"distance": "l1", "C": _C_OF_WEIGHTS, "tol": self.tol, "max_iter": self.max_iter}
+        found = learn_weights(A, find, few.weight, **options).found
+        learnt = Geometry("l1", view, found.W**2, "l1", found.W, found.gap)
+        return [learnt, gradient_weights(learnt, A, few)]
 
-        def matrix(view: View, A: Array) -> tuple[MappedDistance, Array, float]:
-            learner = RPDMLRegressor(C=self.C, tol=self.tol, max_iter=self.max_iter)
-            learner.fit(A, samples.y, sample_weight=samples.weight)
-            L = np.asarray(learner.components_)
-            return MappedDistance(view, L, "l2"), np.diag(learner.W_).copy(), learner.duality_gap_
-
-        best = best_regression(samples.X, NumberTargets(samples.y, samples.weight), (weights, matrix))
-        self._kernel_, self.view_, self.distance_ = best, best.view, best.distance.kind
-        self.feature_weights_, self.certificates_ = best.weights, best.certificates
-        self.bandwidth_, self.ridge_ = best.machine.bandwidth, best.machine.ridge
-        self.loo_error_ = float(np.sqrt(-best.machine.criterion))
+    def _learn_matrix(self, view: View, A: Array, few: NumberTargets) -> Sequence[Geometry]:
+        """Return the geometry of a matrix that is learnt in a view; none if there is nothing to learn."""
+        if not np.ptp(A, axis=0).any() or not np.ptp(few.y, axis=0).any():
+            return []
+        learner = RPDMLRegressor(C=self.C, tol=self.tol, max_iter=self.max_iter, predictor="neighbors")
+        learner.fit(A, few.y, sample_weight=few.weight)
+        L, weights = np.asarray(learner.components_), np.diag(learner.W_).copy()
+        return [Geometry("full", view, L, "l2", weights, learner.duality_gap_)]
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
-        """Predict intervals in which targets lie, by the jackknife+; it needs ``predictor="kernel"``.
+        """Predict intervals in which targets lie, by leave-one-out: the jackknife+.
 
         An interval is made of the predictions of all machines that leave one sample out, each widened by its
         error at that sample. For settings that do not depend on the targets, at least 2 · coverage − 1 of new
         targets lie in their intervals, whatever their distribution, and mostly about `coverage` of them. Here
-        metric and settings are chosen on all samples, so this is not proved.
+        metrics and settings are chosen on all samples, so this is not proved. With landmarks, and for
+        ``predictor="local"``, it is the jackknife: the prediction less and plus an error by leave-one-out.
+        The predictor "neighbors" has no intervals.
 
         Parameters
         ----------
@@ -317,7 +366,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
 
         Returns
         -------
-        lower, upper : array of shape (n_samples,)
+        lower, upper : array of shape (n_samples,) or (n_samples, n_outputs)
             The ends of the intervals; infinite if there are too few samples for such a coverage.
 
         References
@@ -326,16 +375,19 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         Annals of Statistics 49(1), 2021.
         """
         check_is_fitted(self)
-        if self.predictor != "kernel":
-            raise ValueError('`predict_interval` needs `predictor="kernel"`; fit with it.')
+        if self.predictor == "neighbors":
+            raise ValueError(
+                '`predict_interval` needs `predictor="kernel"` or "local"; fit with one of them.'
+            )
         check_positive("coverage", coverage)
         check_share("coverage", coverage)
-        X = validate_data(self, X, reset=False, dtype=float)
-        check_size(X)
-        return self._kernel_.intervals(X, coverage)
+        X = completed(read_samples(self, X, reset=False), self.medians_)
+        unit = self._machine_.targets.unit
+        lower, upper = (self._in_shape(end * unit) for end in intervals(self._machine_, X, coverage))
+        return lower, upper
 
     def predict(self, X: Any) -> Array:
-        """Predict targets by nearest samples of `fit` in the learnt metric, or by kernel ridge.
+        """Predict the targets of samples.
 
         Parameters
         ----------
@@ -344,23 +396,44 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
 
         Returns
         -------
-        array of shape (n_samples,)
+        array of shape (n_samples,) or (n_samples, n_outputs)
             Predicted targets.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=float)
-        check_size(X)
-        if self.predictor == "kernel":
-            return self._kernel_.predict(X)
+        X = read_samples(self, X, reset=False)
+        precision, X = X.dtype, completed(X, self.medians_)
+        if self.predictor == "neighbors":
+            found = self._neighbour_means(X)
+        else:
+            found = self._machine_.predict(X) * self._machine_.targets.unit
+        return self._in_shape(found).astype(precision, copy=False)
+
+    def _in_shape(self, values: Array) -> Array:
+        """Return values of shape (n_samples, n_outputs) in the shape of the targets of `fit`."""
+        return values[:, 0] if self._is_flat else values
+
+    def transform(self, X: Any) -> Array:
+        """Map samples to the space in which the learnt metric W is the Euclidean distance.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples, with the features of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            X Lᵀ, with medians in place of missing values.
+        """
+        check_is_fitted(self)
+        X = read_samples(self, X, reset=False)
+        return mapped(completed(X, self.medians_), self.components_).astype(X.dtype, copy=False)
+
+    def _neighbour_means(self, X: Array) -> Array:
         check_map(X, self.components_)
         n_neighbors = min(self.n_neighbors, len(self._targets_))
         distance, places = self._search_.kneighbors(mapped(X, self.components_), n_neighbors)
-        share = self._counts_[places]
-        if self.weights == "distance":
-            # Relative to the nearest; if that is at distance zero, it decides alone.
-            share *= np.divide(distance[:, :1], distance, out=np.ones_like(distance), where=distance > 0.0)
-        share /= share.sum(axis=1, keepdims=True)
-        return np.asarray(np.einsum("ij,ij->i", share, self._targets_[places]))
+        return means(distance, self._counts_[places], self._targets_[places], self.weights)
 
 
 def _graded_bounds(Z: Array, ranks: Array, indices: Indices, weight: Array) -> tuple[Array, float]:
@@ -371,6 +444,6 @@ def _graded_bounds(Z: Array, ranks: Array, indices: Indices, weight: Array) -> t
     mean = float(np.average(pair_distances(Z, indices), weights=weight))
     if not _SMALLEST < mean < _LARGEST:
         raise ValueError("The samples are too near or too far apart to square distances; scale the features.")
-    grades = (ranks[indices[:, 0]] - ranks[indices[:, 1]]) ** 2
+    grades = ((ranks[indices[:, 0]] - ranks[indices[:, 1]]) ** 2).sum(axis=1)
     mean_grade = float(np.average(grades, weights=weight))
     return grades * (mean / mean_grade if mean_grade > 0.0 else 0.0), mean

@@ -1,51 +1,85 @@
-"""Prediction intervals of kernel ridge by leave-one-out: the jackknife+."""
+"""Prediction intervals by leave-one-out: the jackknife+ of kernel machines, and the jackknife of others."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from geodual.arrays import Array
 
+from .geometry import MappedSamples
+from .kernel_ridge import Ridge
+from .machine import Machine
+
 _BLOCK = 4_000_000  # entries of arrays of one row per new sample and one column per sample: 32 MB
 
 
-def jackknife_plus(
-    K: Array, new: Array, wanted: Array, penalty: Array, weight: Array, coverage: float
-) -> tuple[Array, Array]:
-    """Return lower and upper ends of intervals, from predictions without each sample and its residual there.
+def intervals(machine: Machine, X: Array, coverage: float) -> tuple[Array, Array]:
+    """Return lower and upper ends of prediction intervals, of shape (n_samples, n_outputs).
 
-    Without sample i the coefficients are α − G_i α_i/G_ii for G = (K + diag(penalty))⁻¹, so no machine is
-    fitted again.
+    Kernel machines of all samples have intervals by the jackknife+: from the predictions without each sample,
+    and the residual there. Others have those by the jackknife: the prediction less and plus a residual.
 
     Parameters
     ----------
-    K : array of shape (n_samples, n_samples)
-        Kernel of the samples.
-    new : array of shape (n_new, n_samples)
-        Kernel of new samples.
-    wanted : array of shape (n_samples,)
-        Targets less their mean.
-    penalty : array of shape (n_samples,)
-        What is added to the diagonal of K.
-    weight : array of shape (n_samples,)
-        How often each sample counts.
+    machine : Machine
+        A fitted machine.
+    X : array of shape (n_samples, n_features)
+        Samples without missing values.
     coverage : float
         Share of new targets that should lie in their intervals.
     """
-    factor = cho_factor(K + np.diag(penalty), check_finite=False)
+    targets = machine.scored_targets
+    residuals = np.abs(targets.values - machine.scores)
+    exact = machine.places is None and all(isinstance(part.predictor, Ridge) for part in machine.parts)
+    without = _without_each(machine) if exact else None
+    step, ends = max(_BLOCK // len(residuals), 1), []
+    for start in range(0, len(X), step):
+        block = X[start : start + step]
+        centres = machine.predict(block)[:, None] if without is None else without(block)
+        columns = []
+        for centre, residual in zip(np.moveaxis(centres, 2 if without else -1, 0), residuals.T, strict=True):
+            lower = -_order_statistic(residual - centre, targets.weight, coverage)
+            columns.append([lower, _order_statistic(centre + residual, targets.weight, coverage)])
+        ends.append(np.array(columns))
+    both = np.concatenate(ends, axis=2)  # of shape (n_outputs, 2, n_samples)
+    return both[:, 0].T, both[:, 1].T
+
+
+def _without_each(machine: Machine) -> Callable[[Array], Array]:
+    """Return what predicts samples without each sample of the fit: of shape (n_new, n_samples, n_columns).
+
+    Without sample i the coefficients of a kernel machine are α − G_i α_i/G_ii for G = (K + diag(penalty))⁻¹,
+    so no machine is fitted again.
+    """
+    solved = [_solved(part.predictor, among, machine.targets) for part, among in machine.compared]
+
+    def predict(X: Array) -> Array:
+        total: Any = machine.targets.means
+        for (part, among), without in zip(machine.compared, solved, strict=True):
+            total = total + part.share * without(among.distances(part.geometry.apply(X).A))
+        return np.asarray(total)
+
+    return predict
+
+
+def _solved(predictor: Any, among: MappedSamples, targets: Any) -> Callable[[Array], Array]:
+    """Return what predicts from distances without each sample, for one kernel machine, less the means."""
+    K = predictor.of(among.distances())
+    factor = cho_factor(K + np.diag(predictor.ridge / targets.weight), check_finite=False)
     diagonal = np.diagonal(cho_solve(factor, np.eye(len(K)), check_finite=False))
-    alpha = cho_solve(factor, wanted, check_finite=False)
-    residual = np.abs(alpha / diagonal)
-    ends = []
-    step = max(_BLOCK // len(K), 1)
-    for start in range(0, len(new), step):
-        k = new[start : start + step]
-        without = (k @ alpha)[:, None] - cho_solve(factor, k.T, check_finite=False).T * (alpha / diagonal)
-        lower = -_order_statistic(residual - without, weight, coverage)
-        ends.append(np.stack([lower, _order_statistic(without + residual, weight, coverage)]))
-    both = np.hstack(ends)
-    return both[0], both[1]
+    alpha = predictor.coefficients
+    steps = alpha / diagonal[:, None]
+
+    def predict(D: Array) -> Array:
+        k = predictor.of(D)
+        change = cho_solve(factor, k.T, check_finite=False).T
+        return np.asarray((k @ alpha)[:, None] - change[:, :, None] * steps)
+
+    return predict
 
 
 def _order_statistic(values: Array, weight: Array, share: float) -> Array:

@@ -1,6 +1,6 @@
-"""Kernel ridge with a Laplace kernel: bandwidth and ridge are chosen by exact leave-one-out.
+"""Kernel ridge: bandwidth and ridge are chosen by exact leave-one-out.
 
-Samples may be weighted. With K = exp(−D/h), weights w and the targets Y less their means, the machine
+Samples may be weighted. With the kernel K, weights w and the targets Y less their means, the machine
 minimises Σ w (Y − f)² + r ‖f‖² over functions of the kernel. Its coefficients α solve
 (K + r diag(1/w)) α = Y, so the residual of a sample is r α/w. If the share s of a sample is left out, its
 residual is divided by 1 − s H, where H is the derivative of the fit with respect to the target there.
@@ -8,34 +8,26 @@ residual is divided by 1 − s H, where H is the derivative of the fit with resp
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from geodual.arrays import Array
 
-from .scoring import RidgeTargets
+from .geometry import Geometry, MappedSamples
+from .targets import Targets, squared_error
 
-BANDWIDTHS = (0.5, 1.0, 2.0, 4.0)  # relative to the median distance
+KERNELS: dict[str, Callable[[Array], Array]] = {
+    "laplace": lambda scaled: np.exp(-scaled),
+    "gauss": lambda scaled: np.exp(-(scaled**2)),
+}
+BANDWIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the Laplace kernel, relative to the median distance
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # relative to a hundredth of the total weight
-
-
-class MachineCertificates(NamedTuple):
-    """What is proved about a machine in a learnt metric.
-
-    Attributes
-    ----------
-    metric_gap : float or None
-        Relative duality gap of the metric; None without a metric.
-    ridge_residual : float or None
-        Relative residual of the linear system of the kernel machine: its solution is exact but for rounding.
-        None for nearest neighbours, which solve nothing.
-    """
-
-    metric_gap: float | None
-    ridge_residual: float | None
+_MIDDLE = 2  # the place in both where the search begins
+_ENOUGH = 500  # samples on which bandwidth and ridge are chosen; of more, so many are drawn at random
 
 
 class Ridge(NamedTuple):
@@ -43,87 +35,126 @@ class Ridge(NamedTuple):
 
     Attributes
     ----------
-    criterion : float
-        How good it is by leave-one-out; the larger, the better.
+    kernel : "laplace" or "gauss"
+        exp(−d/h) or exp(−d²/h²) of the distances d.
     bandwidth, ridge : float
         h and r.
-    coefficients : array of shape (n_samples, n_outputs)
+    coefficients : array of shape (n_samples, n_columns)
         α.
-    scores : array of shape (n_samples, n_outputs)
-        Predictions by leave-one-out: of classes, their scores.
+    scores : array of shape (n_samples, n_columns)
+        Predictions by leave-one-out.
     """
 
-    criterion: float
+    kernel: str
     bandwidth: float
     ridge: float
     coefficients: Array
     scores: Array
 
+    def of(self, D: Array) -> Array:
+        """Return the kernel of distances."""
+        return KERNELS[self.kernel](D / self.bandwidth)
 
-def bandwidths(D: Array) -> list[float]:
-    """Return multiples of the median distance of distinct samples; of 1 if all distances are zero."""
+    def predict(self, A: Array, among: MappedSamples, targets: Targets) -> Array:
+        """Predict the targets of new samples, which are mapped already."""
+        parts = [self.of(D) @ self.coefficients for D in among.distance_blocks(A)]
+        return np.asarray(np.vstack(parts) + targets.means)
+
+    def residual(self, D: Array, targets: Targets) -> float:
+        """Return ‖(K + r diag(1/w)) α − Y‖/‖Y‖: how exactly the machine solves its system."""
+        wanted = targets.values - targets.means
+        error = self.of(D) @ self.coefficients - wanted
+        error += (self.ridge / targets.weight)[:, None] * self.coefficients
+        return float(np.linalg.norm(error)) / (float(np.linalg.norm(wanted)) or 1.0)
+
+    @property
+    def settings(self) -> dict[str, float | str]:
+        """What was chosen."""
+        return {"kernel": self.kernel, "bandwidth": self.bandwidth, "ridge": self.ridge}
+
+
+def kernel_of(geometry: Geometry) -> str:
+    """Return the kernel for a geometry: Gaussian for the Euclidean distance of equal weights, or Laplace.
+
+    A mixture of both has rough functions of few features and smooth ones of all.
+    """
+    return "gauss" if geometry.metric == "equal" and geometry.kind == "l2" else "laplace"
+
+
+def median_distance(D: Array) -> float:
+    """Return the median distance of distinct samples; the largest if it is 0, and 1 if all are."""
     distances = D[np.triu_indices(len(D), 1)]
-    unit = float(np.median(distances)) or float(distances.max(initial=0.0)) or 1.0
-    return [factor * unit for factor in BANDWIDTHS]
+    return float(np.median(distances)) or float(distances.max(initial=0.0)) or 1.0
 
 
-def ridges(targets: RidgeTargets) -> list[float]:
+def bandwidths(unit: float, kernel: str) -> list[float]:
+    """Return the bandwidths to try: relative to the median of d for exp(−d/h), and of d² for exp(−d²/h²)."""
+    return [unit * (factor if kernel == "laplace" else factor**0.5) for factor in BANDWIDTHS]
+
+
+def ridges(targets: Targets) -> list[float]:
     """Return the ridges to try."""
     return [factor * float(targets.weight.sum()) / 100.0 for factor in RIDGES]
 
 
-def best_ridge(D: Array, targets: RidgeTargets) -> Ridge:
-    """Return the best machine for distances D of all samples, with one eigendecomposition per bandwidth."""
+def best_ridge(D: Array, kernel: str, targets: Targets) -> Ridge:
+    """Return the machine for distances D of all samples whose bandwidth and ridge leave-one-out prefers.
+
+    First the bandwidth is chosen for the middle ridge, and then the ridge: in both, the search leaves the
+    middle while the squared error falls.
+    """
+    unit = median_distance(D)
+    few, part = D, targets
+    if len(D) > _ENOUGH:
+        drawn = np.sort(np.random.default_rng(0).permutation(len(D))[:_ENOUGH])
+        few, part = D[np.ix_(drawn, drawn)], targets.part(drawn)
+
+    def error(h: float, r: float) -> float:
+        return squared_error(solve(KERNELS[kernel](few / h), r, part)[1], part)
+
+    levels, widths = ridges(part), bandwidths(unit, kernel)
+    h = widths[_descend(lambda place: error(widths[place], levels[_MIDDLE]), len(widths))]
+    r = ridges(targets)[_descend(lambda place: error(h, levels[place]), len(levels))]
+    return Ridge(kernel, h, r, *solve(KERNELS[kernel](D / h), r, targets))
+
+
+def _descend(error: Callable[[int], float], n_places: int) -> int:
+    """Return the place of a local minimum of an error, searched from the middle."""
+    found = functools.cache(error)
+    at = _MIDDLE
+    for step in (-1, 1):
+        while 0 <= at + step < n_places and found(at + step) < found(at):
+            at += step
+        if at != _MIDDLE:
+            break
+    return at
+
+
+def solve(K: Array, r: float, targets: Targets) -> tuple[Array, Array]:
+    """Return the coefficients for a kernel matrix and a ridge, and the predictions by leave-one-out."""
     root, wanted = np.sqrt(targets.weight), targets.values - targets.means
-    best: Ridge | None = None
-    for h in bandwidths(D):
-        K = np.exp(D * (-1.0 / h)) * root[:, None] * root
-        spectrum, U = eigh(K, driver="evd", overwrite_a=True, check_finite=False)
-        projected, squares = U.T @ (root[:, None] * wanted), U**2
-        for r in ridges(targets):
-            inverse = 1.0 / (np.maximum(spectrum, 0.0) + r)
-            coefficients = root[:, None] * (U @ (inverse[:, None] * projected))
-            scores = left_out_scores(coefficients, squares @ inverse, r, targets)
-            criterion = targets.criterion(scores)
-            if best is None or criterion > best.criterion:
-                best = Ridge(criterion, h, r, coefficients, scores)
-    assert best is not None  # there are several bandwidths and ridges
-    return best
+    system = np.asfortranarray(K * root[:, None] * root)
+    system.flat[:: len(K) + 1] += r
+    factor, _ = dpotrf(system, lower=1, overwrite_a=1)
+    turned, _ = dpotrs(factor, root[:, None] * wanted, lower=1)
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    coefficients = root[:, None] * turned
+    return coefficients, left_out_scores(coefficients, np.diagonal(inverse), r, targets)
 
 
-def left_out_scores(coefficients: Array, diagonal: Array, r: float, targets: RidgeTargets) -> Array:
-    """Return the scores of each sample when it, or one of its copies, is left out.
+def left_out_scores(coefficients: Array, diagonal: Array, r: float, targets: Targets) -> Array:
+    """Return the predictions for each sample when it, or one of its copies, is left out.
 
     Parameters
     ----------
-    coefficients : array of shape (n_samples, n_outputs)
+    coefficients : array of shape (n_samples, n_columns)
         α.
     diagonal : array of shape (n_samples,)
         Diagonal of the inverse of √w K √w + r I.
     r : float
         The ridge.
-    targets : RidgeTargets
+    targets : Targets
         What is fitted, and weights.
     """
     kept = 1.0 - targets.left_out * (1.0 - r * diagonal)
     return np.asarray(targets.values - (r / targets.weight / kept)[:, None] * coefficients)
-
-
-def scores_at(D: Array, h: float, r: float, targets: RidgeTargets) -> Array:
-    """Return scores by leave-one-out for one bandwidth and ridge: a fifth of an eigendecomposition."""
-    root, wanted = np.sqrt(targets.weight), targets.values - targets.means
-    K = np.asfortranarray(np.exp(D * (-1.0 / h)) * root[:, None] * root)
-    K.flat[:: len(K) + 1] += r
-    factor, _ = dpotrf(K, lower=1, overwrite_a=1)
-    lower, _ = dpotri(factor, lower=1, overwrite_c=1)
-    inverse = np.tril(lower) + np.tril(lower, -1).T
-    coefficients = root[:, None] * (inverse @ (root[:, None] * wanted))
-    return left_out_scores(coefficients, np.diagonal(inverse), r, targets)
-
-
-def system_residual(D: Array, found: Ridge, targets: RidgeTargets) -> float:
-    """Return ‖(K + r diag(1/w)) α − Y‖/‖Y‖: how exactly the machine solves its system."""
-    wanted = targets.values - targets.means
-    fit = np.exp(D * (-1.0 / found.bandwidth)) @ found.coefficients
-    error = fit + (found.ridge / targets.weight)[:, None] * found.coefficients - wanted
-    return float(np.linalg.norm(error) / np.linalg.norm(wanted))

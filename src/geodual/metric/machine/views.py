@@ -15,7 +15,9 @@ _KNOTS = 2_000  # values of a feature whose ranks are kept: others are interpola
 
 
 class View(Protocol):
-    """A transformation of features that is learnt from weighted samples without their classes."""
+    """A transformation of features that is learnt from weighted samples without their targets."""
+
+    name: str
 
     def fit(self, X: Array, weight: Array) -> Self:
         """Learn the transformation."""
@@ -26,6 +28,8 @@ class View(Protocol):
 
 class Standardised:
     """Features of mean 0 and standard deviation 1; constant features become 0."""
+
+    name = "standard"
 
     def fit(self, X: Array, weight: Array) -> Self:
         """Learn means and standard deviations."""
@@ -47,6 +51,8 @@ class RankGauss:
     The least and the largest value of a feature, and all beyond, have the scores ∓3. Outliers and skewness
     vanish, and so does the shape of the distribution.
     """
+
+    name = "rank"
 
     def fit(self, X: Array, weight: Array) -> Self:
         """Learn ranks."""

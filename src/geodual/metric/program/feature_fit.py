@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from geodual.arrays import Array, Indices
 
 from ..geometry.feature_differences import FeatureDifferences
-from ..selection.graded_neighbours import graded_neighbours
+from ..selection.graded_neighbours import (
+    MOST_ASKING,
+    Neighbours,
+    Similar,
+    graded_neighbours,
+    label_set_neighbours,
+    neighbours,
+)
 from ..selection.local_pairs import LocalPairs, grouped_neighbours
 from ..terms.neighbourhoods import Neighbourhoods
 from .certificate import CertifiedIteration, CertifiedMetric
+from .feature_priors import LogDetPrior, SparsePrior
 from .feature_program import FeatureProgram
 
 _EARLIER = (0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbours
@@ -33,19 +42,22 @@ class WeightFit(NamedTuple):
         The neighbours and targets of the last fit.
     n_earlier : int
         Number of iterations of the earlier fits.
+    penalty : float
+        Weight of the sum of the weights in the last fit; 0 without.
     """
 
     found: CertifiedMetric
     near: Neighbourhoods
     n_earlier: int
+    penalty: float
 
 
 # From samples to the row numbers of samples and of their neighbours, and which neighbours are similar.
-Search = Callable[[Array], tuple[Indices, Indices, NDArray[np.bool_]]]
+Search = Callable[[Any], Neighbours]
 
 
 def learn_weights(
-    X: Array,
+    X: Any,
     find: Search,
     weight: Array | None,
     *,
@@ -53,13 +65,14 @@ def learn_weights(
     C: float,
     tol: float,
     max_iter: int,
+    sparsity: float = 0.0,
     report: Callable[[CertifiedIteration], object] = lambda row: None,
 ) -> WeightFit:
     """Learn weights of features from distinct samples.
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
+    X : array or sparse array by rows, of shape (n_samples, n_features)
         The samples.
     find : callable
         Finds the neighbours of samples, under a plain distance.
@@ -73,22 +86,43 @@ def learn_weights(
         Relative duality gap of the last fit.
     max_iter : int
         Maximal number of iterations of each fit.
+    sparsity : float, optional
+        If positive, weights may be zero: the penalty of their sum, as a share of the least one that makes all
+        of them zero.
     report : callable, optional
         Is called with each iteration.
     """
     w: Array = np.ones(X.shape[1])
-    n_earlier, width = 0, None
+    n_earlier, width, last = 0, None, None
     for share in (*_EARLIER, 1.0):
-        i, j, similar = find(X * (w if distance == "l1" else np.sqrt(w)))
-        V = FeatureDifferences(X, i, j, distance == "l2")
-        d = V.distances(w)
+        if last is None or not np.array_equal(w, last):  # otherwise neighbours and targets are those found
+            i, j, similar = find(in_units(X, w, distance))
+            V, last = FeatureDifferences(X, i, j, distance == "l2"), w
+            d = V.distances(w)
         if width is None:
-            width = neighbour_means(i, similar, d, len(X))
+            width = neighbour_means(i, similar, d, X.shape[0])
         near = Neighbourhoods(i, j, similar, d, width, weight, share * C)
-        found = FeatureProgram(near, V).solve(w, tol if share == 1.0 else max(tol, _ROUGH), max_iter, report)
         if share < 1.0:
+            found = FeatureProgram(near, V).solve(w, max(tol, _ROUGH), max_iter, report)
             w, n_earlier = found.W, n_earlier + found.n_iter
-    return WeightFit(found, near, n_earlier)
+    penalty = sparsity * _least_penalty_of_zeros(near, V) if sparsity else 0.0
+    prior = SparsePrior(penalty) if sparsity else LogDetPrior()
+    found = FeatureProgram(near, V, prior).solve(w, tol, max_iter, report)
+    if not found.W.any():
+        raise ValueError("All weights are zero, so there is no distance; lower `sparsity`.")
+    return WeightFit(found, near, n_earlier, penalty)
+
+
+def in_units(X: Any, w: Array, distance: str) -> Any:
+    """Return samples in units in which the distance under weights w is a plain one."""
+    units = (w if distance == "l1" else np.sqrt(w)).astype(X.dtype)
+    return X.multiply(units).tocsr() if issparse(X) else X * units
+
+
+def _least_penalty_of_zeros(near: Neighbourhoods, V: FeatureDifferences) -> float:
+    """Return the least μ of `SparsePrior` under which w = 0 is optimal; 0 if it is without any."""
+    slopes = V.sums(near.loss(np.zeros(near.n_pairs)).slope)
+    return max(1.0 - float(slopes.min()), 0.0)
 
 
 def class_search(labels: Indices, local: LocalPairs, distance: str) -> Search:
@@ -98,16 +132,30 @@ def class_search(labels: Indices, local: LocalPairs, distance: str) -> Search:
             "No class has two different samples, so there are no neighbours to learn from; check `y`."
         )
 
-    def find(Z: Array) -> tuple[Indices, Indices, NDArray[np.bool_]]:
+    def find(Z: Any) -> Neighbours:
+        if issparse(Z) or len(labels) > MOST_ASKING:
+            same: Similar = lambda rows: labels[rows, None] == labels  # noqa: E731
+            return neighbours(Z, same, local.n_similar, local.n_dissimilar, distance)
         i, j = grouped_neighbours(Z, labels, local.n_similar, local.n_dissimilar, distance)
         return i, j, labels[i] == labels[j]
 
     return find
 
 
+def label_set_search(sets: Array, local: LocalPairs, distance: str) -> Search:
+    """Return the search for neighbours of similar sets of labels and of others.
+
+    Sets are an array of shape (n_samples, n_labels) of zeros and ones, of which two differ.
+    """
+    return lambda Z: label_set_neighbours(Z, sets, local.n_similar, local.n_dissimilar, distance)
+
+
 def target_search(ranks: Array, local: LocalPairs, distance: str) -> Search:
-    """Return the search for neighbours of a near target and of others; raise if there are none."""
-    if len(ranks) < 2 or np.ptp(ranks) == 0.0:
+    """Return the search for neighbours of a near target and of others; raise if there are none.
+
+    Ranks are an array of shape (n_samples,), or (n_samples, n_outputs) for several outputs.
+    """
+    if len(ranks) < 2 or not np.ptp(ranks, axis=0).any():
         raise ValueError("`y` must have at least two different values at different samples; check `y`.")
     return lambda Z: graded_neighbours(Z, ranks, local.n_similar, local.n_dissimilar, distance)
 
@@ -118,9 +166,13 @@ def neighbour_means(i: Indices, similar: NDArray[np.bool_], d: Array, n_samples:
     It is at least 0.001 of the mean width, so that samples with near copies have one too.
     """
     own = i[similar]
+    if not len(own):
+        raise ValueError(
+            "No two samples have similar targets, so there are none to learn from; give more samples."
+        )
     number = np.bincount(own, minlength=n_samples)
     width = np.bincount(own, d[similar], minlength=n_samples) / np.maximum(number, 1)
-    usual = float(width[number > 0].mean()) if len(own) else 0.0
+    usual = float(width[number > 0].mean())
     if not 0.0 < usual < np.inf or not np.isfinite(d).all():
         raise ValueError(
             "Distances of samples are too small or too large to compute with; standardise the features."

@@ -1,50 +1,136 @@
-"""Neighbours of samples with a numeric target: near samples of a near target, and of other targets."""
+"""Neighbours of samples with similar targets and with others: numbers, several numbers, sets of labels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from geodual.arrays import Array, Indices
 
+from ..geometry.distances import gram_factors
+
 _WINDOW = 0.1  # ranks of targets, from 0 to 1, that differ by no more than this are near
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
+MOST_ASKING = 10_000  # samples whose neighbours are found; of more, this many are drawn
+
+Neighbours = tuple[Indices, Indices, NDArray[np.bool_]]
+"""Row numbers of samples, in increasing order, and of their neighbours; and which of these are similar."""
+
+# From row numbers to an array of shape (n_rows, n_samples): which samples are similar to each of them.
+Similar = Callable[[Indices], NDArray[np.bool_]]
 
 
-def graded_neighbours(
-    Z: Array, ranks: Array, n_similar: int, n_dissimilar: int, distance: str
-) -> tuple[Indices, Indices, NDArray[np.bool_]]:
+def graded_neighbours(Z: Any, ranks: Array, n_similar: int, n_dissimilar: int, distance: str) -> Neighbours:
     """Return samples, in increasing order, their neighbours, and which of these have a near target.
 
     Samples without any other of a near target are left out: they have nobody to ask.
 
     Parameters
     ----------
-    Z : array of shape (n_samples, n_features)
+    Z : array or sparse array of shape (n_samples, n_features)
         Samples.
-    ranks : array of shape (n_samples,)
-        Ranks of their targets, from 0 to 1.
+    ranks : array of shape (n_samples,) or (n_samples, n_outputs)
+        Ranks of their targets, from 0 to 1. Targets are near if ranks differ by at most 0.1, in the mean over
+        the outputs. With several outputs, a tenth of all samples, those of the nearest targets, are near to
+        each sample at least, because few may be near in many outputs.
     n_similar, n_dissimilar : int
         Numbers of neighbours of a near target, and of other targets; fewer if there are too few samples.
     distance : "l1" or "l2"
         The city-block or the Euclidean distance decides who is near.
     """
-    found, step = [], max(_ENTRIES // len(Z), 1)
-    for start in range(0, len(Z), step):
-        rows = np.arange(start, min(start + step, len(Z)))
-        d = cdist(Z[rows], Z, "cityblock" if distance == "l1" else "sqeuclidean")
+
+    def similar(rows: Indices) -> NDArray[np.bool_]:
+        if ranks.ndim == 1:
+            return np.asarray(np.abs(ranks[rows, None] - ranks) <= _WINDOW)
+        difference = cdist(ranks[rows], ranks, "cityblock") / ranks.shape[1]
+        return _within(difference, rows, max(len(ranks) // 10, 1), _WINDOW)
+
+    return neighbours(Z, similar, n_similar, n_dissimilar, distance)
+
+
+def label_set_neighbours(Z: Any, sets: Array, n_similar: int, n_dissimilar: int, distance: str) -> Neighbours:
+    """Return samples, in increasing order, their neighbours, and which of these have a similar set of labels.
+
+    Parameters
+    ----------
+    Z : array or sparse array of shape (n_samples, n_features)
+        Samples.
+    sets : array of shape (n_samples, n_labels)
+        Their sets of labels: 1 for each label of a sample, 0 for others. Similar to a sample are those whose
+        sets differ from its own in at most m labels, where m is the least number for which there are
+        `n_similar` such samples: 0 if enough have the same set.
+    n_similar, n_dissimilar, distance : int, int, str
+        As for `graded_neighbours`.
+    """
+
+    def similar(rows: Indices) -> NDArray[np.bool_]:
+        return _within(cdist(sets[rows], sets, "cityblock"), rows, n_similar, 0.0)
+
+    return neighbours(Z, similar, n_similar, n_dissimilar, distance)
+
+
+def _within(difference: Array, rows: Indices, count: int, limit: float) -> NDArray[np.bool_]:
+    """Return which targets differ from those of rows by at most a limit, or no more than `count` others."""
+    count = min(count, difference.shape[1] - 1)
+    others = difference.copy()
+    others[np.arange(len(rows)), rows] = np.inf
+    reached = np.partition(others, count - 1, axis=1)[:, count - 1, None]
+    return np.asarray(difference <= np.maximum(reached, limit))
+
+
+def neighbours(Z: Any, similar: Similar, n_similar: int, n_dissimilar: int, distance: str) -> Neighbours:
+    """Return samples, in increasing order, their nearest similar and other samples, and which are similar.
+
+    Samples without any other that is similar are left out. Of very many samples, some are drawn to ask all
+    for their neighbours, with a fixed seed: more would take long, and hardly change a mean over them.
+
+    Parameters
+    ----------
+    Z : array or sparse array of shape (n_samples, n_features)
+        Samples.
+    similar : callable
+        Returns which samples are similar to each of some rows.
+    n_similar, n_dissimilar : int
+        Numbers of neighbours of both kinds; fewer if there are too few samples.
+    distance : "l1" or "l2"
+        The city-block or the Euclidean distance decides who is near.
+    """
+    n_samples = Z.shape[0]
+    asking = np.arange(n_samples)
+    if n_samples > MOST_ASKING:
+        asking = np.sort(np.random.RandomState(0).choice(n_samples, MOST_ASKING, replace=False))
+    between = _distances(Z, distance)
+    found, step = [], max(_ENTRIES // n_samples, 1)
+    for start in range(0, len(asking), step):
+        rows = asking[start : start + step]
+        d = between(rows)
         d[np.arange(len(rows)), rows] = np.inf
-        near = np.abs(ranks[rows, None] - ranks) <= _WINDOW
+        near = similar(rows)
         own = _nearest(np.where(near, d, np.inf), n_similar)
         other = _nearest(np.where(near, np.inf, d), n_dissimilar)
         pairs = np.hstack([own, other])
-        similar = np.arange(pairs.shape[1]) < own.shape[1]
         kept = (pairs >= 0) & (own >= 0).any(axis=1, keepdims=True)
         place, column = np.nonzero(kept)
-        found.append((rows[place], pairs[kept], similar[column]))
-    i, j, similar = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return i, j, similar
+        found.append((rows[place], pairs[kept], column < own.shape[1]))
+    i, j, is_similar = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return i, j, is_similar
+
+
+def _distances(Z: Any, distance: str) -> Callable[[Indices], Array]:
+    """Return the function from some rows to their distances from all samples; they may be squared."""
+    if distance == "l1":
+        measure = manhattan_distances if issparse(Z) else lambda A, B: cdist(A, B, "cityblock")
+        return lambda rows: np.asarray(measure(Z[rows], Z))
+    if issparse(Z):
+        return lambda rows: np.asarray(euclidean_distances(Z[rows], Z, squared=True))
+    left, right = gram_factors(*2 * (Z - Z.mean(axis=0),))
+    return lambda rows: np.asarray(left[rows] @ right.T)
 
 
 def _nearest(d: Array, count: int) -> Indices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -24,29 +25,33 @@ class TargetSamples:
 
     Attributes
     ----------
-    X : array of shape (n_samples, n_features)
+    X : array or sparse array of shape (n_samples, n_features)
         The samples.
-    y : array of shape (n_samples,)
+    y : array of shape (n_samples,) or (n_samples, n_outputs)
         Their targets, averaged over copies.
-    ranks : array of shape (n_samples,)
+    ranks : array of the shape of y
         The ranks of their targets among all samples, from 0 to 1 and averaged over copies.
     weight : array of shape (n_samples,)
         How often each sample counts.
     """
 
-    X: Array
+    X: Any
     y: Array
     ranks: Array
     weight: Array
 
     @classmethod
-    def merged(cls, X: Array, y: Array, weight: Array) -> TargetSamples:
+    def merged(cls, X: Any, y: Array, weight: Array) -> TargetSamples:
         """Merge the copies among samples of positive weight."""
         first, place = distinct_rows(X)
         total = np.asarray(np.bincount(place, weight), dtype=float)
         share = weight / total[place]
-        sums = (np.bincount(place, share * values) for values in (y, counted_ranks(y, weight)))
-        mean_y, mean_rank = (np.asarray(values, dtype=float) for values in sums)
+
+        def mean(values: Array) -> Array:
+            return np.bincount(place, share * values).astype(float)
+
+        ranks = np.apply_along_axis(counted_ranks, 0, y, weight)
+        mean_y, mean_rank = (np.apply_along_axis(mean, 0, values) for values in (y, ranks))
         return cls(X[first], mean_y, mean_rank, total)
 
 

@@ -1,0 +1,42 @@
+"""A peer for regression: nearest neighbours in the metric of metric-learn's MLKR."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.neighbors import KNeighborsRegressor
+
+Array = NDArray[np.float64]
+
+
+class MLKRRegressor(RegressorMixin, BaseEstimator):
+    """Nearest neighbours, weighted by distance, in the metric of MLKR.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Number of neighbours.
+    max_iter : int
+        Number of iterations after which MLKR stops, because each takes long.
+    """
+
+    def __init__(self, n_neighbors: int = 10, max_iter: int = 100) -> None:
+        self.n_neighbors = n_neighbors
+        self.max_iter = max_iter
+
+    def fit(self, X: Array, y: Array) -> MLKRRegressor:
+        """Learn the metric and keep the samples."""
+        from testing.metric_learn_shim import working_metric_learn  # metric-learn need not be installed
+
+        with working_metric_learn() as metric_learn:
+            learner = metric_learn.MLKR(max_iter=self.max_iter, random_state=0)
+            # The gradient grows with the square of the target, so the target is standardised.
+            self.components_ = learner.fit(X, (y - y.mean()) / y.std()).components_
+        nearest = KNeighborsRegressor(self.n_neighbors, weights="distance")
+        self.neighbours_ = nearest.fit(X @ self.components_.T, y)
+        return self
+
+    def predict(self, X: Array) -> Array:
+        """Return the predicted targets of samples."""
+        return np.asarray(self.neighbours_.predict(X @ self.components_.T))

@@ -1,0 +1,102 @@
+"""Local linear fits: ridge regression on the neighbours of each sample, chosen by leave-one-out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from geodual.arrays import Array
+
+from .geometry import MappedSamples
+from .neighbour_means import left_out_neighbours
+from .targets import Targets, squared_error
+
+NUMBERS = (20, 40, 80)  # of neighbours to try
+RIDGES = (0.01, 0.1, 1.0)  # relative to the mean variance of a direction among the neighbours
+_ENTRIES = 4_000_000  # of the neighbours of some samples: 32 MB
+
+
+class LocalFit(NamedTuple):
+    """A linear function of the mapped features per sample, fitted to its neighbours.
+
+    Attributes
+    ----------
+    n_neighbors : int
+        Number of neighbours.
+    ridge : float
+        Ridge, relative to the mean variance of a direction among them.
+    scores : array of shape (n_samples, n_columns)
+        Predictions by leave-one-out.
+    """
+
+    n_neighbors: int
+    ridge: float
+    scores: Array
+
+    def predict(self, A: Array, among: MappedSamples, targets: Targets) -> Array:
+        """Predict the targets of new samples, which are mapped already."""
+        parts, values = [], targets.values
+        step = _step(self.n_neighbors, among.A.shape[1])
+        for start in range(0, len(A), step):
+            at = A[start : start + step]
+            near = among.index.kneighbors(at, self.n_neighbors, return_distance=False)
+            parts.append(_fits(at, among.A[near], values[near], targets.weight[near], (self.ridge,))[0])
+        return np.vstack(parts)
+
+    @property
+    def settings(self) -> dict[str, float | str]:
+        """What was chosen."""
+        return {"n_neighbors": self.n_neighbors, "ridge": self.ridge}
+
+
+def best_local_fit(samples: MappedSamples, D: Array, targets: Targets) -> LocalFit:
+    """Return the best local fit for samples and their distances."""
+    A, values = samples.A, targets.values
+    near, _, counts = left_out_neighbours(D, targets, max(NUMBERS))
+    tried = []
+    for k in sorted({min(number, near.shape[1]) for number in NUMBERS}):
+        step, parts = _step(k, A.shape[1]), []
+        for start in range(0, len(A), step):
+            rows = slice(start, start + step)
+            close = near[rows, :k]
+            parts.append(_fits(A[rows], A[close], values[close], counts[rows, :k], RIDGES))
+        for ridge, scores in zip(RIDGES, np.concatenate(parts, axis=1), strict=True):
+            tried.append((squared_error(scores, targets), LocalFit(k, ridge, scores)))
+    return min(tried, key=lambda pair: pair[0])[1]
+
+
+def _step(n_neighbors: int, n_components: int) -> int:
+    return max(_ENTRIES // (n_neighbors * max(n_neighbors, n_components)), 1)
+
+
+def _fits(at: Array, near: Array, values: Array, counts: Array, ridges: tuple[float, ...]) -> Array:
+    """Return for each ridge the values at samples of the linear functions fitted to their neighbours.
+
+    Parameters
+    ----------
+    at : array of shape (n_samples, n_components)
+        Where to evaluate.
+    near : array of shape (n_samples, n_neighbors, n_components)
+        The neighbours.
+    values : array of shape (n_samples, n_neighbors, n_columns)
+        Their targets.
+    counts : array of shape (n_samples, n_neighbors)
+        How often each counts.
+    ridges : tuple of float
+        Ridges, relative to the mean variance of a direction.
+    """
+    share = counts / counts.sum(axis=1, keepdims=True)
+    centre = np.einsum("ij,ijp->ip", share, near)
+    mean = np.einsum("ij,ijc->ic", share, values)
+    root = np.sqrt(share)[:, :, None]
+    Z, Y = root * (near - centre[:, None]), root * (values - mean[:, None])
+    # In the dual, because there may be more components than neighbours.
+    spectrum, U = np.linalg.eigh(Z @ Z.swapaxes(1, 2))
+    unit = np.maximum(spectrum.sum(axis=1), 0.0) / min(near.shape[1:])
+    unit = np.where(unit > 0.0, unit, 1.0)[:, None]
+    turned = U.swapaxes(1, 2) @ Y
+    ahead = np.einsum("ijp,ip->ij", Z, at - centre)
+    ahead = np.einsum("ijk,ij->ik", U, ahead)
+    inverse = [1.0 / (np.maximum(spectrum, 0.0) + ridge * unit) for ridge in ridges]
+    return np.stack([mean + np.einsum("ik,ikc->ic", ahead * i, turned) for i in inverse])

@@ -1,0 +1,258 @@
+"""A machine that predicts: in several geometries the best predictor of a kind, and a mixture of these.
+
+In every view of the features metrics are learnt; each makes a geometry. In each geometry the settings of the
+predictor are chosen by leave-one-out in closed form. The mixture has the convex weights of the least squared
+error by leave-one-out. Metrics and views are not learnt again for each sample that is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from geodual.arrays import Array, Indices
+
+from ..base.checks import check_whole
+from .geometry import Geometry, MappedSamples
+from .kernel_ridge import Ridge, best_ridge, kernel_of
+from .landmarks import fit_on_landmarks
+from .local_fits import LocalFit, best_local_fit
+from .mixture import best_mixture
+from .neighbour_means import NeighbourMean, best_neighbours
+from .targets import Targets, squared_error
+from .views import VIEWS, View
+
+PREDICTORS = ("kernel", "neighbors", "local")
+_LEAST_SHARE = 1e-6  # of a predictor in the mixture; with a smaller one it is left out
+
+Predictor = Ridge | NeighbourMean | LocalFit
+# From a view, samples in it and their targets to geometries; none if there is nothing to learn from.
+Learner = Callable[[View, Array, Any], Sequence[Geometry]]
+
+
+class MachineCertificates(NamedTuple):
+    """What is proved about a machine.
+
+    Attributes
+    ----------
+    metric_gap : float or None
+        Largest relative duality gap of the metrics in the mixture; None if none was learnt.
+    mixture_gap : float
+        By how much other shares could lower the squared error by leave-one-out at most, relative to it.
+    ridge_residual : float or None
+        Largest relative residual of the linear systems of the kernel machines: their solutions are exact but
+        for rounding. None for other predictors, which solve no system for all samples.
+    """
+
+    metric_gap: float | None
+    mixture_gap: float
+    ridge_residual: float | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A predictor in a geometry, and its share of the mixture.
+
+    Attributes
+    ----------
+    share : float
+        The share, between 0 and 1.
+    geometry : Geometry
+        The view and the metric.
+    predictor : Ridge, NeighbourMean or LocalFit
+        What predicts there.
+    """
+
+    share: float
+    geometry: Geometry
+    predictor: Predictor
+
+    def __str__(self) -> str:
+        settings = ", ".join(
+            f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in self.predictor.settings.items()
+        )
+        metric = "equal weights" if self.geometry.metric == "equal" else f"metric {self.geometry.metric}"
+        return f"{self.share:.2f} in view {self.geometry.view.name!r}, {metric}: {settings}"
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A fitted machine.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        The mixture, the largest share first.
+    X : array of shape (n_samples, n_features)
+        Distinct samples, without missing values.
+    targets : Targets
+        Their targets.
+    places : array of int, or None
+        Which samples the kernel is evaluated at; None means all.
+    scores : array of shape (n_scored, n_columns)
+        Predictions by leave-one-out, …
+    scored : array of int, or None
+        … and for which samples; None means all.
+    certificates : MachineCertificates
+        What is proved.
+    """
+
+    parts: tuple[Part, ...]
+    X: Array
+    targets: Any
+    places: Indices | None
+    scores: Array
+    scored: Indices | None
+    certificates: MachineCertificates
+
+    @cached_property
+    def _samples(self) -> tuple[MappedSamples, ...]:
+        X = self.X if self.places is None or self._asks_all else self.X[self.places]
+        return tuple(part.geometry.apply(X) for part in self.parts)
+
+    @property
+    def compared(self) -> list[tuple[Part, MappedSamples]]:
+        """Each part with the samples that it compares new ones with."""
+        return list(zip(self.parts, self._samples, strict=True))
+
+    @property
+    def _asks_all(self) -> bool:
+        return not isinstance(self.parts[0].predictor, Ridge)
+
+    @property
+    def scored_targets(self) -> Any:
+        """The targets of the samples that have predictions by leave-one-out."""
+        return self.targets if self.scored is None else self.targets.part(self.scored)
+
+    @property
+    def learnt(self) -> Geometry:
+        """The geometry with the largest share among those that were learnt; if there is none, among all."""
+        geometries = [part.geometry for part in self.parts]
+        return next((geometry for geometry in geometries if geometry.gap is not None), geometries[0])
+
+    def predict(self, X: Array) -> Array:
+        """Predict the values of samples without missing values."""
+        return np.asarray(
+            sum(
+                part.share * part.predictor.predict(part.geometry.apply(X).A, among, self.targets)
+                for part, among in self.compared
+            )
+        )
+
+    def nearest(self, X: Array, k: int) -> tuple[Array, Indices]:
+        """Return the distances and places of the nearest samples in the geometry `learnt`."""
+        A, among = self.learnt.apply(X).A, self.learnt.apply(self.X)
+        distances, places = among.index.kneighbors(A, min(k, len(self.X)))
+        return distances, places
+
+
+def fit_machine(
+    X: Array,
+    targets: Any,
+    *,
+    predictor: str,
+    views: Iterable[str],
+    learners: Sequence[Learner],
+    places: Indices | None = None,
+) -> Machine:
+    """Fit a machine to distinct samples without missing values.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Samples.
+    targets : Targets
+        Their targets.
+    predictor : "kernel", "neighbors" or "local"
+        What predicts in each geometry.
+    views : iterable of str
+        Names of views.
+    learners : sequence of callable
+        What learns the metrics, in each view.
+    places : array of int, optional
+        Landmarks: the samples on which all choices are made, and which the kernel is evaluated at. By default
+        all samples are.
+    """
+    near, few = (X, targets) if places is None else (X[places], targets.part(places))
+    geometries = [
+        geometry for name in views for geometry in _geometries(VIEWS[name], X, near, targets, few, learners)
+    ]
+    fitted = [_fit_predictor(geometry, predictor, near, few) for geometry in geometries]
+    if places is not None and predictor == "kernel":
+        return _machine_on_landmarks(geometries, fitted, X, targets, places)
+    shares, gap = best_mixture([found.scores for found, _ in fitted], few)
+    scores = sum(share * found.scores for share, (found, _) in zip(shares, fitted, strict=True))
+    kept = [k for k in np.argsort(-shares, kind="stable") if shares[k] > _LEAST_SHARE]
+    total = float(shares[kept].sum())
+    parts = tuple(Part(float(shares[k]) / total, geometries[k], fitted[k][0]) for k in kept)
+    residuals = [residual for k in kept if (residual := fitted[k][1]) is not None]
+    certificates = MachineCertificates(_worst_gap(parts), gap, max(residuals) if residuals else None)
+    return Machine(parts, X, targets, places, np.asarray(scores), places, certificates)
+
+
+def _geometries(
+    kind: type[View], X: Array, near: Array, targets: Targets, few: Targets, learners: Sequence[Learner]
+) -> list[Geometry]:
+    """Return the geometries in one view, which is that of all samples."""
+    view = kind().fit(X, targets.weight)
+    A = view.transform(near)
+    return [geometry for learn in learners for geometry in learn(view, A, few)]
+
+
+def _fit_predictor(
+    geometry: Geometry, predictor: str, X: Array, targets: Targets
+) -> tuple[Predictor, float | None]:
+    """Return the best predictor in a geometry, and the residual of its linear system if it has one."""
+    samples = geometry.apply(X)
+    D = samples.distances()
+    if predictor == "neighbors":
+        return best_neighbours(D, targets), None
+    if predictor == "local":
+        return best_local_fit(samples, D, targets), None
+    found = best_ridge(D, kernel_of(geometry), targets)
+    return found, found.residual(D, targets)
+
+
+def _machine_on_landmarks(
+    geometries: list[Geometry],
+    fitted: list[tuple[Predictor, float | None]],
+    X: Array,
+    targets: Any,
+    places: Indices,
+) -> Machine:
+    """Return the machine of the one geometry that predicts best on the landmarks, fitted to all samples."""
+    few = targets.part(places)
+    errors = [squared_error(found.scores, few) for found, _ in fitted]
+    best = int(np.argmin(errors))
+    geometry, chosen = geometries[best], fitted[best][0]
+    assert isinstance(chosen, Ridge)
+    found = fit_on_landmarks(geometry, X, places, chosen, targets)
+    certificates = MachineCertificates(geometry.gap, 0.0, found.residual)
+    parts = (Part(1.0, geometry, found.machine),)
+    return Machine(parts, X, targets, places, found.machine.scores, found.scored, certificates)
+
+
+def _worst_gap(parts: tuple[Part, ...]) -> float | None:
+    gaps = [part.geometry.gap for part in parts if part.geometry.gap is not None]
+    return max(gaps) if gaps else None
+
+
+def check_machine(estimator: Any) -> None:
+    """Raise unless an estimator has a known predictor and sound numbers of samples."""
+    if estimator.predictor not in PREDICTORS:
+        names = ", ".join(f'"{name}"' for name in PREDICTORS)
+        raise ValueError(f"`predictor` must be one of {names}, got {estimator.predictor!r}.")
+    check_whole("max_exact", estimator.max_exact, 2)
+    check_whole("n_landmarks", estimator.n_landmarks, 2)
+
+
+def landmark_places(n_samples: int, max_exact: int, n_landmarks: int, rng: Any) -> Indices | None:
+    """Return the places of the landmarks, in increasing order; None if all samples are."""
+    if n_samples <= max_exact or n_samples <= n_landmarks:
+        return None
+    return np.sort(rng.permutation(n_samples)[:n_landmarks])

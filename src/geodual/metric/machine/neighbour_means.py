@@ -1,0 +1,83 @@
+"""Means over nearest neighbours: their number and their weights are chosen by leave-one-out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from geodual.arrays import Array, Indices
+
+from .geometry import MappedSamples
+from .targets import Targets, squared_error
+
+NUMBERS = (1, 3, 5, 7, 11, 15, 21, 31)  # of neighbours to try
+WEIGHTS = ("uniform", "distance")
+
+
+class NeighbourMean(NamedTuple):
+    """A mean over neighbours: of classes, their shares.
+
+    Attributes
+    ----------
+    n_neighbors : int
+        Number of neighbours.
+    weights : "uniform" or "distance"
+        Whether all neighbours count alike, or by the inverse of their distance.
+    scores : array of shape (n_samples, n_columns)
+        Predictions by leave-one-out.
+    """
+
+    n_neighbors: int
+    weights: str
+    scores: Array
+
+    def predict(self, A: Array, among: MappedSamples, targets: Targets) -> Array:
+        """Predict the targets of new samples, which are mapped already."""
+        d, near = among.index.kneighbors(A, self.n_neighbors)
+        return means(d, targets.weight[near], targets.values[near], self.weights)
+
+    @property
+    def settings(self) -> dict[str, float | str]:
+        """What was chosen."""
+        return {"n_neighbors": self.n_neighbors, "weights": self.weights}
+
+
+def best_neighbours(D: Array, targets: Targets) -> NeighbourMean:
+    """Return the best mean for distances D of all samples; copies of a sample are its neighbours."""
+    near, d, counts = left_out_neighbours(D, targets, max(NUMBERS))
+    values, tried = targets.values[near], []
+    for k in sorted({min(number, near.shape[1]) for number in NUMBERS}):
+        for weights in WEIGHTS:
+            scores = means(d[:, :k], counts[:, :k], values[:, :k], weights)
+            tried.append((squared_error(scores, targets), NeighbourMean(k, weights, scores)))
+    return min(tried, key=lambda pair: pair[0])[1]
+
+
+def left_out_neighbours(D: Array, targets: Targets, most: int) -> tuple[Indices, Array, Array]:
+    """Return the nearest neighbours of each sample that is left out, their distances and their weights.
+
+    If leave-one-out leaves copies of a sample, these are its nearest neighbour.
+    """
+    left = targets.weight * (1.0 - targets.left_out)
+    own = np.arange(len(D))
+    D = D.copy()
+    D[own, own] = np.where(left > 0.0, 0.0, np.inf)
+    most = min(most, len(D) - 1)
+    near = np.argpartition(D, most - 1, axis=1)[:, :most]
+    d = np.take_along_axis(D, near, axis=1)
+    order = np.argsort(d, axis=1, kind="stable")
+    near, d = np.take_along_axis(near, order, axis=1), np.take_along_axis(d, order, axis=1)
+    return near, d, np.where(near == own[:, None], left[:, None], targets.weight[near])
+
+
+def means(d: Array, counts: Array, values: Array, weights: str) -> Array:
+    """Return means over neighbours, given by their distances, counts and values."""
+    voices = counts * _closeness(d) if weights == "distance" else counts
+    voices = voices / voices.sum(axis=1, keepdims=True)
+    return np.asarray(np.einsum("ij,ijc->ic", voices, values))
+
+
+def _closeness(d: Array) -> Array:
+    """Return the distance of the nearest over that of each neighbour; those at distance zero decide alone."""
+    return np.asarray(np.divide(d[:, :1], d, out=np.ones_like(d), where=d > 0.0))
