@@ -50,6 +50,7 @@ def run_backtest(
     settings: dict[str, Any],
     index: options.Index = None,
     index_column: options.IndexColumn = None,
+    index_name: options.IndexName = None,
     facts: options.Facts = None,
     config: options.ConfigFile = None,
     out: Out = Path("geodual-run"),
@@ -84,7 +85,7 @@ def run_backtest(
 
     written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
     options.keep_inputs([nav, index, facts], [excel, *written])
-    panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts)
+    panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts, index_name)
     if not overwrite:
         keep_other_runs(out, panel.digest)
     with options.use_cluster(dask, jobs):
@@ -270,6 +271,7 @@ def run_select(
     ] = None,
     index: options.Index = None,
     index_column: options.IndexColumn = None,
+    index_name: options.IndexName = None,
     facts: options.Facts = None,
     config: options.ConfigFile = None,
     csv: Annotated[
@@ -284,6 +286,10 @@ def run_select(
             help=f"Also write a page with picks and reasons. (default with --run: {PICKS} in its folder)",
         ),
     ] = None,
+    title: options.Title = "",
+    sheets: Annotated[
+        bool, typer.Option("--sheets/--no-sheets", help="Write the fact sheets of the picks beside the page.")
+    ] = True,
     excel: options.Excel = None,
     jobs: options.Jobs = -1,
     dask: options.Dask = None,
@@ -316,7 +322,10 @@ def run_select(
     options.find_modules_of_run(run)
     options.keep_inputs([nav, index, facts, config, *_files_of(run)], [csv, html, excel])
     panel = funds.read_nav(nav)
-    given = options.read_given(index, index_column, facts) | {"forecaster": forecaster, "run": run}
+    given = options.read_given(index, index_column, facts, index_name) | {
+        "forecaster": forecaster,
+        "run": run,
+    }
     with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
         selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
     if csv is not None:
@@ -326,7 +335,7 @@ def run_select(
     if run is not None and html is None:
         html = run / PICKS
     if html is not None:
-        selection.report(html)
+        selection.report(html, sheets=sheets, title=title)
     if run is not None:
         _link_to_picks(run)
     if excel is not None:

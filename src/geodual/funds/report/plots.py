@@ -201,6 +201,39 @@ def draw_lines(
         return figure
 
 
+def draw_record(curves: pd.DataFrame, labels: Mapping[str, str], *, narrow: bool = False) -> Figure:
+    """Draw what a strategy returned beside what it is compared with, on an axis with zero; the index is grey.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        Day × curve, each starting at 1; the first is the strategy.
+    labels : mapping
+        Name of each curve in the legend.
+    narrow : bool
+        Whether the figure is for a phone.
+    """
+    with _style():
+        figure = Figure(figsize=(4.2, 3.4) if narrow else (4.6, 4.8))
+        axes = figure.subplots()
+        free = iter(COLOURS)
+        for place, (name, curve) in enumerate(_thinned(curves).items()):
+            colour, style = (INDEX_COLOUR, "--") if name == "index" else (next(free), "-")
+            width = 1.8 if place == 0 else 1.1
+            axes.plot(
+                curve.index,
+                curve - 1.0,
+                style,
+                color=colour,
+                linewidth=width,
+                label=_plain(labels[str(name)]),
+            )
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.axhline(0.0, color="black", linewidth=0.8)
+        _finish(axes, narrow=True)
+        return figure
+
+
 def draw_style(weights: pd.DataFrame, *, narrow: bool = False) -> Figure:
     """Draw the style of a fund in the course of time: the weights of the indices, stacked to one.
 
