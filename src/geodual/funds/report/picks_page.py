@@ -255,7 +255,7 @@ _RISK = (
     Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
     Column("worst_quarter", "Worst quarter", format_percent, hint="Lowest return of a calendar quarter"),
     Column("max_drawdown", "Deepest loss", format_percent, hint="Largest loss from an earlier peak"),
-    Column("fees", "Fees", kind="prose", hint="To buy, and to sell by days held"),
+    Column("fees", "Buy / sell fee", kind="prose", hint="The fee to sell may depend on the days held"),
 )
 _RECORD = (
     Column("name", "After costs", kind="text", under=("days",)),
@@ -276,7 +276,7 @@ def _tell_fees(pick: dict[Any, Any]) -> str:
         for days, rate in pick["redemption"]
     ]
     rates = [pick["purchase"], *(rate for _, rate in pick["redemption"])]
-    return f"buy {format_percent(pick['purchase'], 2)}, sell {', '.join(sale)}" if any(rates) else "none set"
+    return f"{format_percent(pick['purchase'], 2)} / {', '.join(sale)}" if any(rates) else "none set"
 
 
 def _with_texts(picks: pd.DataFrame) -> pd.DataFrame:
