@@ -207,7 +207,12 @@ def _check_excel(path: Path | None) -> Path | None:
 
 Excel = Annotated[
     Path | None,
-    typer.Option("--excel", callback=_check_excel, help="Also write all tables to this Excel file (.xlsx)."),
+    typer.Option(
+        "--excel", callback=_check_excel, help="Also write the main tables to this Excel file (.xlsx)."
+    ),
+]
+ExcelAll = Annotated[
+    bool, typer.Option("--excel-all", help="Write every table to the Excel file, not only the main ones.")
 ]
 
 

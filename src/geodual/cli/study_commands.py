@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,6 +55,8 @@ def run_backtest(
     config: options.ConfigFile = None,
     out: Out = Path("geodual-run"),
     excel: options.Excel = None,
+    excel_all: options.ExcelAll = False,
+    title: options.Title = "",
     overwrite: Overwrite = False,
     jobs: options.Jobs = -1,
     dask: options.Dask = None,
@@ -89,7 +91,7 @@ def run_backtest(
     if not overwrite:
         keep_other_runs(out, panel.digest)
     with options.use_cluster(dask, jobs):
-        run_study(panel, settings | given, out, excel, jobs, quiet, as_json)
+        run_study(panel, settings | given, out, jobs, Output(excel, excel_all, title, quiet, as_json))
 
 
 @options.takes_settings("metrics")
@@ -97,6 +99,8 @@ def run_demo(
     settings: dict[str, Any],
     out: Out = Path("geodual-demo"),
     excel: options.Excel = None,
+    excel_all: options.ExcelAll = False,
+    title: options.Title = "",
     n_funds: Annotated[int, typer.Option("--funds", help="Number of funds.")] = 697,
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-04",
     end: Annotated[str, typer.Option(help="Last day.")] = "2018-12-28",
@@ -121,7 +125,7 @@ def run_demo(
     if not overwrite:
         keep_other_runs(out, universe.panel.digest)
     given = {"index": universe.index, "facts": universe.facts}
-    run_study(universe.panel, settings | given, out, excel, jobs, quiet, as_json)
+    run_study(universe.panel, settings | given, out, jobs, Output(excel, excel_all, title, quiet, as_json))
 
 
 def write_report(
@@ -133,6 +137,8 @@ def write_report(
         ),
     ] = None,
     excel: options.Excel = None,
+    excel_all: options.ExcelAll = False,
+    title: options.Title = "",
     quiet: options.Quiet = False,
 ) -> None:
     """Write the HTML report of a finished run once more; with --excel, its tables, too.
@@ -144,45 +150,62 @@ def write_report(
     geodual report geodual-run --excel study.xlsx
     """
     study = funds.read_study(run_dir)
-    written = {"Report": study.report(out or run_dir / REPORT)}
+    written = {"Report": study.report(out or run_dir / REPORT, title=title)}
     if excel is not None:
-        written["Excel"] = study.to_excel(excel)
+        written["Excel"] = study.to_excel(excel, all_tables=excel_all)
     for what, path in written.items() if not quiet else ():
         say(f"{what}: {path}")
 
 
-def run_study(
-    panel: funds.Panel,
-    given: dict[str, Any],
-    out: Path,
-    excel: Path | None,
-    jobs: int,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True)
+class Output:
+    """What a study shows and writes besides its folder.
+
+    Attributes
+    ----------
+    excel : Path, optional
+        Workbook to write.
+    excel_all : bool
+        Whether the workbook has every table.
+    title : str
+        Title of the report; "" for the name of the data.
+    quiet, as_json : bool
+        Whether to print only tables and headline, or JSON.
+    """
+
+    excel: Path | None = None
+    excel_all: bool = False
+    title: str = ""
+    quiet: bool = False
+    as_json: bool = False
+
+
+def run_study(panel: funds.Panel, given: dict[str, Any], out: Path, jobs: int, output: Output) -> None:
     """Run a study, save it to a folder, and print its tables and notes."""
     _check_folder(out)
     with hold_folder(out):
-        with progress_of("learning", quiet or as_json) as progress:
+        with progress_of("learning", output.quiet or output.as_json) as progress:
             finished = out / CHECKPOINTS
             study = funds.backtest(panel, n_jobs=jobs, checkpoint_folder=finished, progress=progress, **given)
         study.save(out)
-    if excel is not None:
-        study.to_excel(excel)
-    if as_json:
+        if output.title:
+            study.report(out / REPORT, title=output.title)
+    if output.excel is not None:
+        study.to_excel(output.excel, all_tables=output.excel_all)
+    if output.as_json:
         print_json(study.summary())
         return
     _print_table1(study)
     _print_baselines(study)
     for name, parameters in study.chosen.items():
         say(f"Chosen on the validation period: {name}, {_assignments(parameters)}")
-    if not quiet:
-        say(study.headline)
+    say(study.headline)
+    if not output.quiet:
         for note in study.notes:
             say(f"Note: {note}")
         say(f"Report: {out / REPORT} (tables and figures are in the same folder)")
-        if excel is not None:
-            say(f"Excel: {excel}")
+        if output.excel is not None:
+            say(f"Excel: {output.excel}")
 
 
 def _check_folder(out: Path) -> None:

@@ -264,7 +264,7 @@ def _behind(case: PickCase) -> Iterator[str]:
         row = measures.loc[name]
         same = (row["first"], row["last"]) == (own["first"], own["last"])
         if same and row["annual_return"] > own["annual_return"]:
-            ahead = _points(row["annual_return"] - own["annual_return"])
+            ahead = _points(float(row["annual_return"] - own["annual_return"]))
             yield f"{label_of(name, case)} earned {ahead} points per year more."
 
 

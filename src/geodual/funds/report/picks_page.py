@@ -211,8 +211,8 @@ def _draw(case: PickCase) -> str:
     curves = case.record.curves.dropna(axis=1, how="all")
     if len(curves) < 2:
         return ""
-    labels = {name: label_of(name, case) for name in curves}
-    last = {labels[name]: curve.dropna().iloc[-1] - 1.0 for name, curve in curves.items()}
+    labels = {str(name): label_of(str(name), case) for name in curves}
+    last = {labels[str(name)]: curve.dropna().iloc[-1] - 1.0 for name, curve in curves.items()}
     told = "; ".join(f"{name} {format_percent(value)}" for name, value in last.items())
     return show_figure(
         partial(draw_record, curves, labels),
@@ -324,7 +324,8 @@ def _show_risk(selection: SelectionTables) -> Section | None:
     if np.isnan(alike):
         return make_section("overlap", "Overlap of the picks", make_paragraph("Too few common weeks."))
     above = table.where(np.triu(np.ones(table.shape, dtype=bool), 1)).stack()
-    (one, other), most = above.idxmax(), above.max()
+    place = int(above.to_numpy().argmax())
+    (one, other), most = list(above.index)[place], above.iloc[place]
     lead = (
         f"Correlations of weekly returns over the last year: on average {format_number(alike, 2)}; highest "
         f"for {one} and {other}, {format_number(most, 2)}."
@@ -343,7 +344,7 @@ def _show_matrix(table: pd.DataFrame) -> str:
     """Return correlations as a table, the strong ones tinted."""
     rows = table.copy()
     rows.columns = [str(column) for column in table]
-    columns = [Column(fund, fund, format_two, tint=_tint) for fund in rows]
+    columns = [Column(str(fund), str(fund), format_two, tint=_tint) for fund in rows]
     rows.insert(0, "fund of the row", list(table.index))
     first = Column("fund of the row", "Fund", kind="text")
     return make_details(

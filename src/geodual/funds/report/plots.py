@@ -24,7 +24,9 @@ from geodual.metric.registry import FEATURED, metric_names
 
 from ..evaluation.performance import YEAR, rolling_drawdown
 from ..evaluation.persistence import Persistence
-from ..forecasters.registry import forecaster_label
+from ..evaluation.skill import MOMENTUM
+from ..evaluation.study_tables import StudyTables
+from ..forecasters.registry import UNIVERSE, forecaster_label
 
 # The palette of Okabe and Ito without yellow and black, and two more colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
@@ -76,6 +78,20 @@ def colour_map(names: Iterable[Hashable]) -> dict[str, str]:
     return {name: colours[name] for name in forecasters} | {"index": INDEX_COLOUR}
 
 
+def compared_curves(study: StudyTables) -> pd.DataFrame:
+    """Return the curves of Figure 1: those of the study, all funds with equal weights, and momentum.
+
+    Parameters
+    ----------
+    study : StudyTables
+        A finished study. Without an index, its index is the universe already.
+    """
+    known = study.baseline_equity
+    shown = [MOMENTUM, *([UNIVERSE] if study.index_digest else [])]
+    more = [name for name in shown if name in known and name not in study.equity]
+    return study.equity.join(known[more]) if more else study.equity
+
+
 def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> Figure:
     """Draw Figure 1: accumulated returns above, one-year rolling maximum drawdowns below.
 
@@ -97,6 +113,7 @@ def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> 
         above.set_ylabel("accumulated return")
         below.set_ylabel("one-year rolling\nmaximum drawdown")
         for axes in (above, below):
+            axes.axhline(0.0, color="black", linewidth=0.8)
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
             if equity.index[0] < pd.Timestamp(test_start) <= equity.index[-1]:
                 axes.axvline(pd.Timestamp(test_start), color="black", linewidth=0.8, linestyle=":")

@@ -44,7 +44,7 @@ _SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "tables.js", "plots.js", "axes
 _TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
 
-def render_report(study: StudyTables, picks: str = "") -> str:
+def render_report(study: StudyTables, picks: str = "", title: str = "") -> str:
     """Return the report of a study as one HTML document; the same study always gives the same text.
 
     Parameters
@@ -53,18 +53,20 @@ def render_report(study: StudyTables, picks: str = "") -> str:
         A finished study.
     picks : str
         Address of the page with the next picks, if there is one.
+    title : str
+        Title of the report; by default the name of the data.
     """
     headline = write_headline(study)
     groups = _make_groups(study, headline)
     style = read_asset("style.css")
     # The reference to a source map, which is not shipped, would make browsers look for a file.
     scripts = [read_asset(name).partition("//# sourceMappingURL")[0] for name in _SCRIPTS]
-    name = Path(study.source).name
+    name = title or Path(study.source).name
     return Template(read_asset("template.html")).substitute(
         policy=content_policy([style], scripts),
         style=style,
         source=escape(name),
-        title=make_breakable(name),
+        title=escape(title) if title else make_breakable(name),
         facts=_facts(study) + make_link(picks, "The next picks of this strategy"),
         contents=make_contents(groups),
         groups="\n\n".join(group.html() for group in groups),
@@ -91,11 +93,16 @@ def _make_groups(study: StudyTables, headline: Headline) -> list[Group]:
     earned = (
         portfolio.show_performance(study),
         portfolio.show_annual_returns(study),
+        portfolio.show_trailing_returns(study),
         portfolio.show_monthly_returns(*both),
         portfolio.show_against_index(*both),
         portfolio.show_random_portfolios(study),
     )
-    risk = portfolio.show_drawdowns(study), portfolio.show_rolling(study), portfolio.show_exposure(study)
+    risk = (
+        portfolio.show_drawdowns(study),
+        portfolio.show_rolling(study),
+        portfolio.show_exposure(study),
+    )
     traded = trading.show_costs(study), trading.show_picks(study)
     inputs = data.show_data(study), data.show_notes(study), data.show_configuration(study)
     return [
@@ -108,7 +115,7 @@ def _make_groups(study: StudyTables, headline: Headline) -> list[Group]:
     ]
 
 
-def write_report(study: StudyTables, path: str | Path) -> Path:
+def write_report(study: StudyTables, path: str | Path, title: str = "") -> Path:
     """Write the report of a study; the file is written completely or not at all.
 
     Parameters
@@ -117,6 +124,8 @@ def write_report(study: StudyTables, path: str | Path) -> Path:
         A finished study.
     path : path
         The HTML file to create or replace. If there is a page of picks in its folder, the report links to it.
+    title : str
+        Title of the report; by default the name of the data.
 
     Returns
     -------
@@ -124,7 +133,7 @@ def write_report(study: StudyTables, path: str | Path) -> Path:
         The file.
     """
     picks = PICKS if (Path(path).parent / PICKS).exists() else ""
-    return write_page(path, render_report(study, picks))
+    return write_page(path, render_report(study, picks, title))
 
 
 def write_page(path: str | Path, text: str) -> Path:
