@@ -99,7 +99,7 @@ def _say_why(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
     top = f"the {len(selection.picks)} best" if len(selection.picks) > 1 else "the best"
     held = " within the limits" if _is_limited(case) else ""
     main = Counter(selection.reasons.loc[selection.reasons["view"] != "apart", "factor"]).most_common(_NAMED)
-    names = join_words([name_factor(factor, selection.factor_labels) for factor, _ in main])
+    names = "; ".join(name_factor(factor, selection.factor_labels) for factor, _ in main)
     counted = f"Most often decisive: {names}." if names else ""
     return f"{way}; {top} of {case.n_funds:,} funds{held} are bought.", counted
 
@@ -129,10 +129,9 @@ def tell_range(case: PickCase) -> str:
     if not np.isnan(low):
         text += f" In 80\u202f% of the {term}s it earned {format_percent(low)} to {format_percent(high)}."
     if not np.isnan(record.turnover):
-        cost = format_percent(record.yearly_cost, 2)
-        text += (
-            f" Costs took {cost} per year, with {format_percent(record.turnover, 0)} exchanged per {term}."
-        )
+        cost = f"Costs took {format_percent(record.yearly_cost, 2)} per year, with"
+        share = f"{format_percent(record.turnover, 0)} exchanged per {term}."
+        text += f" {cost if record.yearly_cost > 0.0 else 'On average'} {share}"
     return text
 
 
@@ -143,7 +142,7 @@ def _say_risk(case: PickCase) -> tuple[str, str]:
         told.append(f"Strategy: {_risk(measures.loc[PICKS])}.")
     own = measure_mixed(case)
     if own is not None:
-        told.append(f"These picks together over the last {count_years(own['years'])}: {_risk(own)}.")
+        told.append(f"These picks together, over the last {count_years(own['years'])}: {_risk(own)}.")
     if not np.isnan(alike := mean_correlation(case.correlations)):
         told.append(f"They move together with a mean correlation of {format_number(alike, 2)}.")
     return (told[0], " ".join(told[1:])) if told else ("It is not known.", "")

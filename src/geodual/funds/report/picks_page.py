@@ -58,6 +58,7 @@ from .wording import (
 )
 
 SHEETS = "funds"  # the folder of the fact sheets beside the page
+_LONGEST = 30  # letters of a name in the list of what to buy
 _TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
 
 
@@ -196,10 +197,15 @@ def _list_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> str
     """Return the picks in one line, by name or code, each with a link to its fact sheet."""
     names = _texts(selection.picks, "name")
     shown = [
-        _fund_link(fund, name or fund, addresses)
+        _fund_link(fund, _cut(name or fund), addresses)
         for fund, name in zip(selection.picks["fund"], names, strict=True)
     ]
     return f": {', '.join(shown)}." if shown else ""
+
+
+def _cut(name: str) -> str:
+    """Return a name that leaves room for others; the table below has all of it."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip(' -(')}…"
 
 
 def _fund_link(fund: str, text: str, addresses: Mapping[str, str]) -> str:
