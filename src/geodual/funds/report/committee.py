@@ -12,7 +12,8 @@ import pandas as pd
 from ..evaluation import performance
 from ..evaluation.case import INDEX, PICKS, PickCase, worst_quarter
 from ..evaluation.skill import MOMENTUM
-from ..evaluation.track_record import FEWEST, SelectionTables
+from ..evaluation.statistics import FEWEST
+from ..evaluation.track_record import SelectionTables
 from ..forecasters.registry import UNIVERSE, forecaster_label
 from .wording import (
     TERMS,
@@ -139,7 +140,7 @@ def _say_risk(case: PickCase) -> tuple[str, str]:
     measures = case.record.measures(case.risk_free)
     told = []
     if PICKS in measures.index:
-        told.append(f"Strategy: {_risk(measures.loc[PICKS])}.")
+        told.append(f"Strategy: {_risk(measures.T[PICKS])}.")
     own = measure_mixed(case)
     if own is not None:
         told.append(f"These picks together, over the last {count_years(own['years'])}: {_risk(own)}.")
@@ -263,7 +264,7 @@ def _behind(case: PickCase) -> Iterator[str]:
         row = measures.loc[name]
         same = (row["first"], row["last"]) == (own["first"], own["last"])
         if same and row["annual_return"] > own["annual_return"]:
-            ahead = _points(float(row["annual_return"] - own["annual_return"]))
+            ahead = _points(measures["annual_return"][name] - measures["annual_return"][PICKS])
             yield f"{label_of(name, case)} earned {ahead} points per year more."
 
 

@@ -253,18 +253,22 @@ def select(
         *note_trading(config, fees),
     )
     found = _assemble(now, decision, picks, looked, config, notes, plan.folder)
-    index_name = (
-        plan.study.index_name if index is None and plan.study is not None else getattr(levels, "name", "")
-    )
     case = PickCase(
         config=config,
         record=looked.strategy,
         **_measure(found.picks.set_index("fund")["weight"], until.nav, fees),
         n_funds=len(now.sections[-1].funds),
-        index_name="" if levels is None else str(index_name or "index"),
+        index_name=_name_index(levels, plan.study if index is None else None),
         risk_free=take_risk_free(config.risk_free),
     )
     return replace(found, case=case, panel=panel.until(asked), facts=known, levels=levels)
+
+
+def _name_index(levels: pd.Series[float] | None, study: StudyTables | None) -> str:
+    """Return the name of the levels, which are those of a study or given; "" without levels."""
+    if levels is None:
+        return ""
+    return study.index_name if study is not None else str(levels.name or "index")
 
 
 def _measure(weights: pd.Series[float], nav: pd.DataFrame, fees: FeeRules) -> dict[str, Any]:
