@@ -309,7 +309,9 @@ def test_quiet_is_quiet_and_table_1_is_whole_on_a_narrow_terminal(geodual, nav_f
     _, out, err = geodual("backtest", nav_file, "--out", "run", *quick("--quiet"))
     assert err == ""
     assert "…" not in out.replace(" … ", "")
-    assert max(map(len, out.splitlines())) <= 80
+    *tables, headline = out.splitlines()
+    assert headline.startswith("Over the whole study ")
+    assert max(map(len, tables)) <= 80
     assert out.count("euclidean") == 6
 
 

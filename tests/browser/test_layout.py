@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from geodual.funds import select, synthetic_universe
-from geodual.funds.report import write_report, write_selection
+from geodual.funds.report import render_selection, write_report, write_selection
 from tests.browser.hostile_study import QUOTED, hostile_study
 from tests.funds.report_page import reworded
 
@@ -14,7 +14,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.browser.browser_page import NARROW, click, find, find_all, in_chart, set_width
+from tests.browser.browser_page import NARROW, WIDE, click, find, find_all, in_chart, set_width
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
 SMALL = """return [...document.querySelectorAll('a, button, select, summary, .switch')]
@@ -188,3 +188,35 @@ def test_spreads_are_cumulated(page):
         page, "spreads", f"chart.data.datasets[{names.index('rpdml')}].data.map(point => point.y)"
     )
     assert drawn == pytest.approx(spreads.dropna().cumsum().tolist())
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_seven_answers_are_on_the_first_screen_of_the_picks(page, committee, width):
+    page.get(committee.as_uri())
+    set_width(page, width)
+    assert len(find_all(page, ".answers dt")) == 7
+    last = find_all(page, ".answers dd strong")[-1]
+    assert page.execute_script("return arguments[0].getBoundingClientRect().bottom", last) <= 900
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    assert page.execute_script(SMALL) == []
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_machines_find_nothing_wrong_with_the_picks(page, committee, width):
+    Axe = pytest.importorskip("axe_core_python.selenium", reason="needs axe-core-python").Axe
+    page.get(committee.as_uri())
+    set_width(page, width)
+    page.execute_script(OPEN_ALL)
+    found = Axe().run(page)
+    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
+
+
+@pytest.fixture(scope="module")
+def committee(tmp_path_factory):
+    """The page of ten picks with names, a record of two years, and links to sheets."""
+    universe = synthetic_universe(60, "2012-01-04", "2014-12-31", seed=1)
+    found = select(universe.panel, metric="euclidean", index=universe.index, facts=universe.facts, cost=0.001)
+    sheets = {fund: f"funds/{fund}.html" for fund in found.picks["fund"]}
+    path = tmp_path_factory.mktemp("committee") / "picks.html"
+    path.write_text(render_selection(found, sheets=sheets), encoding="utf-8")
+    return path

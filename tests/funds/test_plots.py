@@ -37,7 +37,7 @@ def test_figure_1_shows_returns_and_rolling_drawdowns():
             assert line.get_ydata()[row] == pytest.approx(worst)
 
 
-@pytest.mark.parametrize(("start", "n_lines"), [("2016-01-01", 4), ("2030-01-01", 3), ("2015-01-01", 3)])
+@pytest.mark.parametrize(("start", "n_lines"), [("2016-01-01", 5), ("2030-01-01", 4), ("2015-01-01", 4)])
 def test_the_start_of_the_test_period_is_marked_if_it_lies_within(start, n_lines):
     for axes in draw_performance(curves("gmml", "rpdml", "index"), "index", start).axes:
         assert len(axes.lines) == n_lines

@@ -100,6 +100,7 @@ def test_every_chart_has_a_table_and_a_csv():
     tables = {
         "equity": "equity",
         "drawdown": "rolling_drawdown",
+        "underwater": "Worst drawdown of each portfolio",
         "cash": "cash",
         "rolling_sharpe": "rolling_sharpe",
         "rolling_beta": "rolling_beta",

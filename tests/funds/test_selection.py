@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest, compute_factors, select, synthetic_universe
-from geodual.funds.report.render import render_selection
+from geodual.funds.report.picks_page import render_selection
 
 TOP, K = 4, 10
 
@@ -249,8 +249,7 @@ def test_planted_skill_is_evidence_and_a_first_decision_has_no_record():
     assert first.record_text.startswith("There is no track record")
 
 
-def test_the_track_record_comes_first_on_the_page(universe, tmp_path):
+def test_how_sure_it_is_comes_before_the_table_of_picks(universe, tmp_path):
     selection = select(universe.panel, metric="euclidean")
     page = selection.report(tmp_path / "picks.html").read_text("utf-8")
-    told = page.index("Track record of")
-    assert told < page.index("What to hold")
+    assert page.index("How sure is that?") < page.index("What to hold") < page.index("Track record of")

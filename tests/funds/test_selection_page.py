@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from geodual.funds import select
-from geodual.funds.report.render import render_selection
+from geodual.funds.report.picks_page import render_selection
 from tests.browser.hostile_study import HOSTILE
 from tests.funds.report_page import Page
 
@@ -30,7 +30,7 @@ def test_what_is_known_about_a_pick_stands_below_its_code(selection):
     shown = with_texts(
         selection, name=["Alpha", "", None], type=["bond", pd.NA, "stock"], known=[1.0, 0.706, np.nan]
     )
-    assert first_cells(shown) == [f"{a}Alphabond", f"{b}71\u202f% of its factors known", f"{c}stock"]
+    assert first_cells(shown) == [f"{a}Alpha · bond", f"{b}71\u202f% of its factors known", f"{c}stock"]
     assert f"<summary>{a} Alpha</summary>" in render_selection(shown)
     assert f"<summary>{b}</summary>" in render_selection(shown)
 
@@ -45,12 +45,6 @@ def test_findings_have_a_column_if_there_are_any(selection):
     assert title not in render_selection(with_texts(selection, finding=["", None, np.nan]))
     rows = Page(render_selection(with_texts(selection, finding=["", "It stands still.", ""])))
     assert [row[title] for row in rows.table("Picks")] == ["", "It stands still.", ""]
-
-
-def test_the_record_comes_first(selection):
-    text = render_selection(selection)
-    record = text.index('class="headline"')
-    assert text.index("<main") < record < text.index("What to hold")
 
 
 def test_hostile_texts_do_no_harm(selection):

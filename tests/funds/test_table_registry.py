@@ -37,7 +37,7 @@ def test_a_new_table_is_saved_listed_and_embedded(larger, tmp_path):
     text = "fund,share\n'=F1,0.5\nF2,0.25\n"
     assert (folder / "longest_names.csv").read_text("utf-8") == text
     assert embedded(folder / "report.html")["longest_names"] == text
-    book = openpyxl.load_workbook(larger.to_excel(tmp_path / "study.xlsx"))
+    book = openpyxl.load_workbook(larger.to_excel(tmp_path / "study.xlsx", all_tables=True))
     assert [cell.value for cell in book["Longest names"]["A"]] == ["fund", "=F1", "F2"]
     assert book["Longest names"]["B2"].number_format == "0.00%"
     listed = {row[0].value: row[1].value for row in book["Summary"].iter_rows()}
@@ -53,7 +53,7 @@ def test_what_is_saved_embedded_and_in_excel_is_what_the_registry_says(study, tm
     tables = Study.tables()
     assert {path.stem for path in folder.glob("*.csv")} == {table.file for table in tables if table.saved}
     assert set(embedded(folder / "report.html")) == {table.file for table in tables if table.embedded}
-    book = openpyxl.load_workbook(study.to_excel(tmp_path / "study.xlsx"))
+    book = openpyxl.load_workbook(study.to_excel(tmp_path / "study.xlsx", all_tables=True))
     filled = [table.title for table in tables if table.title and table.of(study).notna().any(axis=None)]
     assert book.sheetnames == ["Summary", *filled]
 

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from geodual.funds import DataError, Panel, backtest, read_nav, select
-from geodual.funds.study.workbook import SELECTION_TABLES, add_table, write_selection_workbook
+from geodual.funds.study.workbook import MAIN_TABLES, SELECTION_TABLES, add_table, write_selection_workbook
 
 HOSTILE = ["=HYPERLINK(0)", "+1", "-1", "@SUM(A1)", "#N/A", "000001", "NA", "TRUE", " spaced ", "名称", "="]
 
 
 @pytest.fixture(scope="module")
 def workbook(study, tmp_path_factory):
-    return study.to_excel(tmp_path_factory.mktemp("excel") / "new" / "study.xlsx")
+    return study.to_excel(tmp_path_factory.mktemp("excel") / "new" / "study.xlsx", all_tables=True)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,23 @@ def test_the_summary_comes_first_and_tells_the_result(book, study):
     assert values["First day"] == datetime.datetime(2012, 12, 31)
     assert [value for label, value in rows if label == "Note"][-len(study.notes) :] == list(study.notes)
     assert {f"Sheet {name}" for name in book.sheetnames[1:]} <= set(values)
+
+
+def test_by_default_there_are_eight_sheets_with_charts_that_print(study, tmp_path):
+    book = openpyxl.load_workbook(study.to_excel(tmp_path / "study.xlsx"))
+    assert book.sheetnames[0] == "Summary"
+    assert sorted(book.sheetnames[1:]) == sorted(MAIN_TABLES)
+    assert dict(book["Summary"].iter_rows(values_only=True))["More tables"].endswith("(--excel-all)")
+    for sheet in book:
+        assert (int(sheet.page_setup.paperSize), sheet.page_setup.fitToHeight) == (9, 0)
+        assert sheet.sheet_properties.pageSetUpPr.fitToPage
+    charts = {sheet.title: sheet._charts for sheet in book if sheet._charts}
+    assert set(charts) == {"Annual returns", "Equity"}
+    for title, table in (("Equity", study.equity), ("Annual returns", study.annual_returns())):
+        (chart,) = charts[title]
+        shown = [str(line.val.numRef.f) for line in chart.series]
+        columns = [chr(ord("B") + i) for i in range(table.shape[1])]
+        assert shown == [f"'{title}'!${c}$2:${c}${len(table) + 1}" for c in columns]
 
 
 def test_sheets_are_ready_to_use(book):
@@ -167,7 +184,7 @@ def test_names_stand_next_to_codes(small, tmp_path):
     funds = small.nav.columns
     facts = pd.DataFrame({"code": funds[:-1], "name": [f"=Fund {fund}" for fund in funds[:-1]]})
     named = backtest(small, metrics="euclidean", facts=facts)
-    path = named.to_excel(tmp_path / "study.xlsx")
+    path = named.to_excel(tmp_path / "study.xlsx", all_tables=True)
     assert len(read_sheet(path, "Funds")) == len(funds) - 1
     for title in ("Holdings", "Fills", "Predictions"):
         table = read_sheet(path, title)

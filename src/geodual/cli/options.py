@@ -38,6 +38,8 @@ Index = Annotated[
 IndexColumn = Annotated[
     str | None, typer.Option(help="Column of the index file. (default: the only one, or 930950)")
 ]
+IndexName = Annotated[str | None, typer.Option(help="Name of the index in report and page.")]
+Title = Annotated[str, typer.Option(help="Title of the page.")]
 Facts = Annotated[
     Path | None,
     typer.Option(
@@ -78,10 +80,15 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def read_given(index: Path | None, index_column: str | None, facts: Path | None) -> dict[str, Any]:
+def read_given(
+    index: Path | None, index_column: str | None, facts: Path | None, index_name: str | None = None
+) -> dict[str, Any]:
     """Return the index and the facts about funds as arguments of a study; None for what is not given."""
+    if index_name is not None and index is None:
+        raise DataError("`--index-name` names the levels of `--index`; give both, or leave it out.")
+    levels = None if index is None else funds.read_index(index, index_column)
     return {
-        "index": None if index is None else funds.read_index(index, index_column),
+        "index": levels if index_name is None or levels is None else levels.rename(index_name),
         "facts": None if facts is None else funds.read_facts(facts),
     }
 
@@ -200,7 +207,12 @@ def _check_excel(path: Path | None) -> Path | None:
 
 Excel = Annotated[
     Path | None,
-    typer.Option("--excel", callback=_check_excel, help="Also write all tables to this Excel file (.xlsx)."),
+    typer.Option(
+        "--excel", callback=_check_excel, help="Also write the main tables to this Excel file (.xlsx)."
+    ),
+]
+ExcelAll = Annotated[
+    bool, typer.Option("--excel-all", help="Write every table to the Excel file, not only the main ones.")
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,10 +50,13 @@ def run_backtest(
     settings: dict[str, Any],
     index: options.Index = None,
     index_column: options.IndexColumn = None,
+    index_name: options.IndexName = None,
     facts: options.Facts = None,
     config: options.ConfigFile = None,
     out: Out = Path("geodual-run"),
     excel: options.Excel = None,
+    excel_all: options.ExcelAll = False,
+    title: options.Title = "",
     overwrite: Overwrite = False,
     jobs: options.Jobs = -1,
     dask: options.Dask = None,
@@ -84,11 +87,11 @@ def run_backtest(
 
     written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
     options.keep_inputs([nav, index, facts], [excel, *written])
-    panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts)
+    panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts, index_name)
     if not overwrite:
         keep_other_runs(out, panel.digest)
     with options.use_cluster(dask, jobs):
-        run_study(panel, settings | given, out, excel, jobs, quiet, as_json)
+        run_study(panel, settings | given, out, jobs, Output(excel, excel_all, title, quiet, as_json))
 
 
 @options.takes_settings("metrics")
@@ -96,6 +99,8 @@ def run_demo(
     settings: dict[str, Any],
     out: Out = Path("geodual-demo"),
     excel: options.Excel = None,
+    excel_all: options.ExcelAll = False,
+    title: options.Title = "",
     n_funds: Annotated[int, typer.Option("--funds", help="Number of funds.")] = 697,
     start: Annotated[str, typer.Option(help="First day.")] = "2012-01-04",
     end: Annotated[str, typer.Option(help="Last day.")] = "2018-12-28",
@@ -120,7 +125,7 @@ def run_demo(
     if not overwrite:
         keep_other_runs(out, universe.panel.digest)
     given = {"index": universe.index, "facts": universe.facts}
-    run_study(universe.panel, settings | given, out, excel, jobs, quiet, as_json)
+    run_study(universe.panel, settings | given, out, jobs, Output(excel, excel_all, title, quiet, as_json))
 
 
 def write_report(
@@ -132,6 +137,8 @@ def write_report(
         ),
     ] = None,
     excel: options.Excel = None,
+    excel_all: options.ExcelAll = False,
+    title: options.Title = "",
     quiet: options.Quiet = False,
 ) -> None:
     """Write the HTML report of a finished run once more; with --excel, its tables, too.
@@ -143,45 +150,62 @@ def write_report(
     geodual report geodual-run --excel study.xlsx
     """
     study = funds.read_study(run_dir)
-    written = {"Report": study.report(out or run_dir / REPORT)}
+    written = {"Report": study.report(out or run_dir / REPORT, title=title)}
     if excel is not None:
-        written["Excel"] = study.to_excel(excel)
+        written["Excel"] = study.to_excel(excel, all_tables=excel_all)
     for what, path in written.items() if not quiet else ():
         say(f"{what}: {path}")
 
 
-def run_study(
-    panel: funds.Panel,
-    given: dict[str, Any],
-    out: Path,
-    excel: Path | None,
-    jobs: int,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True)
+class Output:
+    """What a study shows and writes besides its folder.
+
+    Attributes
+    ----------
+    excel : Path, optional
+        Workbook to write.
+    excel_all : bool
+        Whether the workbook has every table.
+    title : str
+        Title of the report; "" for the name of the data.
+    quiet, as_json : bool
+        Whether to print only tables and headline, or JSON.
+    """
+
+    excel: Path | None = None
+    excel_all: bool = False
+    title: str = ""
+    quiet: bool = False
+    as_json: bool = False
+
+
+def run_study(panel: funds.Panel, given: dict[str, Any], out: Path, jobs: int, output: Output) -> None:
     """Run a study, save it to a folder, and print its tables and notes."""
     _check_folder(out)
     with hold_folder(out):
-        with progress_of("learning", quiet or as_json) as progress:
+        with progress_of("learning", output.quiet or output.as_json) as progress:
             finished = out / CHECKPOINTS
             study = funds.backtest(panel, n_jobs=jobs, checkpoint_folder=finished, progress=progress, **given)
         study.save(out)
-    if excel is not None:
-        study.to_excel(excel)
-    if as_json:
+        if output.title:
+            study.report(out / REPORT, title=output.title)
+    if output.excel is not None:
+        study.to_excel(output.excel, all_tables=output.excel_all)
+    if output.as_json:
         print_json(study.summary())
         return
     _print_table1(study)
     _print_baselines(study)
     for name, parameters in study.chosen.items():
         say(f"Chosen on the validation period: {name}, {_assignments(parameters)}")
-    if not quiet:
-        say(study.headline)
+    say(study.headline)
+    if not output.quiet:
         for note in study.notes:
             say(f"Note: {note}")
         say(f"Report: {out / REPORT} (tables and figures are in the same folder)")
-        if excel is not None:
-            say(f"Excel: {excel}")
+        if output.excel is not None:
+            say(f"Excel: {output.excel}")
 
 
 def _check_folder(out: Path) -> None:
@@ -270,6 +294,7 @@ def run_select(
     ] = None,
     index: options.Index = None,
     index_column: options.IndexColumn = None,
+    index_name: options.IndexName = None,
     facts: options.Facts = None,
     config: options.ConfigFile = None,
     csv: Annotated[
@@ -284,6 +309,10 @@ def run_select(
             help=f"Also write a page with picks and reasons. (default with --run: {PICKS} in its folder)",
         ),
     ] = None,
+    title: options.Title = "",
+    sheets: Annotated[
+        bool, typer.Option("--sheets/--no-sheets", help="Write the fact sheets of the picks beside the page.")
+    ] = True,
     excel: options.Excel = None,
     jobs: options.Jobs = -1,
     dask: options.Dask = None,
@@ -316,7 +345,10 @@ def run_select(
     options.find_modules_of_run(run)
     options.keep_inputs([nav, index, facts, config, *_files_of(run)], [csv, html, excel])
     panel = funds.read_nav(nav)
-    given = options.read_given(index, index_column, facts) | {"forecaster": forecaster, "run": run}
+    given = options.read_given(index, index_column, facts, index_name) | {
+        "forecaster": forecaster,
+        "run": run,
+    }
     with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
         selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
     if csv is not None:
@@ -326,7 +358,7 @@ def run_select(
     if run is not None and html is None:
         html = run / PICKS
     if html is not None:
-        selection.report(html)
+        selection.report(html, sheets=sheets, title=title)
     if run is not None:
         _link_to_picks(run)
     if excel is not None:

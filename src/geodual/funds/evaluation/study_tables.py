@@ -701,6 +701,7 @@ class StudyTables:
         key="date",
         per="baseline",
         **_LATER,
+        embedded=True,
         default=_no_curves,
     )
     baseline_trades: pd.DataFrame = stored(

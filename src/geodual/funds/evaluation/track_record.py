@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..panel import Panel
+from ..sources.reading.fund_facts import FundFacts
+from .case import PickCase
 from .statistics import FEWEST, corrected_p, stationary_bootstrap_interval
 
 _LEVEL = 0.05
@@ -163,3 +166,7 @@ class SelectionTables:
     candidates: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     unit: str = "return"
     run: str = ""
+    case: PickCase | None = field(default=None, repr=False)
+    panel: Panel | None = field(default=None, repr=False)
+    facts: FundFacts | None = field(default=None, repr=False)
+    levels: pd.Series[float] | None = field(default=None, repr=False)

@@ -1,5 +1,6 @@
 """The report of a fund study: one HTML file that works from disk."""
 
-from .render import render_report, render_selection, write_report, write_selection
+from .picks_page import render_selection, write_selection
+from .render import render_report, write_report
 
 __all__ = ["render_report", "render_selection", "write_report", "write_selection"]

@@ -151,12 +151,12 @@ def _show_years(sheet: SheetTables) -> Section | None:
 def _show_curves(sheet: SheetTables) -> Section:
     labels = {"fund": _short(sheet.name or sheet.code), "index": _short(sheet.index_name)}
     figures = [
-        _figure(
+        show_figure(
             partial(draw_lines, sheet.curves, labels, percent=False),
             "Growth of 1",
             f"Line chart: 1 became {format_two(sheet.curves['fund'].iloc[-1])}.",
         ),
-        _figure(
+        show_figure(
             partial(draw_lines, underwater(sheet.curves), labels),
             "Below the highest value so far",
             f"Line chart: the deepest loss was {format_percent(sheet.risk['start']['max_drawdown'])}.",
@@ -166,7 +166,7 @@ def _show_curves(sheet: SheetTables) -> Section:
     if len(rolling) > 1:
         worst, best = (format_percent(value) for value in (rolling["fund"].min(), rolling["fund"].max()))
         told = f"Line chart: returns over one year from {worst} to {best}."
-        figures.append(_figure(partial(draw_lines, rolling, labels), "Return over the past year", told))
+        figures.append(show_figure(partial(draw_lines, rolling, labels), "Return over the past year", told))
     return make_section("curves", "Value, losses and rolling return", *figures)
 
 
@@ -175,7 +175,7 @@ def _short(name: str) -> str:
     return name if len(name) <= _LEGEND else f"{name[: _LEGEND - 1].rstrip()}…"
 
 
-def _figure(draw: Callable[..., Figure], title: str, told: str) -> str:
+def show_figure(draw: Callable[..., Figure], title: str, told: str) -> str:
     """Return a figure in two shapes, of which a narrow screen shows the second."""
     wide, narrow = (
         f"data:image/svg+xml;base64,{base64.b64encode(svg_of(draw(narrow=narrow))).decode()}"
@@ -230,7 +230,7 @@ def _show_style(sheet: SheetTables) -> Section | None:
         weights = rolling.weights["weight"].unstack()[list(rows["index"])]
         months = f"{rolling.fit['months'].iloc[-1]:.0f} months"
         parts.append(
-            _figure(partial(draw_style, weights), f"Style over the past {months}", "Stacked area chart.")
+            show_figure(partial(draw_style, weights), f"Style over the past {months}", "Stacked area chart.")
         )
     return make_section("style", "Style", *parts)
 

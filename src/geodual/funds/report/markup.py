@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -247,6 +248,8 @@ class Column:
     draw : callable, optional
         Returns a drawing (SVG) of a row, which is shown in place of a text. It needs a kind of its own, and a
         key that holds numbers.
+    link : mapping of str to str, optional
+        Address that a value links to; values that it lacks stay plain.
     """
 
     key: str
@@ -257,6 +260,7 @@ class Column:
     under: tuple[str, ...] = ()
     tint: Callable[[Any], str] | None = None
     draw: Callable[[dict[Any, Any]], str] | None = None
+    link: Mapping[str, str] | None = None
 
 
 def name_column(study: StudyTables, key: str = "forecaster", title: str = "Forecaster") -> Column:
@@ -306,7 +310,10 @@ def _cell(record: dict[Any, Any], column: Column) -> str:
     if column.draw is not None:
         return f'<td class="{column.kind}" data-value="{exact}">{column.draw(record)}</td>'
     below = "".join(f"<small>{escape(record[key])}</small>" for key in column.under if record[key])
-    text = escape(column.show(value)) + below
+    text = escape(column.show(value))
+    if column.link and value in column.link:
+        text = f'<a href="{quote(column.link[value])}">{text}</a>'
+    text += below
     if column.kind != "number":
         return f'<td class="{column.kind}">{text}</td>'
     tint = f" {column.tint(value)}" if column.tint else ""

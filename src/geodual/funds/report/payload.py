@@ -17,7 +17,7 @@ from geodual.metric.registry import FEATURED
 from ..csv_cells import csv_text
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
-from .plots import COLOURS, colour_map
+from .plots import COLOURS, colour_map, compared_curves
 from .wording import ALL_VIEWS, name_factor
 
 _KEY = ["date", "forecaster", "fund"]
@@ -35,10 +35,13 @@ def make_payload(study: StudyTables, best: str) -> str:
         The forecaster whose picks are shown first; the last forecaster if "".
     """
     forecasters = list(study.config.compared)
+    beside = [str(name) for name in compared_curves(study).columns.difference(study.equity.columns)]
     payload = {
         "forecasters": forecasters,
-        "names": {name: forecaster_label(name) for name in forecasters} | {"index": study.index_name},
-        "colours": colour_map(forecasters),
+        "names": {name: forecaster_label(name) for name in [*forecasters, *beside]}
+        | {"index": study.index_name},
+        "beside": beside,
+        "colours": colour_map([*forecasters, *beside]),
         "palette": COLOURS,
         "testStart": study.config.test_start,
         "testDecision": _first_test_decision(study),

@@ -16,8 +16,9 @@ const asCount = (value) => formatNumber(value, 0);
    the smallest distance of two ticks; `along` names the horizontal axis. */
 
 const PLOTS = {
-  equity: { kind: "days", read: () => readDays("equity"), show: asReturn, per: 100, base: 1 },
+  equity: { kind: "days", read: () => addBaselines(readDays("equity")), show: asReturn, per: 100, base: 1 },
   drawdown: { kind: "days", read: () => readDays("rolling_drawdown"), show: asPercent, per: 100, base: 0 },
+  underwater: { kind: "days", read: () => sink(readDays("equity")), show: asPercent, per: 100, base: 0 },
   cash: { kind: "days", read: () => readDays("cash"), show: asPercent, per: 100, base: 0 },
   rolling_sharpe: { kind: "days", read: () => readDays("rolling_sharpe"), show: asTwo, per: 1, base: 0 },
   rolling_beta: { kind: "days", read: () => readDays("rolling_beta"), show: asTwo, per: 1, base: 1 },
@@ -65,6 +66,23 @@ function readDays(csv) {
       points.map((row, i) => ({ x: times[i], y: toNumber(row[j + 1]) })),
     ),
   };
+}
+
+// The universe and momentum beside the portfolios, which begin and end on the same days.
+function addBaselines(data) {
+  if (!report.beside.length) return data;
+  const { names, series } = readDays("baseline_equity");
+  const more = report.beside.map((name) => series[names.indexOf(name)]);
+  return { ...data, names: [...data.names, ...report.beside], series: [...data.series, ...more] };
+}
+
+// How far each curve is below its highest value so far, of the points shown.
+function sink(data) {
+  const series = data.series.map((points) => {
+    let most = 0;
+    return points.map(({ x, y }) => ({ x, y: y === null ? null : y / (most = Math.max(most, y)) - 1 }));
+  });
+  return { ...data, series };
 }
 
 function cumulate(data) {

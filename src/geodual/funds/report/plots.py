@@ -24,7 +24,9 @@ from geodual.metric.registry import FEATURED, metric_names
 
 from ..evaluation.performance import YEAR, rolling_drawdown
 from ..evaluation.persistence import Persistence
-from ..forecasters.registry import forecaster_label
+from ..evaluation.skill import MOMENTUM
+from ..evaluation.study_tables import StudyTables
+from ..forecasters.registry import UNIVERSE, forecaster_label
 
 # The palette of Okabe and Ito without yellow and black, and two more colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
@@ -76,6 +78,20 @@ def colour_map(names: Iterable[Hashable]) -> dict[str, str]:
     return {name: colours[name] for name in forecasters} | {"index": INDEX_COLOUR}
 
 
+def compared_curves(study: StudyTables) -> pd.DataFrame:
+    """Return the curves of Figure 1: those of the study, all funds with equal weights, and momentum.
+
+    Parameters
+    ----------
+    study : StudyTables
+        A finished study. Without an index, its index is the universe already.
+    """
+    known = study.baseline_equity
+    shown = [MOMENTUM, *([UNIVERSE] if study.index_digest else [])]
+    more = [name for name in shown if name in known and name not in study.equity]
+    return study.equity.join(known[more]) if more else study.equity
+
+
 def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> Figure:
     """Draw Figure 1: accumulated returns above, one-year rolling maximum drawdowns below.
 
@@ -97,6 +113,7 @@ def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> 
         above.set_ylabel("accumulated return")
         below.set_ylabel("one-year rolling\nmaximum drawdown")
         for axes in (above, below):
+            axes.axhline(0.0, color="black", linewidth=0.8)
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
             if equity.index[0] < pd.Timestamp(test_start) <= equity.index[-1]:
                 axes.axvline(pd.Timestamp(test_start), color="black", linewidth=0.8, linestyle=":")
@@ -198,6 +215,39 @@ def draw_lines(
             axes.set_ylim(bottom=0.0)
         axes.axhline(0.0, color="black", linewidth=0.8)
         _finish(axes, narrow)
+        return figure
+
+
+def draw_record(curves: pd.DataFrame, labels: Mapping[str, str], *, narrow: bool = False) -> Figure:
+    """Draw what a strategy returned beside what it is compared with, on an axis with zero; the index is grey.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        Day × curve, each starting at 1; the first is the strategy.
+    labels : mapping
+        Name of each curve in the legend.
+    narrow : bool
+        Whether the figure is for a phone.
+    """
+    with _style():
+        figure = Figure(figsize=(4.2, 3.4) if narrow else (4.6, 4.8))
+        axes = figure.subplots()
+        free = iter(COLOURS)
+        for place, (name, curve) in enumerate(_thinned(curves).items()):
+            colour, style = (INDEX_COLOUR, "--") if name == "index" else (next(free), "-")
+            width = 1.8 if place == 0 else 1.1
+            axes.plot(
+                curve.index,
+                curve - 1.0,
+                style,
+                color=colour,
+                linewidth=width,
+                label=_plain(labels[str(name)]),
+            )
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.axhline(0.0, color="black", linewidth=0.8)
+        _finish(axes, narrow=True)
         return figure
 
 

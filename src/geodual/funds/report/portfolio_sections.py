@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ..evaluation.study_tables import StudyTables
+from ..evaluation.trailing import trailing_returns
 from ..forecasters.registry import forecaster_label
 from .headline import Headline
 from .markup import (
@@ -26,6 +27,7 @@ from .markup import (
     make_tabs,
     name_column,
 )
+from .plots import compared_curves
 from .wording import (
     format_day,
     format_number,
@@ -101,7 +103,7 @@ def _tint(value: float, scale: float = 1.0) -> str:
 def show_performance(study: StudyTables) -> Section:
     """Return Figure 1: accumulated returns above, one-year rolling maximum drawdowns below."""
     name = partial(name_curve, study.index_name)
-    last = study.equity.iloc[-1] - 1.0
+    last = compared_curves(study).iloc[-1] - 1.0
     values = join_words([f"{name(key)} {format_percent(value)}" for key, value in last.items()])
     plots = (
         Plot(
@@ -121,7 +123,7 @@ def show_performance(study: StudyTables) -> Section:
         make_foot(
             make_filled_table("equity", "Table of accumulated returns", "growth"),
             make_filled_table("rolling_drawdown", "Table of one-year rolling drawdowns", "percent"),
-            csv=["equity", "rolling_drawdown"],
+            csv=["equity", "baseline_equity", "rolling_drawdown"],
         ),
         short="Figure 1: return",
     )
@@ -148,6 +150,25 @@ def show_annual_returns(study: StudyTables) -> Section:
         make_chart([plot]),
         make_foot(make_details("Table of annual returns", table), csv=["annual_returns"]),
         short="Figure 2: years",
+    )
+
+
+def show_trailing_returns(study: StudyTables) -> Section | None:
+    """Return what portfolios, baselines and index earned over the last 1, 3, 5 and 10 years."""
+    table = trailing_returns(compared_curves(study)).dropna(axis=1, how="all")
+    if table.empty:
+        return None
+    rows = table.rename_axis("forecaster").rename(columns=str).reset_index()
+    spans = [
+        Column(str(years), "1 year" if years == 1 else f"{years} years", format_percent) for years in table
+    ]
+    lead = (
+        f"Returns up to {study.equity.index[-1]:%Y-%m-%d}, after cost, per year where longer than a year. A "
+        "span that begins before the portfolios is left out."
+    )
+    shown = make_table(rows, [name_column(study), *spans], "Returns over the last years")
+    return make_section(
+        "trailing", "Last 1, 3, 5 and 10 years", make_paragraph(lead), shown, short="Last years"
     )
 
 
@@ -285,15 +306,17 @@ def show_drawdowns(study: StudyTables) -> Section:
         Column("days", "Days", format_whole, hint="Calendar days from the peak to the recovery"),
     )
     lead = (
-        "The deepest drawdown of each portfolio and of the index. A drawdown lasts from a peak until its "
-        "value is reached again."
+        "How far each curve was below its highest value so far, and the deepest drawdown of each. A drawdown "
+        "lasts from a peak until its value is reached again."
     )
+    plot = Plot("underwater", "Line chart of the distance of each portfolio below its highest value so far.")
     worst = study.drawdowns.drop_duplicates("forecaster")  # the deepest stands first
     title = "Three worst drawdowns of each portfolio and of the index"
     return make_section(
         "drawdowns",
         "Worst drawdowns",
         make_paragraph(lead),
+        make_chart([plot]),
         make_table(worst, columns, "Worst drawdown of each portfolio and of the index"),
         make_foot(
             make_details("Three worst of each", make_table(study.drawdowns, columns, title)),

@@ -18,9 +18,8 @@ from .markup import (
     make_table,
     name_column,
 )
-from .wording import PARTS, SHARES, TERMS, format_number, format_percent, join_words
+from .wording import PARTS, SHARES, TERMS, format_percent, join_words
 
-_one = partial(format_number, digits=1)
 _percent2 = partial(format_percent, digits=2)
 
 
@@ -38,12 +37,11 @@ def _show_break_even(value: float) -> str:
 
 
 _COSTS = (
-    Column("turnover", "Turnover p.a.", _one, hint="Times the portfolio is exchanged per year, ½ Σ|Δw|"),
     Column(
-        "traded",
-        "Traded p.a.",
-        _one,
-        hint="Value bought and sold per year, as a multiple of the portfolio",
+        "turnover",
+        "Turnover p.a.",
+        partial(format_percent, digits=0),
+        hint="Share of the portfolio exchanged per year, ½ Σ|Δw|; the first purchase is 100 %",
     ),
     Column("cost", "Fees p.a.", _percent2, hint="Fees paid per year, as a share of the portfolio's value"),
     Column("cash", "In cash", _percent2, hint="Mean share of the portfolio in cash"),

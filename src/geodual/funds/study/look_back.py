@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,18 @@ from ..config import StudyConfig
 from ..decisions.observations import Observations, possible_rows
 from ..decisions.picking import held_since, pick_funds
 from ..decisions.walk_forward import walk_forward
+from ..evaluation.case import INDEX, PICKS, StrategyRecord
 from ..evaluation.market import FeeRules
 from ..evaluation.periods import PERIODS, decisions_in, judged_period
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
+from ..evaluation.skill import MOMENTUM
 from ..evaluation.statistics import FEWEST, corrected_p, newey_west_t, rank_by_ic
 from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import TrackRecord, measure_record, no_record
 from ..evaluation.tuning import count_choices, tune_forecasters
 from ..forecasters.forecast import Forecaster
+from ..forecasters.make import resolve_baselines
+from ..forecasters.registry import UNIVERSE
 from .books import equal_weight_curve, rows_to_decide, run_ledgers
 
 FEWEST_PER_RANK = 30  # fewest past decisions for an interval per rank
@@ -50,6 +54,8 @@ class LookBack:
     candidates : DataFrame
         The forecasters compared, best first: ic_mean, t, p, n. Those with too few past decisions come last.
         Empty if there was only one.
+    strategy : StrategyRecord
+        What the portfolio earned, net of costs, beside the universe, momentum and the index.
     """
 
     earned: pd.DataFrame
@@ -58,6 +64,7 @@ class LookBack:
     chosen: dict[str, dict[str, Any]]
     name: str
     candidates: pd.DataFrame
+    strategy: StrategyRecord = field(default_factory=StrategyRecord)
 
     @property
     def pooled(self) -> bool:
@@ -221,20 +228,56 @@ def _judge(
     picks = [(day, funds) for day, funds in _picks(decided.holdings) if day in outcomes]
     earned = {day: outcomes[day][funds].reset_index(drop=True) for day, funds in picks}
     held = held_since(_picks(decided.holdings))
-    known, record = [day for day in decided.judged if day in earned], no_record()
+    known, record, strategy = [day for day in decided.judged if day in earned], no_record(), StrategyRecord()
     if known:
+        books = run_ledgers(nav, decided.holdings, (name,), config, fees)
         curves = {
-            "picks": run_ledgers(nav, decided.holdings, (name,), config, fees)["equity"][name],
-            "universe": equal_weight_curve(observations, rows.tolist(), config),
-        } | ({} if levels is None else {"index": levels})
+            PICKS: books["equity"][name],
+            UNIVERSE: equal_weight_curve(observations, rows.tolist(), config),
+            **_momentum(observations, rows.tolist(), name, config, fees),
+        } | ({} if levels is None else {INDEX: levels})
+        returns = pd.DataFrame({each: _returns(curve, spans.loc[known]) for each, curve in curves.items()})
         record = measure_record(
             ic_table(_with_outcome(decided.predictions, observations))[name].reindex(known),
-            pd.DataFrame({each: _returns(curve, spans.loc[known]) for each, curve in curves.items()}),
+            returns,
             pd.concat([earned[day].dropna() > outcomes[day].median() for day in known]),
             decided.n_choices,
         )
+        days = pd.DatetimeIndex(nav.index[nav.index >= spans.loc[known, "start"].min()])
+        strategy = StrategyRecord(_on_days(curves, days), returns, books["trades"])
     shown = pd.DataFrame(list(earned.values())).dropna(how="all")
-    return LookBack(shown, record, held, decided.chosen, name, decided.candidates)
+    return LookBack(shown, record, held, decided.chosen, name, decided.candidates, strategy)
+
+
+def _momentum(
+    observations: Observations, rows: list[int], name: str, config: StudyConfig, fees: FeeRules
+) -> dict[str, pd.Series[float]]:
+    """Return what the portfolio picked by momentum was worth under the same rules, if it is a baseline."""
+    baselines = resolve_baselines(config)
+    if MOMENTUM not in baselines or name == MOMENTUM:
+        return {}
+    chosen = {MOMENTUM: baselines[MOMENTUM]}
+    decisions = walk_forward(observations, chosen, rows)
+    picked = pick_funds(observations, decisions, chosen, config)
+    holdings = holdings_table(picked, predictions_table(decisions, observations), observations, config)
+    return {
+        MOMENTUM: run_ledgers(observations.panel.nav, holdings, (MOMENTUM,), config, fees)["equity"][MOMENTUM]
+    }
+
+
+def _on_days(curves: dict[str, pd.Series[float]], days: pd.DatetimeIndex) -> pd.DataFrame:
+    """Return curves on some days, filled forward for a week at most, each from 1 on the first day it has."""
+    table = {}
+    for name, curve in curves.items():
+        near = (
+            curve.reindex(curve.index.union(days))
+            .ffill()
+            .reindex(days)
+            .where(days <= curve.index[-1] + _LATE)
+        )
+        known = near.dropna()
+        table[name] = near / known.iloc[0] if len(known) else near
+    return pd.DataFrame(table).rename_axis("date")
 
 
 def _holding_intervals(observations: Observations, rows: NDArray[np.intp], lag: int) -> pd.DataFrame:

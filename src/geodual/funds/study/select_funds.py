@@ -18,14 +18,16 @@ from ..decisions.decision import Decision
 from ..decisions.observations import Observations, decision_rows, observe, prepare_panel
 from ..decisions.picking import Picks, pick_funds
 from ..decisions.walk_forward import walk_forward
-from ..evaluation.market import make_fee_rules
+from ..evaluation.case import PickCase, correlate_picks, measure_picks, mix_picks
+from ..evaluation.market import FeeRules, make_fee_rules
 from ..evaluation.result_tables import neighbours_table, reasons_table
+from ..evaluation.risk_free import take_risk_free
 from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import SelectionTables
 from ..evaluation.weights import make_caps, portfolio_weights
 from ..factors.factor import take_factors
 from ..forecasters.forecast import Forecaster, factors_asked, window_of
-from ..forecasters.make import compared_settings, resolve_compared
+from ..forecasters.make import compared_settings, resolve_baselines, resolve_compared
 from ..panel import Panel
 from ..report import write_selection
 from ..report.wording import TERMS
@@ -87,6 +89,11 @@ class Selection(SelectionTables):
         decisions.
     run : str
         The folder of the study that the selection continues; "" without one. The page links to its report.
+    case : PickCase
+        What the page tells besides: what the strategy earned, net of costs, beside universe, momentum and
+        index; what the picks risked, how far they move together, and their fees.
+    panel, facts, levels : Panel, FundFacts, Series
+        The data up to the day, the facts about the funds, and the index, for the fact sheets of the picks.
 
     See Also
     --------
@@ -101,20 +108,25 @@ class Selection(SelectionTables):
     ([1, 2, 3], '2014-12-31')
     """
 
-    def report(self, path: str | Path) -> Path:
-        """Write the picks and the reasons for them as one HTML file, which needs no other files.
+    def report(self, path: str | Path, *, sheets: bool = False, title: str = "") -> Path:
+        """Write the page that a committee decides on: one HTML file, which needs no other files.
 
         Parameters
         ----------
         path : path
             File to create or replace.
+        sheets : bool
+            Whether to write the fact sheet of each pick, too, into the folder `funds` beside the page, which
+            links to them.
+        title : str
+            Title of the page; by default the forecaster and the day.
 
         Returns
         -------
         Path
             The file.
         """
-        return write_selection(self, path)
+        return write_selection(self, path, sheets=sheets, title=title)
 
     def to_excel(self, path: str | Path) -> Path:
         """Write the picks, the reasons for them and the funds left out as one Excel workbook.
@@ -240,7 +252,32 @@ def select(
         *note_decision(decision, config, decision.day in rebalances, looked),
         *note_trading(config, fees),
     )
-    return _assemble(now, decision, picks, looked, config, notes, plan.folder)
+    found = _assemble(now, decision, picks, looked, config, notes, plan.folder)
+    case = PickCase(
+        config=config,
+        record=looked.strategy,
+        **_measure(found.picks.set_index("fund")["weight"], until.nav, fees),
+        n_funds=len(now.sections[-1].funds),
+        index_name=_name_index(levels, plan.study if index is None else None),
+        risk_free=take_risk_free(config.risk_free),
+    )
+    return replace(found, case=case, panel=panel.until(asked), facts=known, levels=levels)
+
+
+def _name_index(levels: pd.Series[float] | None, study: StudyTables | None) -> str:
+    """Return the name of the levels, which are those of a study or given; "" without levels."""
+    if levels is None:
+        return ""
+    return study.index_name if study is not None else str(levels.name or "index")
+
+
+def _measure(weights: pd.Series[float], nav: pd.DataFrame, fees: FeeRules) -> dict[str, Any]:
+    """Return what the picks risked, how far they move together, and what they were worth together."""
+    return {
+        "risk": measure_picks(nav, weights.index, fees),
+        "correlations": correlate_picks(nav, weights.index),
+        "mixed": mix_picks(nav, weights),
+    }
 
 
 def _plan(compared: tuple[Any, Any], top: int | None, settings: dict[str, Any]) -> Plan:
@@ -258,7 +295,7 @@ def _observe(
     Off the calendar, the past is still judged on the usual rebalance days.
     """
     config, days = plan.config, pd.DatetimeIndex(until.nav.index)
-    asked = factors_asked(plan.forecasters.values())
+    asked = factors_asked((*plan.forecasters.values(), *resolve_baselines(config).values()))
     used = _days_until(days, rebalances, config, plan.forecasters)
     now = observe(until, config, plan.factors, facts, used, asked)
     rows = decision_rows(now, replace(config, start=""), include_last=True)

@@ -18,7 +18,7 @@ from ..evaluation.study_tables import StudyTables
 from ..report import write_report
 from ..report.headline import write_headline
 from ..report.payload import summarise
-from ..report.plots import draw_annual_returns, draw_ic, draw_performance, save_figure
+from ..report.plots import compared_curves, draw_annual_returns, draw_ic, draw_performance, save_figure
 from ..run import CONFIG, PICKS, REPORT, SUMMARY
 from .folder_lock import hold_folder
 from .workbook import write_study_workbook
@@ -52,7 +52,7 @@ def save_study(study: StudyTables, folder: Path) -> Path:
     for table in study.tables():
         if table.saved:
             write_csv(folder / f"{table.file}.csv", table.of(study), keep_index=table.indexed)
-    figure1 = draw_performance(study.equity, study.index_name, study.config.test_start)
+    figure1 = draw_performance(compared_curves(study), study.index_name, study.config.test_start)
     save_figure(figure1, folder / "figure1")
     save_figure(draw_annual_returns(study.annual_returns(), study.index_name), folder / "figure2")
     write_report(study, folder / REPORT)
@@ -184,23 +184,25 @@ class Study(StudyTables):
         """
         return summarise(self)
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, *, title: str = "") -> Path:
         """Write the interactive report as one HTML file, which needs no other files and no network.
 
         Parameters
         ----------
         path : path
             File to create or replace.
+        title : str
+            Title of the report; by default the name of the data.
 
         Returns
         -------
         Path
             The file.
         """
-        return write_report(self, Path(path))
+        return write_report(self, Path(path), title)
 
-    def to_excel(self, path: str | Path) -> Path:
-        """Write one Excel workbook: a summary, then a sheet per table. It needs openpyxl.
+    def to_excel(self, path: str | Path, *, all_tables: bool = False) -> Path:
+        """Write one Excel workbook: a summary, then the main tables with charts. It needs openpyxl.
 
         Numbers keep all their digits. A table with more rows than a sheet of Excel has, 1,048,576, is split.
 
@@ -208,13 +210,15 @@ class Study(StudyTables):
         ----------
         path : path
             The .xlsx file to create or replace.
+        all_tables : bool
+            Whether every table has a sheet; by default some eight sheets that people read.
 
         Returns
         -------
         Path
             The file.
         """
-        return write_study_workbook(self, path)
+        return write_study_workbook(self, path, all_tables=all_tables)
 
     def _repr_html_(self) -> str:
         """Return the headline and Table 1 as HTML, for notebooks."""
@@ -224,12 +228,14 @@ class Study(StudyTables):
     def plot_performance(self) -> Figure:
         """Draw Figure 1: accumulated returns and one-year rolling maximum drawdowns of all forecasters.
 
+        All funds with equal weights and momentum are drawn beside them, if they are baselines.
+
         Returns
         -------
         matplotlib.figure.Figure
             A figure with two axes, one above the other.
         """
-        return draw_performance(self.equity, self.index_name, self.config.test_start)
+        return draw_performance(compared_curves(self), self.index_name, self.config.test_start)
 
     def plot_annual_returns(self) -> Figure:
         """Draw Figure 2: the returns of calendar years as grouped bars.

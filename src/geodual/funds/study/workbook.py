@@ -1,4 +1,4 @@
-"""Excel workbooks: real dates, percentages, numbers that lose no digit; a summary, then a sheet per table."""
+"""Excel workbooks: real dates, numbers that lose no digit, charts, and sheets that print on A4."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ _FORMULA_MARKS = ("=", "+", "-", "@")
 _SAMPLE = 200  # rows that decide how wide a column is
 _NARROW, _WIDE = 11, 60  # widths of columns, in characters
 _LABELS, _TEXTS = 24, 110  # widths of the two columns of a list
+# The sheets of a study besides the summary; all others come on request.
+MAIN_TABLES = ("Table 1", "Baselines", "Annual returns", "Costs", "ICs", "Equity", "Holdings")
+_CHARTS = {"Equity": "LineChart", "Annual returns": "BarChart"}  # from the table of the sheet
+_CHART_SIZE = (24, 12)  # width and height in centimetres
+_A4 = 9  # of paper sizes in Excel
 SELECTION_TABLES = (
     Table("Picks", "the funds to hold, best first", name="picks"),
     Table("Neighbours", "the neighbours behind each pick", name="neighbours"),
@@ -86,6 +91,7 @@ def add_list(book: Any, title: str, rows: Iterable[tuple[str, Any]]) -> None:
         A value is a text, a number, a day, a bool, or None.
     """
     styles, sheet = _load("styles"), book.create_sheet(title)
+    _set_up_print(sheet)
     sheet.column_dimensions["A"].width, sheet.column_dimensions["B"].width = _LABELS, _TEXTS
     for label, value in rows:
         cells = [_make_cell(sheet, label, ""), _make_cell(sheet, value, "")]
@@ -107,12 +113,43 @@ def _add_part(book: Any, title: str, table: pd.DataFrame, percent: Collection[st
     formats = [PERCENT if percent is None or name in percent else NUMBER for name in names]
     # A write-only sheet wants its layout before its first row.
     sheet.freeze_panes = "A2"
+    sheet.print_title_rows = "1:1"
+    _set_up_print(sheet)
+    if title in _CHARTS and len(table):
+        sheet.add_chart(_make_chart(sheet, title, table.shape), f"{letter(len(names) + 2)}2")
     for at, (name, values) in enumerate(zip(names, columns, strict=True), 1):
         sheet.column_dimensions[letter(at)].width = _fitting_width(name, values)
     sheet.append([_make_header(sheet, name) for name in names])
     for row in zip(*columns, strict=True):
         sheet.append([_make_cell(sheet, *pair) for pair in zip(row, formats, strict=True)])
     sheet.auto_filter.ref = f"A1:{letter(len(names))}{len(table) + 1}"
+
+
+def _set_up_print(sheet: Any) -> None:
+    """Let a sheet print on A4, as wide as the page, with page numbers."""
+    sheet.page_setup.orientation, sheet.page_setup.paperSize = "landscape", _A4
+    sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
+    sheet.sheet_properties.pageSetUpPr = _load("worksheet.properties").PageSetupProperties(fitToPage=True)
+    sheet.oddFooter.center.text = "&A, page &P of &N"
+
+
+def _make_chart(sheet: Any, title: str, shape: tuple[int, int]) -> Any:
+    """Return a chart of a table whose first column is the horizontal axis."""
+    charts = _load("chart")
+    chart, (n_rows, n_columns) = getattr(charts, _CHARTS[title])(), shape
+    values = charts.Reference(sheet, min_col=2, max_col=n_columns, min_row=1, max_row=n_rows + 1)
+    chart.add_data(values, titles_from_data=True)
+    chart.set_categories(charts.Reference(sheet, min_col=1, min_row=2, max_row=n_rows + 1))
+    chart.title, (chart.width, chart.height) = title, _CHART_SIZE
+    chart.x_axis.delete = chart.y_axis.delete = False
+    chart.legend.position, chart.x_axis.tickLblPos = "b", "low"
+    if _CHARTS[title] == "LineChart":
+        chart.x_axis.number_format = "yyyy-mm"
+        for line in chart.series:
+            line.smooth = False
+    else:
+        chart.y_axis.number_format = "0%"
+    return chart
 
 
 def _plain_values(column: pd.Series[Any]) -> list[Any]:
@@ -160,8 +197,8 @@ def check_excel(path: str | Path) -> None:
     load_openpyxl(Path(path))
 
 
-def write_study_workbook(study: StudyTables, path: str | Path) -> Path:
-    """Write all tables of a study into one workbook, completely or not at all.
+def write_study_workbook(study: StudyTables, path: str | Path, *, all_tables: bool = False) -> Path:
+    """Write the main tables of a study, or all, into one workbook, completely or not at all.
 
     Parameters
     ----------
@@ -169,13 +206,21 @@ def write_study_workbook(study: StudyTables, path: str | Path) -> Path:
         A finished study.
     path : path
         The .xlsx file to create or replace.
+    all_tables : bool
+        Whether to write every table; by default those of `MAIN_TABLES`.
 
     Returns
     -------
     Path
         The file.
     """
-    return _write(study, study.tables(), _summarise_study(study), Path(path))
+    titled = [table for table in study.tables() if table.title]
+    tables = [table for table in titled if all_tables or table.title in MAIN_TABLES]
+    summary = [*_summarise_study(study)]
+    if not all_tables:
+        more = len(titled) - len(tables)
+        summary.append(("More tables", f"{more} more with all_tables=True (--excel-all)"))
+    return _write(study, tables, summary, Path(path))
 
 
 def write_selection_workbook(selection: SelectionTables, path: str | Path) -> Path:
@@ -220,7 +265,8 @@ def _known(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fund_names(result: Any) -> pd.Series[str]:
-    facts = getattr(result, "facts", pd.DataFrame())  # a selection has the names in its picks
+    # A selection has the names in its picks.
+    facts = result.facts if isinstance(result, StudyTables) else pd.DataFrame()
     return facts["name"].dropna() if "name" in facts else pd.Series(dtype=str)
 
 

@@ -1,0 +1,423 @@
+"""The page that a committee decides on: seven answers, picks, record, overlap, cautions, reasons."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import partial
+from html import escape
+from os.path import relpath
+from pathlib import Path
+from string import Template
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
+
+from ..evaluation.case import INDEX, PickCase
+from ..evaluation.track_record import SelectionTables
+from ..forecasters.registry import forecaster_label
+from ..run import REPORT
+from .committee import (
+    Answer,
+    answer_all,
+    count_years,
+    label_of,
+    list_cautions,
+    mean_correlation,
+    measure_mixed,
+    tell_range,
+)
+from .fund_page import show_figure
+from .fund_sheet import fund_sheet
+from .markup import (
+    Column,
+    Section,
+    make_details,
+    make_list,
+    make_paragraph,
+    make_section,
+    make_table,
+    make_text,
+)
+from .plots import draw_record
+from .render import content_policy, make_link, read_asset, write_page
+from .wording import (
+    ALL_VIEWS,
+    PARTS,
+    SHARES,
+    UNITS,
+    format_day,
+    format_number,
+    format_percent,
+    format_two,
+    format_whole,
+    name_factor,
+)
+
+SHEETS = "funds"  # the folder of the fact sheets beside the page
+_LONGEST = 30  # letters of a name in the list of what to buy
+_TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
+
+
+def render_selection(
+    selection: SelectionTables, report: str = "", sheets: Mapping[str, str] | None = None, title: str = ""
+) -> str:
+    """Return the page of picks as one HTML document, without scripts.
+
+    Parameters
+    ----------
+    selection : SelectionTables
+        The result of `select`.
+    report : str
+        Address of the report of the study that the selection continues, if there is one.
+    sheets : mapping of str to str, optional
+        Address of the fact sheet of each pick, by code.
+    title : str
+        Title of the page; by default the forecaster and the day.
+    """
+    title = title or f"Picks of {forecaster_label(selection.forecaster)} on {format_day(selection.as_of)}"
+    style = read_asset("style.css") + read_asset("sheet.css") + read_asset("picks.css")
+    addresses = sheets or {}
+    sections = (
+        _show_minute(selection, addresses),
+        _show_picks(selection, addresses),
+        _show_record(selection),
+        _show_risk(selection),
+        _show_cautions(selection),
+        _show_reasons(selection),
+        _show_left_out(selection),
+    )
+    facts = (
+        Path(selection.source).name,
+        f"{format_day(selection.first_day)} to {format_day(selection.as_of)}",
+        f"{len(selection.picks)} picks",
+        f"{len(selection.left_out)} funds left out",
+    )
+    return Template(read_asset("selection.html")).substitute(
+        policy=content_policy([style], []),
+        style=style,
+        title=escape(title),
+        facts="".join(f"<li>{escape(fact)}</li>" for fact in facts)
+        + make_link(report, "The study of this strategy"),
+        record="",
+        notes="",
+        sections="\n".join(section.html(level=2) for section in sections if section is not None),
+    )
+
+
+def write_selection(
+    selection: SelectionTables, path: str | Path, *, sheets: bool = False, title: str = ""
+) -> Path:
+    """Write the page of picks; the file is written completely or not at all.
+
+    Parameters
+    ----------
+    selection : SelectionTables
+        The result of `select`.
+    path : path
+        The HTML file to create or replace.
+    sheets : bool
+        Whether to write the fact sheets of the picks into the folder `funds` beside the page, too.
+    title : str
+        Title of the page; by default the forecaster and the day.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path = Path(path)
+    report = _address_of_report(selection.run, path)
+    addresses = _write_sheets(selection, path.parent) if sheets else {}
+    return write_page(path, render_selection(selection, report, addresses, title))
+
+
+def _address_of_report(run: str, page: Path) -> str:
+    """Return the address of the report of a run, as seen from a page; nothing if there is none."""
+    report = Path(run, REPORT).resolve()
+    if not run or not report.exists():
+        return ""
+    try:
+        return Path(relpath(report, page.resolve().parent)).as_posix()
+    except ValueError:  # on another drive of Windows
+        return ""
+
+
+def _write_sheets(selection: SelectionTables, folder: Path) -> dict[str, str]:
+    """Write the fact sheet of each pick; return its address, as seen from the folder, by code."""
+    if selection.panel is None:
+        return {}
+    (folder / SHEETS).mkdir(parents=True, exist_ok=True)
+    risk_free = 0.0 if selection.case is None else selection.case.risk_free
+    addresses = {}
+    for fund in selection.picks["fund"]:
+        addresses[fund] = f"{SHEETS}/{_file_name(fund)}"
+        given: dict[str, Any] = {"index": selection.levels, "facts": selection.facts, "risk_free": risk_free}
+        fund_sheet(selection.panel, fund, **given).to_html(folder / addresses[fund])
+    return addresses
+
+
+def _file_name(code: str) -> str:
+    """Return a name for the file of a fund; codes that are no such names stay apart by their digest."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", code)
+    kept = (
+        plain
+        if plain == code and len(code) <= 64
+        else f"{plain[:32]}-{hashlib.sha256(code.encode()).hexdigest()[:8]}"
+    )
+    return f"{kept}.html"
+
+
+def _show_minute(selection: SelectionTables, addresses: Mapping[str, str]) -> Section:
+    """Return the seven answers, with the record as a small chart; or the record in words if that is all."""
+    case = selection.case
+    if case is None:
+        return make_section("minute", "In a minute", make_paragraph(selection.record_text, "headline"))
+    first, *others = answer_all(selection, case)
+    answers = [_answer(first, _list_picks(selection, addresses)), *(_answer(each) for each in others)]
+    chart = _draw(case)
+    kind = "minute" if chart else "minute alone"
+    body = f'<div class="{kind}"><dl class="answers">{"".join(answers)}</dl>{chart}</div>'
+    return make_section("minute", "In a minute", body)
+
+
+def _answer(answer: Answer, more: str = "") -> str:
+    # A phone shows the leads only; the sections below say the rest.
+    text = f' <span class="more">{make_text(answer.text)}</span>' if answer.text else ""
+    return (
+        f"<div><dt>{escape(answer.question)}</dt>"
+        f"<dd><strong>{make_text(answer.lead)}</strong>{text}{more}</dd></div>"
+    )
+
+
+def _list_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> str:
+    """Return the picks in one line, by name or code, each with a link to its fact sheet."""
+    names = _texts(selection.picks, "name")
+    shown = [
+        _fund_link(fund, _cut(name or fund), addresses)
+        for fund, name in zip(selection.picks["fund"], names, strict=True)
+    ]
+    return f": {', '.join(shown)}." if shown else ""
+
+
+def _cut(name: str) -> str:
+    """Return a name that leaves room for others; the table below has all of it."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip(' -(')}…"
+
+
+def _fund_link(fund: str, text: str, addresses: Mapping[str, str]) -> str:
+    return f'<a href="{quote(addresses[fund])}">{escape(text)}</a>' if fund in addresses else escape(text)
+
+
+def _draw(case: PickCase) -> str:
+    """Return the chart of the record, with what it shows in words; nothing without a record."""
+    curves = case.record.curves.dropna(axis=1, how="all")
+    if len(curves) < 2:
+        return ""
+    labels = {str(name): label_of(str(name), case) for name in curves}
+    last = {labels[str(name)]: curve.dropna().iloc[-1] - 1.0 for name, curve in curves.items()}
+    told = "; ".join(f"{name} {format_percent(value)}" for name, value in last.items())
+    return show_figure(
+        partial(draw_record, curves, labels),
+        "Return after costs",
+        f"Line chart of returns after costs: {told}.",
+    )
+
+
+def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Section:
+    past = "past picks" if selection.pooled else "past picks of the same rank"
+    picks, case = _with_texts(selection.picks), selection.case
+    if case is not None:
+        picks = picks.join(case.risk.drop(columns="sharpe"), on="fund")
+        picks["fees"] = [_tell_fees(row) for row in picks.to_dict("records")]
+    columns = (
+        Column("fund", "Fund", kind="text", under=("remark",), link=addresses),
+        Column("rank", "Rank", format_whole),
+        Column("weight", "Weight", format_percent),
+        Column("forecast", "Forecast", format_number if selection.unit == "rank" else format_percent),
+        Column("past_low", "Past low", format_percent, hint=f"10 % of {past} earned less"),
+        Column("past_high", "Past high", format_percent, hint=f"10 % of {past} earned more"),
+        *(_RISK if case is not None else ()),
+        *([Column("finding", "Found in the data", kind="prose")] if picks["finding"].any() else []),
+    )
+    basis = UNITS[selection.unit]
+    if len(selection.neighbours) and selection.unit == "return":
+        basis = "The forecast is the mean of what the fund's nearest neighbours earned over a past interval."
+    n_past = int(picks["n_past"].max()) if len(picks) else 0
+    lead = (
+        f"{basis} 80 % of {past} earned between the past low and the past high, in {n_past} past decisions."
+    )
+    lead = lead if n_past else basis
+    if case is not None:
+        lead += " Volatility, worst quarter and deepest loss are of the last three years, or since the start."
+    table = make_table(picks, columns, "Picks, best first", "compact")
+    return make_section("picks", "What to hold", make_paragraph(lead), table)
+
+
+_RISK = (
+    Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
+    Column("worst_quarter", "Worst quarter", format_percent, hint="Lowest return of a calendar quarter"),
+    Column("max_drawdown", "Deepest loss", format_percent, hint="Largest loss from an earlier peak"),
+    Column("fees", "Buy / sell fee", kind="prose", hint="The fee to sell may depend on the days held"),
+)
+_RECORD = (
+    Column("name", "After costs", kind="text", under=("days",)),
+    Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return"),
+    Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
+    Column("sharpe", "Sharpe", format_two, hint="Annualised, beyond the risk-free rate"),
+    Column("max_drawdown", "Deepest loss", format_percent, hint="Largest loss from an earlier peak"),
+    Column("worst_quarter", "Worst quarter", format_percent, hint="Lowest return of a calendar quarter"),
+)
+
+
+def _tell_fees(pick: dict[Any, Any]) -> str:
+    """Return the fees of a pick in words: to buy, and to sell by days held."""
+    if not isinstance(pick["redemption"], tuple):
+        return ""
+    sale = [
+        f"{format_percent(rate, 2)} before {days} days" if days else format_percent(rate, 2)
+        for days, rate in pick["redemption"]
+    ]
+    rates = [pick["purchase"], *(rate for _, rate in pick["redemption"])]
+    return f"{format_percent(pick['purchase'], 2)} / {', '.join(sale)}" if any(rates) else "none set"
+
+
+def _with_texts(picks: pd.DataFrame) -> pd.DataFrame:
+    """Return the picks with their texts, and a remark: name, type and share of known factors."""
+    texts = {name: _texts(picks, name) for name in _TEXTS}
+    known = picks.get("known", pd.Series(1.0, index=picks.index))
+    shares = [f"{format_percent(share, 0)} of its factors known" if share < 1.0 else "" for share in known]
+    remarks = [
+        " · ".join(filter(None, each)) for each in zip(texts["name"], texts["type"], shares, strict=True)
+    ]
+    return picks.assign(**texts, remark=remarks)
+
+
+def _texts(table: pd.DataFrame, column: str) -> list[str]:
+    """Return a column of texts; a text that is missing, or in a missing column, is empty."""
+    values = table[column] if column in table else [""] * len(table)
+    return ["" if pd.isna(value) else str(value) for value in values]
+
+
+def _show_record(selection: SelectionTables) -> Section | None:
+    """Return the record of the strategy beside index, universe and momentum."""
+    case = selection.case
+    if case is None:
+        return None
+    words = make_paragraph(selection.record_text + tell_range(case))
+    rows = case.record.measures(case.risk_free)
+    if rows.empty:
+        return make_section("record", "Record", words)
+    rows["name"] = [label_of(str(name), case) for name in rows.index]
+    rows["days"] = [f"{format_day(row.first)} to {format_day(row.last)}" for row in rows.itertuples()]
+    table = make_table(rows, _RECORD, "Record, after the costs and lags of the settings", "compact")
+    note = "The index and the universe pay no costs; momentum pays those of the strategy."
+    note = (
+        note if INDEX in rows.index else note.replace("The index and the universe pay", "The universe pays")
+    )
+    return make_section("record", "Record", words, table, make_paragraph(note, "note"))
+
+
+def _show_risk(selection: SelectionTables) -> Section | None:
+    """Return how far the picks move together, and what they would have lost together."""
+    case = selection.case
+    if case is None or len(case.correlations) < 2:
+        return None
+    alike, table = mean_correlation(case.correlations), case.correlations
+    if np.isnan(alike):
+        return make_section("overlap", "Overlap of the picks", make_paragraph("Too few common weeks."))
+    above = table.where(np.triu(np.ones(table.shape, dtype=bool), 1)).stack()
+    place = int(above.to_numpy().argmax())
+    (one, other), most = list(above.index)[place], above.iloc[place]
+    lead = (
+        f"Correlations of weekly returns over the last year: on average {format_number(alike, 2)}; highest "
+        f"for {one} and {other}, {format_number(most, 2)}."
+    )
+    own = measure_mixed(case)
+    if own is not None:
+        lead += (
+            f" Bought {count_years(own['years'])} ago with these weights, the picks would have earned "
+            f"{format_percent(own['annual_return'])} per year. They were picked knowing this, so it is no "
+            "forecast."
+        )
+    return make_section("overlap", "Overlap of the picks", make_paragraph(lead), _show_matrix(table))
+
+
+def _show_matrix(table: pd.DataFrame) -> str:
+    """Return correlations as a table, the strong ones tinted."""
+    rows = table.copy()
+    rows.columns = [str(column) for column in table]
+    columns = [Column(str(fund), str(fund), format_two, tint=_tint) for fund in rows]
+    rows.insert(0, "fund of the row", list(table.index))
+    first = Column("fund of the row", "Fund", kind="text")
+    return make_details(
+        "All pairs", make_table(rows, [first, *columns], "Correlations of the picks", "compact")
+    )
+
+
+def _tint(value: float) -> str:
+    return "strong" if value >= 0.9 else "middle" if value >= 0.7 else ""
+
+
+def _show_cautions(selection: SelectionTables) -> Section | None:
+    """Return the reasons for caution."""
+    cautions = selection.notes if selection.case is None else list_cautions(selection, selection.case)
+    if not cautions:
+        return None
+    return make_section("cautions", "Reasons for caution", make_list(cautions, "study-notes"))
+
+
+def _show_reasons(selection: SelectionTables) -> Section:
+    picks = selection.picks
+    titles = [
+        f"{fund} {name}".strip() for fund, name in zip(picks["fund"], _texts(picks, "name"), strict=True)
+    ]
+    parts = [
+        make_details(title, _reasons_of(selection, fund))
+        for title, fund in zip(titles, picks["fund"], strict=True)
+    ]
+    note = SHARES if len(selection.neighbours) else PARTS
+    if selection.reasons.empty and selection.neighbours.empty:
+        note = "This forecaster gives no reasons for single funds."
+    return make_section("reasons", "Why these funds", make_paragraph(note, "note"), *parts)
+
+
+def _reasons_of(selection: SelectionTables, fund: str) -> str:
+    neighbours = selection.neighbours[selection.neighbours["fund"] == fund]
+    columns = (
+        Column("neighbour", "Neighbour", kind="text", under=("name",)),
+        Column("distance", "Distance", format_number),
+        Column("earned", "Earned", format_percent),
+    )
+    reasons = selection.reasons[selection.reasons["fund"] == fund]
+    bars = [
+        f'<h3 class="view">{escape(title)}</h3><ul class="factors">'
+        f"{_bars(reasons[reasons['view'] == view], selection.factor_labels)}</ul>"
+        for view, title in ALL_VIEWS.items()
+        if (reasons["view"] == view).any()
+    ]
+    named = neighbours.assign(name=_texts(neighbours, "name"))
+    table = make_table(named, columns, f"Neighbours of {fund}") if len(named) else ""
+    return table + "".join(bars)
+
+
+def _bars(reasons: pd.DataFrame, labels: Mapping[str, str]) -> str:
+    # A meter cannot show a negative share; the number beside it does.
+    return "".join(
+        f'<li><span class="factor">{escape(name_factor(factor, labels))}</span>'
+        f'<meter min="0" max="1" value="{min(max(share, 0.0), 1.0):.4f}">{format_percent(share)}</meter>'
+        f'<span class="share">{format_percent(share)}</span></li>'
+        for factor, share in zip(reasons["factor"], reasons["share"], strict=True)
+    )
+
+
+def _show_left_out(selection: SelectionTables) -> Section:
+    if selection.left_out.empty:
+        return make_section("left-out", "Left out", make_paragraph("No fund was left out."))
+    left_out = selection.left_out.assign(name=_texts(selection.left_out, "name"))
+    columns = (Column("fund", "Fund", kind="text", under=("name",)), Column("why", "Why", kind="prose"))
+    table = make_table(left_out, columns, "Funds left out")
+    return make_section("left-out", "Left out", make_details("Funds left out, and why", table))
