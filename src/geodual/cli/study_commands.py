@@ -55,6 +55,13 @@ def run_backtest(
     out: Out = Path("geodual-run"),
     excel: options.Excel = None,
     overwrite: Overwrite = False,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Keep the decisions in the folder for the results, and with a longer table make only new ones.",
+        ),
+    ] = False,
     jobs: options.Jobs = -1,
     dask: options.Dask = None,
     quiet: options.Quiet = False,
@@ -78,6 +85,8 @@ def run_backtest(
 
     geodual backtest nav.xlsx --excel study.xlsx
 
+    geodual backtest nav.csv --out runs/mine --update      (each week, with a longer table)
+
     geodual backtest nav.parquet --dask tcp://scheduler:8786
     """
     from geodual.funds.study.study import Study  # here, because the help must not wait for pandas
@@ -85,10 +94,12 @@ def run_backtest(
     written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
     options.keep_inputs([nav, index, facts], [excel, *written])
     panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts)
-    if not overwrite:
+    if overwrite and update:
+        raise funds.DataError("`--update` continues a run and `--overwrite` replaces it; give one of them.")
+    if not overwrite and not update:
         keep_other_runs(out, panel.digest)
     with options.use_cluster(dask, jobs):
-        run_study(panel, settings | given, out, excel, jobs, quiet, as_json)
+        run_study(panel, settings | given, out, excel, jobs, quiet, as_json, update=update)
 
 
 @options.takes_settings("metrics")
@@ -158,13 +169,15 @@ def run_study(
     jobs: int,
     quiet: bool,
     as_json: bool,
+    *,
+    update: bool = False,
 ) -> None:
-    """Run a study, save it to a folder, and print its tables and notes."""
+    """Run a study, save it to a folder, and print its tables and notes; with `update`, keep its decisions."""
     _check_folder(out)
+    kept: dict[str, Any] = {"run": out} if update else {"checkpoint_folder": out / CHECKPOINTS}
     with hold_folder(out):
         with progress_of("learning", quiet or as_json) as progress:
-            finished = out / CHECKPOINTS
-            study = funds.backtest(panel, n_jobs=jobs, checkpoint_folder=finished, progress=progress, **given)
+            study = funds.backtest(panel, n_jobs=jobs, progress=progress, **kept, **given)
         study.save(out)
     if excel is not None:
         study.to_excel(excel)
