@@ -70,7 +70,7 @@ def test_from_a_revised_value_on_days_are_decided_again(universe, early, tmp_pat
 
 
 def test_other_settings_decide_all_days_and_their_decisions_replace_the_others(universe, early, tmp_path):
-    study, decided = study_of(universe.panel.until(DAY), tmp_path, label="median")
+    _, decided = study_of(universe.panel.until(DAY), tmp_path, label="median")
     assert decided == list(early.ic.index)
     assert len(list((tmp_path / "decisions").iterdir())) == 1
     assert study_of(universe.panel, tmp_path, label="median")[1][0] > DAY
@@ -78,7 +78,9 @@ def test_other_settings_decide_all_days_and_their_decisions_replace_the_others(u
 
 def test_a_run_of_other_data_is_not_replaced(universe, early, tmp_path):
     with pytest.raises(DataError, match="run of other data"):
-        study_of(Panel(universe.panel.nav * np.linspace(1.0, 2.0, len(universe.panel.nav))[:, None]), tmp_path)
+        study_of(
+            Panel(universe.panel.nav * np.linspace(1.0, 2.0, len(universe.panel.nav))[:, None]), tmp_path
+        )
     assert (tmp_path / "summary.json").exists()
 
 

@@ -25,6 +25,7 @@ from .console import (
     progress_of,
     say,
 )
+from .holdings_command import orders_record, print_orders
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ def run_backtest(
         bool,
         typer.Option(
             "--update",
-            help="Keep the decisions in the folder for the results, and with a longer table make only new ones.",
+            help="Keep the decisions in the folder; with a longer table, make only those that are new.",
         ),
     ] = False,
     jobs: options.Jobs = -1,
@@ -281,6 +282,11 @@ def run_select(
         Path | None,
         typer.Option("--run", help="Folder of a study whose strategy is to be continued, with its settings."),
     ] = None,
+    holdings: Annotated[
+        Path | None,
+        typer.Option("--holdings", help="What is held: code, units or value, and bought, a day if known."),
+    ] = None,
+    cash: Annotated[float, typer.Option(help="Money to invest besides the holdings.")] = 0.0,
     index: options.Index = None,
     index_column: options.IndexColumn = None,
     facts: options.Facts = None,
@@ -315,6 +321,8 @@ def run_select(
 
     geodual select nav.csv --index index.csv --meta funds.csv --max-type 0.3
 
+    geodual select nav.csv --run geodual-run --holdings mine.csv --cash 10000
+
     geodual select nav.csv --as-of 2016-12-30 --top 5 --json
 
     geodual select nav.csv --metric rpdml
@@ -327,34 +335,62 @@ def run_select(
     _add_metrics(settings)
     options.find_own_modules(filter(None, [metric, forecaster]))
     options.find_modules_of_run(run)
-    options.keep_inputs([nav, index, facts, config, *_files_of(run)], [csv, html, excel])
-    panel = funds.read_nav(nav)
-    given = options.read_given(index, index_column, facts) | {"forecaster": forecaster, "run": run}
-    with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
-        selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
-    if csv is not None:
-        from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
-
-        write_csv(csv, selection.picks, keep_index=False)
     if run is not None and html is None:
         html = run / PICKS
+    orders = _beside(csv or html) if holdings is not None else None
+    read = [nav, index, facts, config, holdings, *_files_of(run, orders)]
+    options.keep_inputs(read, [csv, html, excel, orders])
+    panel = funds.read_nav(nav)
+    given = options.read_given(index, index_column, facts) | {"forecaster": forecaster, "run": run}
+    given |= {"holdings": None if holdings is None else funds.read_holdings(holdings), "cash": cash}
+    with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
+        selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
+    _write_selection(selection, csv, orders, html, excel, run)
+    if as_json:
+        print_json(_as_record(selection))
+        return
+    _print_selection(selection, quiet)
+    if selection.orders is not None:
+        print_orders(selection.orders)
+    if orders is not None and not quiet:
+        say(f"Orders: {orders}")
+    if html is not None and not quiet:
+        say(f"Page: {html}" + (f" (study: {run / REPORT})" if run is not None else ""))
+
+
+def _write_selection(
+    selection: funds.Selection,
+    csv: Path | None,
+    orders: Path | None,
+    html: Path | None,
+    excel: Path | None,
+    run: Path | None,
+) -> None:
+    """Write the files that were asked for."""
+    from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
+
+    if csv is not None:
+        write_csv(csv, selection.picks, keep_index=False)
+    if orders is not None:
+        write_csv(orders, selection.order_table, keep_index=False)
     if html is not None:
         selection.report(html)
     if run is not None:
         _link_to_picks(run)
     if excel is not None:
         selection.to_excel(excel)
-    if as_json:
-        print_json(_as_record(selection))
-        return
-    _print_selection(selection, quiet)
-    if html is not None and not quiet:
-        say(f"Page: {html}" + (f" (study: {run / REPORT})" if run is not None else ""))
 
 
-def _files_of(run: Path | None) -> list[Path]:
-    """Return the files of a run, which a selection reads; the page of picks may be replaced."""
-    return [path for path in run.iterdir() if path.name != PICKS] if run is not None and run.is_dir() else []
+def _beside(picks: Path | None) -> Path | None:
+    """Return the file of the orders, beside that of the picks."""
+    return None if picks is None else picks.with_name(f"{picks.stem}-orders.csv")
+
+
+def _files_of(run: Path | None, orders: Path | None) -> list[Path]:
+    """Return the files of a run, which a selection reads; the picks and the orders may be replaced."""
+    if run is None or not run.is_dir():
+        return []
+    return [path for path in run.iterdir() if path.name != PICKS and path != orders]
 
 
 def _link_to_picks(run: Path) -> None:
@@ -387,6 +423,7 @@ def _as_record(selection: funds.Selection) -> dict[str, object]:
         "reasons": plain_records(selection.reasons.drop(columns=["date", "forecaster"])),
         "left_out": plain_records(selection.left_out),
         "notes": list(selection.notes),
+        **({} if selection.orders is None else {"orders": orders_record(selection.orders)}),
     }
 
 

@@ -245,7 +245,7 @@ def digest_pasts(observations: Observations) -> dict[pd.Timestamp, str]:
         known = ~np.isnan(values[part])  # a fund that begins later is not in the past
         for content in (days[part], known.sum(axis=1), names[known.nonzero()[1]], values[part][known]):
             hasher.update(content.tobytes())
-        digests[day], start = hasher.hexdigest(), row + 1
+        digests[day], start = hasher.hexdigest(), int(row) + 1
     return digests
 
 

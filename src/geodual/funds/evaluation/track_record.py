@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .orders import Orders
 from .statistics import FEWEST, corrected_p, stationary_bootstrap_interval
 
 _LEVEL = 0.05
@@ -163,3 +164,14 @@ class SelectionTables:
     candidates: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     unit: str = "return"
     run: str = ""
+    orders: Orders | None = field(default=None, repr=False)
+
+    @property
+    def order_table(self) -> pd.DataFrame:
+        """The orders; an empty table without holdings."""
+        return pd.DataFrame() if self.orders is None else self.orders.table
+
+    @property
+    def lot_table(self) -> pd.DataFrame:
+        """The lots held, and what is sold of them; an empty table without holdings."""
+        return pd.DataFrame() if self.orders is None else self.orders.lots

@@ -45,6 +45,7 @@ from .markup import (
     make_section,
     make_table,
 )
+from .orders_section import show_orders
 from .payload import make_payload
 from .persistence_section import show_persistence
 from .wording import (
@@ -201,7 +202,8 @@ def render_selection(selection: SelectionTables, report: str = "") -> str:
     """
     title = f"Picks of {forecaster_label(selection.forecaster)} on {selection.as_of:%Y-%m-%d}"
     style = read_asset("style.css")
-    sections = (_show_picks(selection), _show_reasons(selection), _show_left_out(selection))
+    orders = [] if selection.orders is None else [show_orders(selection.orders)]
+    sections = (_show_picks(selection), *orders, _show_reasons(selection), _show_left_out(selection))
     facts = (
         selection.source,
         f"{format_day(selection.first_day)} to {format_day(selection.as_of)}",
