@@ -203,51 +203,57 @@ def plan_orders(
     cash : float
         Money besides the funds.
     """
-    held = position.lots.groupby("fund")[["units", "value"]].sum()
-    if not float(held["value"].sum()) + cash > 0.0:
+    if not float(position.lots["value"].sum()) + cash > 0.0:
         raise DataError(
             "None of the holdings has a value, and there is no cash. Give `cash` (--cash) to invest."
         )
-    funds = pd.Index(sorted({*held.index, *weights.index}))
+    funds = pd.Index(sorted({*position.lots["fund"], *weights.index}))
     book = _Book(position, funds, weights.reindex(funds, fill_value=0.0).to_numpy(float), fees, cash)
     wanted = book.solve()
     lots, sales = book.sell(np.maximum(book.before - wanted, 0.0))
-    sold, fee = sales["sold_value"].to_numpy(float), sales["fee"].to_numpy(float)
-    bought, costs = book.buy(wanted, cash + float((sold - fee).sum()))
-    fee = fee + costs
-    left = round(cash + float(sold.sum() - bought.sum() - fee.sum()), 2) + 0.0
-    after, total = book.before + bought - sold, float(book.before.sum()) + cash
-    table = pd.DataFrame(
-        {
-            "fund": funds,
-            "action": np.select([sold > 0.0, bought > 0.0], ["sell", "buy"], "keep"),
-            "units": np.where(sold > 0.0, sales["sold_units"], bought / book.price),
-            "value": bought + sold,
-            "fee": fee,
-            "price": book.price,
-            "day": position.prices["day"].reindex(funds).to_numpy(),
-            "units_before": held["units"].reindex(funds, fill_value=0.0).to_numpy(),
-            "value_before": book.before,
-            "weight_before": book.before / total,
-            "weight_after": after / (float(after.sum()) + left),
-            "rank": ranks.reindex(funds).to_numpy(float),
-            "why": [
-                _reason(*each) for each in zip(book.weights, book.before, book.least, wanted, strict=True)
-            ],
-        }
+    earned = float((sales["sold_value"] - sales["fee"]).sum())
+    bought, costs = book.buy(wanted, cash + earned)
+    left = round(cash + earned - float((bought + costs).sum()), 2) + 0.0
+    table = _table_of_orders(book, wanted, sales, bought, left).assign(
+        fee=sales["fee"].to_numpy(float) + costs,
+        day=position.prices["day"].reindex(funds).to_numpy(),
+        rank=ranks.reindex(funds).to_numpy(float),
     )
     change = (table["weight_after"] - table["weight_before"]).to_numpy()
     return Orders(
-        table=_in_order(pd.concat([table, _untraded(position)], ignore_index=True)),
+        table=_in_order(pd.concat([table[list(COLUMNS)], _untraded(position)], ignore_index=True)),
         lots=lots[list(LOT_COLUMNS)],
         cash_before=cash,
         cash_left=left,
-        total=total,
-        fees=round(float(fee.sum()), 2),
+        total=float(book.before.sum()) + cash,
+        fees=round(float(table["fee"].sum()), 2),
         turnover=float(0.5 * (np.abs(change).sum() + abs(change.sum()))),
         overlap=float(np.minimum(table["weight_before"], table["weight_after"]).sum()),
         n_ranked=len(ranks),
         notes=tuple(_notes(position, table, fees)),
+    )
+
+
+def _table_of_orders(
+    book: _Book, wanted: Array, sales: pd.DataFrame, bought: Array, left: float
+) -> pd.DataFrame:
+    """Return one row per fund with a price: its order, and what is held before and after it."""
+    sold = sales["sold_value"].to_numpy(float)
+    after = book.before + bought - sold
+    parts = zip(book.weights, book.before, book.least, wanted, strict=True)
+    return pd.DataFrame(
+        {
+            "fund": book.funds,
+            "action": np.select([sold > 0.0, bought > 0.0], ["sell", "buy"], "keep"),
+            "units": np.where(sold > 0.0, sales["sold_units"], bought / book.price),
+            "value": bought + sold,
+            "price": book.price,
+            "units_before": book.units,
+            "value_before": book.before,
+            "weight_before": book.before / (float(book.before.sum()) + book.cash),
+            "weight_after": after / (float(after.sum()) + left),
+            "why": [_reason(*each) for each in parts],
+        }
     )
 
 
@@ -260,7 +266,8 @@ class _Book:
         lots = position.lots
         self.funds, self.weights, self.cash, self.lots = funds, weights, cash, lots
         self.price = position.prices["price"].reindex(funds).to_numpy(float)
-        self.before = lots.groupby("fund")["value"].sum().reindex(funds, fill_value=0.0).to_numpy(float)
+        held = lots.groupby("fund")[["units", "value"]].sum().reindex(funds, fill_value=0.0)
+        self.units, self.before = held["units"].to_numpy(float), held["value"].to_numpy(float)
         locked = lots[lots["locked"]].groupby("fund")["value"].sum()
         self.least = locked.reindex(funds, fill_value=0.0).to_numpy(float)
         self.purchase_rates: Array = np.array([fees.purchase_rate(fund) for fund in funds])
