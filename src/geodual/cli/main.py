@@ -19,6 +19,7 @@ from . import (
     app_command,
     data_commands,
     fund_command,
+    holdings_command,
     learn_command,
     predict_command,
     study_commands,
@@ -35,7 +36,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-_MODULES = (study_commands, app_command, fund_command, data_commands, learn_command, predict_command)
+_MODULES = (
+    study_commands,
+    app_command,
+    fund_command,
+    holdings_command,
+    data_commands,
+    learn_command,
+    predict_command,
+)
 for module in _MODULES:
     for name, command in module.COMMANDS.items():
         app.command(name)(command)

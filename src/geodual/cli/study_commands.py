@@ -25,6 +25,7 @@ from .console import (
     progress_of,
     say,
 )
+from .holdings_command import orders_record, print_orders
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +59,13 @@ def run_backtest(
     excel_all: options.ExcelAll = False,
     title: options.Title = "",
     overwrite: Overwrite = False,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Keep the decisions in the folder; with a longer table, make only those that are new.",
+        ),
+    ] = False,
     jobs: options.Jobs = -1,
     dask: options.Dask = None,
     quiet: options.Quiet = False,
@@ -81,6 +89,8 @@ def run_backtest(
 
     geodual backtest nav.xlsx --excel study.xlsx
 
+    geodual backtest nav.csv --out runs/mine --update      (each week, with a longer table)
+
     geodual backtest nav.parquet --dask tcp://scheduler:8786
     """
     from geodual.funds.study.study import Study  # here, because the help must not wait for pandas
@@ -88,10 +98,13 @@ def run_backtest(
     written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
     options.keep_inputs([nav, index, facts], [excel, *written])
     panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts, index_name)
-    if not overwrite:
+    if overwrite and update:
+        raise funds.DataError("`--update` continues a run and `--overwrite` replaces it; give one of them.")
+    if not overwrite and not update:
         keep_other_runs(out, panel.digest)
+    output = Output(excel, excel_all, title, quiet, as_json)
     with options.use_cluster(dask, jobs):
-        run_study(panel, settings | given, out, jobs, Output(excel, excel_all, title, quiet, as_json))
+        run_study(panel, settings | given, out, jobs, output, update=update)
 
 
 @options.takes_settings("metrics")
@@ -180,13 +193,21 @@ class Output:
     as_json: bool = False
 
 
-def run_study(panel: funds.Panel, given: dict[str, Any], out: Path, jobs: int, output: Output) -> None:
-    """Run a study, save it to a folder, and print its tables and notes."""
+def run_study(
+    panel: funds.Panel,
+    given: dict[str, Any],
+    out: Path,
+    jobs: int,
+    output: Output,
+    *,
+    update: bool = False,
+) -> None:
+    """Run a study, save it to a folder, and print its tables and notes; with `update`, keep its decisions."""
     _check_folder(out)
+    kept: dict[str, Any] = {"run": out} if update else {"checkpoint_folder": out / CHECKPOINTS}
     with hold_folder(out):
         with progress_of("learning", output.quiet or output.as_json) as progress:
-            finished = out / CHECKPOINTS
-            study = funds.backtest(panel, n_jobs=jobs, checkpoint_folder=finished, progress=progress, **given)
+            study = funds.backtest(panel, n_jobs=jobs, progress=progress, **kept, **given)
         study.save(out)
         if output.title:
             study.report(out / REPORT, title=output.title)
@@ -292,6 +313,11 @@ def run_select(
         Path | None,
         typer.Option("--run", help="Folder of a study whose strategy is to be continued, with its settings."),
     ] = None,
+    holdings: Annotated[
+        Path | None,
+        typer.Option("--holdings", help="What is held: code, units or value, and bought, a day if known."),
+    ] = None,
+    cash: Annotated[float, typer.Option(help="Money to invest besides the holdings.")] = 0.0,
     index: options.Index = None,
     index_column: options.IndexColumn = None,
     index_name: options.IndexName = None,
@@ -331,6 +357,8 @@ def run_select(
 
     geodual select nav.csv --index index.csv --meta funds.csv --max-type 0.3
 
+    geodual select nav.csv --run geodual-run --holdings mine.csv --cash 10000
+
     geodual select nav.csv --as-of 2016-12-30 --top 5 --json
 
     geodual select nav.csv --metric rpdml
@@ -343,37 +371,68 @@ def run_select(
     _add_metrics(settings)
     options.find_own_modules(filter(None, [metric, forecaster]))
     options.find_modules_of_run(run)
-    options.keep_inputs([nav, index, facts, config, *_files_of(run)], [csv, html, excel])
+    if run is not None and html is None:
+        html = run / PICKS
+    orders = _beside(csv or html) if holdings is not None else None
+    read = [nav, index, facts, config, holdings, *_files_of(run, orders)]
+    options.keep_inputs(read, [csv, html, excel, orders])
     panel = funds.read_nav(nav)
     given = options.read_given(index, index_column, facts, index_name) | {
         "forecaster": forecaster,
         "run": run,
     }
+    given |= {"holdings": None if holdings is None else funds.read_holdings(holdings), "cash": cash}
     with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:
         selection = funds.select(panel, as_of, metric, n_jobs=jobs, progress=progress, **given, **settings)
-    if csv is not None:
-        from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
+    _write_selection(selection, csv, orders, html, excel, run, sheets=sheets, title=title)
+    if as_json:
+        print_json(_as_record(selection))
+        return
+    _print_selection(selection, quiet)
+    if selection.orders is not None:
+        print_orders(selection.orders)
+    if orders is not None and not quiet:
+        say(f"Orders: {orders}")
+    if html is not None and not quiet:
+        say(f"Page: {html}" + (f" (study: {run / REPORT})" if run is not None else ""))
 
+
+def _write_selection(
+    selection: funds.Selection,
+    csv: Path | None,
+    orders: Path | None,
+    html: Path | None,
+    excel: Path | None,
+    run: Path | None,
+    *,
+    sheets: bool,
+    title: str,
+) -> None:
+    """Write the files that were asked for."""
+    from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
+
+    if csv is not None:
         write_csv(csv, selection.picks, keep_index=False)
-    if run is not None and html is None:
-        html = run / PICKS
+    if orders is not None:
+        write_csv(orders, selection.order_table, keep_index=False)
     if html is not None:
         selection.report(html, sheets=sheets, title=title)
     if run is not None:
         _link_to_picks(run)
     if excel is not None:
         selection.to_excel(excel)
-    if as_json:
-        print_json(_as_record(selection))
-        return
-    _print_selection(selection, quiet)
-    if html is not None and not quiet:
-        say(f"Page: {html}" + (f" (study: {run / REPORT})" if run is not None else ""))
 
 
-def _files_of(run: Path | None) -> list[Path]:
-    """Return the files of a run, which a selection reads; the page of picks may be replaced."""
-    return [path for path in run.iterdir() if path.name != PICKS] if run is not None and run.is_dir() else []
+def _beside(picks: Path | None) -> Path | None:
+    """Return the file of the orders, beside that of the picks."""
+    return None if picks is None else picks.with_name(f"{picks.stem}-orders.csv")
+
+
+def _files_of(run: Path | None, orders: Path | None) -> list[Path]:
+    """Return the files of a run, which a selection reads; the picks and the orders may be replaced."""
+    if run is None or not run.is_dir():
+        return []
+    return [path for path in run.iterdir() if path.name != PICKS and path != orders]
 
 
 def _link_to_picks(run: Path) -> None:
@@ -406,6 +465,7 @@ def _as_record(selection: funds.Selection) -> dict[str, object]:
         "reasons": plain_records(selection.reasons.drop(columns=["date", "forecaster"])),
         "left_out": plain_records(selection.left_out),
         "notes": list(selection.notes),
+        **({} if selection.orders is None else {"orders": orders_record(selection.orders)}),
     }
 
 

@@ -6,6 +6,7 @@ from .decisions.leakage import LeakageChecks as LeakageChecks
 from .decisions.leakage import check_leakage as check_leakage
 from .evaluation.alpha import FundAlphas as FundAlphas
 from .evaluation.alpha import measure_alphas as measure_alphas
+from .evaluation.orders import Orders as Orders
 from .evaluation.persistence import Persistence as Persistence
 from .evaluation.persistence import measure_persistence as measure_persistence
 from .evaluation.style import Style as Style
@@ -36,6 +37,8 @@ from .sources.fetching.fetch import FetchSummary as FetchSummary
 from .sources.fetching.fetch import fetch_universe as fetch_universe
 from .sources.reading.fund_facts import FundFacts as FundFacts
 from .sources.reading.fund_facts import read_facts as read_facts
+from .sources.reading.holdings_file import Holdings as Holdings
+from .sources.reading.holdings_file import read_holdings as read_holdings
 from .sources.reading.nav_file import read_index as read_index
 from .sources.reading.nav_file import read_nav as read_nav
 from .sources.reading.quality import inspect_index as inspect_index
@@ -49,6 +52,8 @@ from .study.saved_study import read_study as read_study
 from .study.select_funds import Selection as Selection
 from .study.select_funds import select as select
 from .study.study import Study as Study
+from .study.watch_list import WatchList as WatchList
+from .study.watch_list import watch as watch
 
 __all__ = [
     "DataError",
@@ -61,9 +66,11 @@ __all__ = [
     "FundAlphas",
     "FundFacts",
     "FundSheet",
+    "Holdings",
     "LeakageCheck",
     "LeakageChecks",
     "NeighbourForecaster",
+    "Orders",
     "Panel",
     "Persistence",
     "RecursiveFactor",
@@ -76,6 +83,7 @@ __all__ = [
     "Today",
     "Training",
     "Universe",
+    "WatchList",
     "WindowedFactor",
     "backtest",
     "check_leakage",
@@ -91,6 +99,7 @@ __all__ = [
     "measure_survivorship",
     "read_config",
     "read_facts",
+    "read_holdings",
     "read_index",
     "read_nav",
     "read_study",
@@ -101,5 +110,6 @@ __all__ = [
     "synthetic_universe",
     "trailing_returns",
     "underwater",
+    "watch",
     "year_returns",
 ]

@@ -31,6 +31,8 @@ CHOICES = {
     "frequency": tuple(FREQUENCIES),
 }
 # The smallest value of each whole number.
+# Limits of a watch list: a fall by a quartile, and a fall that shares call a bear market.
+RANK_DROP, DRAWDOWN = 0.25, 0.2
 _LEAST = dict.fromkeys(("k", "top", "train_quarters"), 1)
 _LEAST |= dict.fromkeys(("execution_lag", "keep_rank", "min_holding", "random_state"), 0)
 _CAPS = ("max_weight", "max_type", "max_company")

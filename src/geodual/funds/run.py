@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 CHECKPOINTS = ".finished"  # folder of finished decisions; removed when the study is saved
 CONFIG = "config.toml"
+DECISIONS = "decisions"  # folder of the decisions of a run that is updated with longer tables
 PICKS = "picks.html"  # the picks of a selection that continues the run
 REPORT = "report.html"
 SUMMARY = "summary.json"

@@ -153,12 +153,25 @@ class Checkpoints:
     folder : Path
         Where to keep the decisions.
     inputs : list of str
-        Everything that decisions depend on. Decisions made from other inputs are never loaded.
+        Everything that decisions depend on besides the past. Decisions made from other inputs are never
+        loaded.
+    pasts : mapping of Timestamp to str, optional
+        What each decision depends on besides: the digest of all that was known on its day.
+    keep : bool
+        Whether decisions stay in the folder once the study is saved.
     """
 
-    def __init__(self, folder: Path, inputs: list[str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        inputs: list[str],
+        pasts: Mapping[pd.Timestamp, str] | None = None,
+        *,
+        keep: bool = False,
+    ) -> None:
         self._key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
         self._root, self._folder = folder, folder / self._key[:16]
+        self._pasts, self._keep = pasts or {}, keep
 
     def load(self, day: pd.Timestamp, forecaster: str) -> Decision | None:
         """Return a finished decision, or None if there is none, or its file was damaged or changed."""
@@ -189,15 +202,21 @@ class Checkpoints:
         """Remove the decisions made from these inputs, once the study is saved.
 
         A folder called `.finished` is removed as a whole: it holds nothing but checkpoints, and the remaining
-        ones come from interrupted runs with other settings.
+        ones come from interrupted runs with other settings. Where decisions are kept, only those made from
+        other inputs are removed.
         """
+        if self._keep:
+            for other in set(self._root.glob("*/")) - {self._folder}:
+                shutil.rmtree(other, ignore_errors=True)
+            return
         shutil.rmtree(self._root if self._root.name == CHECKPOINTS else self._folder, ignore_errors=True)
         with suppress(OSError):  # not empty: it holds decisions of other studies
             self._root.rmdir()
 
     def _seal(self, day: pd.Timestamp, forecaster: str, content: dict[str, Any]) -> str:
         """Return the SHA-256 of a decision: a file that was edited, or moved to another name, has another."""
-        hasher = hashlib.sha256(f"{self._key} {day.date()} {forecaster}".encode())
+        past = self._pasts.get(day, "")
+        hasher = hashlib.sha256(f"{self._key} {past} {day.date()} {forecaster}".encode())
         for name, array in sorted(content.items()):
             hasher.update(f"{name} {array.dtype.str} {array.shape}".encode())
             hasher.update(np.ascontiguousarray(array).tobytes())
@@ -208,6 +227,26 @@ class Checkpoints:
             :16
         ]  # a forecaster may have any text as its name
         return self._folder / f"{day.date()}-{name}.npz"
+
+
+def digest_pasts(observations: Observations) -> dict[pd.Timestamp, str]:
+    """Return the SHA-256 of all values up to each rebalance day: a longer table has those of a shorter one.
+
+    Parameters
+    ----------
+    observations : Observations
+        What is known at each rebalance day.
+    """
+    nav, hasher, digests, start = observations.panel.nav, hashlib.sha256(), {}, 0
+    values, days = nav.to_numpy(float), nav.index.to_numpy("datetime64[ns]")
+    names = np.array([hashlib.sha256(fund.encode()).digest()[:8] for fund in nav.columns], dtype="S8")
+    for day, row in zip(observations.days, nav.index.get_indexer(observations.days), strict=True):
+        part = slice(start, row + 1)
+        known = ~np.isnan(values[part])  # a fund that begins later is not in the past
+        for content in (days[part], known.sum(axis=1), names[known.nonzero()[1]], values[part][known]):
+            hasher.update(content.tobytes())
+        digests[day], start = hasher.hexdigest(), int(row) + 1
+    return digests
 
 
 def tied_workers() -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pandas as pd
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts
 from .case import PickCase
+from .orders import Orders
 from .statistics import FEWEST, corrected_p, stationary_bootstrap_interval
 
 _LEVEL = 0.05
@@ -170,3 +171,14 @@ class SelectionTables:
     panel: Panel | None = field(default=None, repr=False)
     facts: FundFacts | None = field(default=None, repr=False)
     levels: pd.Series[float] | None = field(default=None, repr=False)
+    orders: Orders | None = field(default=None, repr=False)
+
+    @property
+    def order_table(self) -> pd.DataFrame:
+        """The orders; an empty table without holdings."""
+        return pd.DataFrame() if self.orders is None else self.orders.table
+
+    @property
+    def lot_table(self) -> pd.DataFrame:
+        """The lots held, and what is sold of them; an empty table without holdings."""
+        return pd.DataFrame() if self.orders is None else self.orders.lots

@@ -42,6 +42,7 @@ from .markup import (
     make_table,
     make_text,
 )
+from .orders_section import show_orders
 from .plots import draw_record
 from .render import content_policy, make_link, read_asset, write_page
 from .wording import (
@@ -84,6 +85,7 @@ def render_selection(
     sections = (
         _show_minute(selection, addresses),
         _show_picks(selection, addresses),
+        None if selection.orders is None else show_orders(selection.orders),
         _show_record(selection),
         _show_risk(selection),
         _show_cautions(selection),

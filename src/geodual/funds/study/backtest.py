@@ -27,7 +27,7 @@ from ..config import StudyConfig, check_names
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations, observe, prepare_panel
 from ..decisions.picking import Picks, pick_funds
-from ..decisions.walk_forward import Checkpoints, walk_forward
+from ..decisions.walk_forward import Checkpoints, digest_pasts, walk_forward
 from ..evaluation.forecast_diagnostics import ic_decay
 from ..evaluation.market import FeeRules, Market, make_fee_rules
 from ..evaluation.random_portfolios import draw_random_portfolios
@@ -47,12 +47,13 @@ from ..forecasters.forecast import Forecaster, factors_asked
 from ..forecasters.make import compared_settings, resolve_baselines, resolve_compared
 from ..forecasters.registry import UNIVERSE
 from ..panel import Finding, Panel
-from ..run import ProgressCallback, ignore_progress
+from ..run import DECISIONS, ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
 from ..sources.reading.quality import inspect_index
 from .books import equal_weight_curve, rows_to_decide, run_ledgers
+from .folder_lock import keep_other_runs
 from .notes import note_data, note_decisions, note_index, note_portfolios, note_rows, note_universe
 from .study import Study
 
@@ -178,6 +179,7 @@ def backtest(
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
     n_jobs: int | None = None,
     checkpoint_folder: str | Path | None = None,
+    run: str | Path | None = None,
     progress: ProgressCallback = ignore_progress,
     **settings: Any,
 ) -> Study:
@@ -209,6 +211,10 @@ def backtest(
         Number of worker processes, -1 for one per core. Results do not depend on it.
     checkpoint_folder : path, optional
         Folder that keeps finished decisions, so that an interrupted run can resume. ``study.save`` clears it.
+    run : path, optional
+        Run folder that keeps its decisions, in place of `checkpoint_folder`, also after ``study.save(run)``.
+        With the same settings and a longer table, only days that are new are decided, and days from the first
+        value on that was revised.
     progress : callable
         Called after each decision with the number done, the total number, and a text on the last one.
     **settings
@@ -239,7 +245,9 @@ def backtest(
     observations = observe(given.prepared, config, given.factors, given.facts, asked=given.asked)
     rows = rows_to_decide(observations, config, given.fees)
     benchmark, filled = _benchmark(given.levels, observations, rows, config)
-    checkpoints = Checkpoints(Path(checkpoint_folder), given.keys()) if checkpoint_folder else None
+    checkpoints = _keep_decisions(given, observations, checkpoint_folder, run)
+    if run is not None and checkpoints is not None:
+        _check_run(Path(run), checkpoints, observations.days[rows[0]], given)
     effort: dict[str, Any] = {"n_jobs": n_jobs, "checkpoints": checkpoints, "progress": progress}
     chosen = tune_forecasters(observations, compared, config, rows, **effort) if config.tune else {}
     decisions = walk_forward(observations, compared, rows, **effort)
@@ -270,6 +278,29 @@ def backtest(
         seconds=time.perf_counter() - started,
         checkpoints=checkpoints,
     )
+
+
+def _keep_decisions(
+    given: _Inputs, observations: Observations, folder: str | Path | None, run: str | Path | None
+) -> Checkpoints | None:
+    """Return where finished decisions are kept, if anywhere."""
+    if run is None and not folder:
+        return None
+    if run is not None and folder:
+        raise DataError("`run` and `checkpoint_folder` exclude each other; give one of them.")
+    if run is not None and given.config.tune:
+        raise DataError(
+            "A tuned study chooses its settings again on a longer table, and decides all days again. Leave "
+            "out `run` (--update) or `tune`."
+        )
+    place = Path(folder) if run is None else Path(run, DECISIONS)  # type: ignore[arg-type]
+    return Checkpoints(place, given.keys(), digest_pasts(observations), keep=run is not None)
+
+
+def _check_run(run: Path, checkpoints: Checkpoints, day: pd.Timestamp, given: _Inputs) -> None:
+    """Raise if a folder holds a run of other data: its first decision is not one of this study."""
+    if checkpoints.load(day, next(iter(given.forecasters))) is None:
+        keep_other_runs(run, given.panel.digest)
 
 
 def _collect_notes(
@@ -324,10 +355,11 @@ class _Inputs:
         return prepare_panel(self.panel, self.config, self.facts, index_days)
 
     def keys(self) -> list[str]:
-        """Return all that a decision depends on: data, settings, forecasters, factors and version."""
+        """Return all that a decision depends on besides its past: settings, forecasters, factors, version."""
         settings = self.config.for_forecasts().to_toml()
         parts = fingerprint((self.forecasters, self.factors))
-        data = [self.panel.digest, _digest_of(self.levels), self.facts.digest]
+        # What tuning chooses depends on the whole table.
+        data = [self.panel.digest if self.config.tune else "", self.facts.digest]
         return [*data, settings, parts, geodual.__version__]
 
 

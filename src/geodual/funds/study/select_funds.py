@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..decisions.picking import Picks, pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.case import PickCase, correlate_picks, measure_picks, mix_picks
 from ..evaluation.market import FeeRules, make_fee_rules
+from ..evaluation.orders import plan_orders, value_holdings
 from ..evaluation.result_tables import neighbours_table, reasons_table
 from ..evaluation.risk_free import take_risk_free
 from ..evaluation.study_tables import StudyTables
@@ -34,6 +36,7 @@ from ..report.wording import TERMS
 from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
+from ..sources.reading.holdings_file import Holdings, take_holdings
 from ..sources.reading.nav_file import read_index, read_nav
 from .continued_run import Plan, check_past, plan_of_run
 from .look_back import LookBack, look_back
@@ -94,6 +97,8 @@ class Selection(SelectionTables):
         index; what the picks risked, how far they move together, and their fees.
     panel, facts, levels : Panel, FundFacts, Series
         The data up to the day, the facts about the funds, and the index, for the fact sheets of the picks.
+    orders : Orders, optional
+        The orders that lead from the holdings to the picks; None without holdings.
 
     See Also
     --------
@@ -156,6 +161,8 @@ def select(
     index: pd.Series[float] | str | Path | None = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
     run: StudyTables | str | Path | None = None,
+    holdings: Holdings | pd.DataFrame | str | Path | None = None,
+    cash: float = 0.0,
     n_jobs: int | None = None,
     progress: ProgressCallback = ignore_progress,
     **settings: Any,
@@ -192,6 +199,11 @@ def select(
     run : Study or path, optional
         A study, or the folder of one, whose strategy is to be continued. `panel` is its table or a longer one
         with the same past. All other settings are those of the study, and cannot be given besides.
+    holdings : Holdings, DataFrame or path, optional
+        What is held, in any form that `read_holdings` reads. The rules `keep_rank` and `min_holding` then
+        apply to it in place of the last picks, and the selection has `orders`.
+    cash : float
+        Money to invest besides the holdings.
     n_jobs : int, optional
         Number of worker processes, -1 for one per core. Results do not depend on it.
     progress : callable
@@ -231,11 +243,12 @@ def select(
     else:
         given = {"metric": metric, "forecasters": forecasters, "top": top, **settings}
         plan = plan_of_run(run, forecaster, given, known)
+    mine, cash = _take_money(holdings, cash)
     asked = _day_asked(panel, as_of)
     config, made = plan.config, plan.forecasters
     until = prepare_panel(panel.until(asked), config, known, None if levels is None else levels.index)
     rebalances = rebalance_days(pd.DatetimeIndex(until.nav.index), config.frequency)
-    now, past = _observe(until, plan, known, rebalances)
+    now, past = observe_now(until, plan, known, rebalances)
     fees = make_fee_rules(config, known)
     # The past comes first: it may choose hyper-parameters, and tells what is held.
     if plan.study is not None:
@@ -245,7 +258,11 @@ def select(
         past, made, config, fees, levels, plan.study, plan.name, n_jobs=n_jobs, progress=progress
     )
     decision = walk_forward(now, {looked.name: made[looked.name]}, [len(now.days) - 1])[0]
-    picks = pick_funds(now, [decision], made, config, looked.held)[0]
+    position = None
+    if mine is not None:  # also funds that the strategy may not choose
+        position = value_holdings(mine, panel.nav.loc[until.nav.index], fees, config.min_holding)
+    held = looked.held if position is None else position.held_since()
+    picks = pick_funds(now, [decision], made, config, held)[0]
     notes = (
         *([] if plan.study is None else note_study(plan.study)),
         *note_last_row(until.nav, asked),
@@ -253,15 +270,21 @@ def select(
         *note_trading(config, fees),
     )
     found = _assemble(now, decision, picks, looked, config, notes, plan.folder)
+    weights = found.picks.set_index("fund")["weight"]
     case = PickCase(
         config=config,
         record=looked.strategy,
-        **_measure(found.picks.set_index("fund")["weight"], until.nav, fees),
+        **_measure(weights, until.nav, fees),
         n_funds=len(now.sections[-1].funds),
         index_name=_name_index(levels, plan.study if index is None else None),
         risk_free=take_risk_free(config.risk_free),
     )
-    return replace(found, case=case, panel=panel.until(asked), facts=known, levels=levels)
+    found = replace(found, case=case, panel=panel.until(asked), facts=known, levels=levels)
+    if position is None:
+        return found
+    ranked = decision.funds[decision.ranking]
+    ranks = pd.Series(np.arange(1, len(ranked) + 1), ranked)
+    return replace(found, orders=plan_orders(position, weights, ranks, fees, cash))
 
 
 def _name_index(levels: pd.Series[float] | None, study: StudyTables | None) -> str:
@@ -280,6 +303,17 @@ def _measure(weights: pd.Series[float], nav: pd.DataFrame, fees: FeeRules) -> di
     }
 
 
+def _take_money(
+    holdings: Holdings | pd.DataFrame | str | Path | None, cash: float
+) -> tuple[Holdings | None, float]:
+    """Return what is held, and the money besides; raise if the money cannot be invested."""
+    if not (isinstance(cash, Real) and 0.0 <= cash < np.inf):
+        raise DataError(f"`cash` must be a number that is not negative, got {cash!r}.")
+    if holdings is None and cash:
+        raise DataError("`cash` is invested besides holdings; give `holdings` (--holdings), too.")
+    return None if holdings is None else take_holdings(holdings), float(cash)
+
+
 def _plan(compared: tuple[Any, Any], top: int | None, settings: dict[str, Any]) -> Plan:
     """Return the strategy that the arguments describe."""
     factors, settings = take_factors({**settings, **({} if top is None else {"top": top})})
@@ -287,12 +321,23 @@ def _plan(compared: tuple[Any, Any], top: int | None, settings: dict[str, Any]) 
     return Plan(config, factors, resolve_compared(*compared, config))
 
 
-def _observe(
+def observe_now(
     until: Panel, plan: Plan, facts: FundFacts, rebalances: pd.DatetimeIndex
 ) -> tuple[Observations, Observations]:
     """Return what is known on the last day, and what was known on the rebalance days of the past.
 
     Off the calendar, the past is still judged on the usual rebalance days.
+
+    Parameters
+    ----------
+    until : Panel
+        The trading days up to the day of the decision, as `prepare_panel` returns them.
+    plan : Plan
+        The strategy.
+    facts : FundFacts
+        Facts about the funds.
+    rebalances : DatetimeIndex
+        The usual rebalance days.
     """
     config, days = plan.config, pd.DatetimeIndex(until.nav.index)
     asked = factors_asked((*plan.forecasters.values(), *resolve_baselines(config).values()))

@@ -22,6 +22,7 @@ from ..evaluation.study_tables import StudyTables
 from ..evaluation.table_registry import RANKED, SHARES, Table
 from ..evaluation.track_record import SelectionTables
 from ..report.headline import write_headline
+from ..report.orders_section import tell_orders
 from ..report.payload import versions
 
 MAX_ROWS = 1_048_576  # rows of a sheet in Excel, the header included
@@ -36,8 +37,11 @@ MAIN_TABLES = ("Table 1", "Baselines", "Annual returns", "Costs", "ICs", "Equity
 _CHARTS = {"Equity": "LineChart", "Annual returns": "BarChart"}  # from the table of the sheet
 _CHART_SIZE = (24, 12)  # width and height in centimetres
 _A4 = 9  # of paper sizes in Excel
+ORDER_SHARES = ("weight_before", "weight_after")
 SELECTION_TABLES = (
     Table("Picks", "the funds to hold, best first", name="picks"),
+    Table("Orders", "from what is held to the picks", ORDER_SHARES, name="order_table"),
+    Table("Lots", "what is held and sold, first in, first out", ("rate",), name="lot_table"),
     Table("Neighbours", "the neighbours behind each pick", name="neighbours"),
     Table("Reasons", "the factors behind each pick", name="reasons"),
     Table("Left out", "funds that could not be chosen, and why", name="left_out"),
@@ -300,7 +304,9 @@ def _summarise_study(study: StudyTables) -> Iterator[tuple[str, Any]]:
 
 def _summarise_selection(selection: SelectionTables) -> Iterator[tuple[str, Any]]:
     yield "Track record", selection.record_text
-    for note in selection.notes:
+    if selection.orders is not None:
+        yield from tell_orders(selection.orders).items()
+    for note in (*selection.notes, *(selection.orders.notes if selection.orders else ())):
         yield "Note", note
     yield "Day of the decision", selection.as_of
     yield "Forecaster", selection.forecaster
