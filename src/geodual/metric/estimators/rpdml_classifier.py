@@ -204,8 +204,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
                 learners=(self._learn, _equal),
                 places=places,
             )
-        self._rows_ = used[rows.rows]
-        self._keep(machine)
+        self._keep(machine, used[rows.rows])
         return self
 
     def _check_parameters(self) -> None:
@@ -251,12 +250,13 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         found = learn_weights(A, find, few.weight, **options).found
         return [Geometry("l1", view, found.W**_POWER, "l1", found.W, found.gap)]
 
-    def _keep(self, machine: Machine) -> None:
-        """Set the fitted attributes."""
+    def _keep(self, machine: Machine, rows: Indices) -> None:
+        """Set the fitted attributes; `rows` are the row numbers of the samples of the machine."""
         self._machine_, targets = machine, machine.scored_targets
         self.mixture_, self.certificates_ = machine.parts, machine.certificates
         self.feature_weights_ = machine.learnt.weights
-        self.landmarks_ = self._rows_ if machine.places is None else self._rows_[machine.places]
+        self.landmarks_ = rows if machine.places is None else rows[machine.places]
+        self._rows_ = rows if len(rows) == len(machine.X) else self.landmarks_
         self.loo_score_ = targets.accuracy(machine.scores)
         self._sharpness_ = [
             sharpness(machine.scores[:, columns], labels, targets.weight, targets.copy)
@@ -276,9 +276,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         machine = self._machine_
-        X, targets = machine.X, machine.targets
-        if machine.places is not None:
-            X, targets = X[machine.places], targets.part(machine.places)
+        X, targets = machine.chosen_on
 
         def plain(view: View, A: Array, few: ClassTargets) -> Sequence[Geometry]:
             return [equal_weights(view, A.shape[1], "l1")]

@@ -22,6 +22,7 @@ from ..machine.geometry import Geometry, equal_weights
 from ..machine.gradient import gradient_weights
 from ..machine.inputs import completed, read_samples
 from ..machine.intervals import intervals
+from ..machine.many_samples import drawn_places
 from ..machine.machine import check_machine, fit_machine, landmark_places
 from ..machine.neighbour_means import means
 from ..machine.targets import NumberTargets
@@ -251,9 +252,9 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         self.medians_ = medians(X[used], weight[used])
         y = y.reshape(len(y), -1)
         samples = TargetSamples.merged(completed(X[used], self.medians_), y, weight[used])
-        n_samples, n_features = samples.X.shape
+        (n_samples, n_features), drawn = samples.X.shape, drawn_places(len(samples.X))
         with blas_threads_for(product_operations(n_samples, n_features, min(n_samples, n_features))):
-            self._learn(samples)
+            self._learn(samples.part(drawn))
             if self.predictor == "neighbors":
                 # Kept for `predict`.
                 self._search_ = NearestNeighbors().fit(mapped(samples.X, self.components_))

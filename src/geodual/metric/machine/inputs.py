@@ -54,6 +54,14 @@ def _dense(X: Any) -> Array:
     return np.asarray(X.toarray())
 
 
+def finite_or_missing(X: Any) -> Array:
+    """Return a block of a dask array in double precision; raise if a value is infinite."""
+    X = np.asarray(X, dtype=float)
+    if np.isinf(X).any():
+        raise ValueError("`X` contains infinity; remove such samples, or make these values missing (NaN).")
+    return X
+
+
 def completed(X: Array, medians: Array) -> Array:
     """Return samples in double precision with medians in place of missing values."""
     X = np.where(np.isnan(X), medians, np.asarray(X, dtype=float))

@@ -15,18 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geodual.arrays import Array, Indices
+from geodual.threads import one_thread
 
 from ..base.checks import check_whole
 from .geometry import Geometry, MappedSamples
 from .kernel_ridge import Ridge, best_ridge, kernel_of
-from .landmarks import fit_on_landmarks
+from .landmarks import KernelFeatures, ManySamples, fit_on_landmarks
 from .local_fits import LocalFit, best_local_fit
+from .many_samples import SamplesHere
 from .mixture import best_mixture
 from .neighbour_means import NeighbourMean, best_neighbours
 from .targets import Targets, squared_error
 from .views import VIEWS, View
 
 PREDICTORS = ("kernel", "neighbors", "local")
+_ENTRIES = 1_000_000  # of new samples that are predicted at once: 8 MB
 _LEAST_SHARE = 1e-6  # of a predictor in the mixture; with a smaller one it is left out
 
 Predictor = Ridge | NeighbourMean | LocalFit
@@ -89,15 +92,15 @@ class Machine:
     parts : tuple of Part
         The mixture, the largest share first.
     X : array of shape (n_samples, n_features)
-        Distinct samples, without missing values.
+        Distinct samples that new ones are compared with, without missing values: all, or the landmarks.
     targets : Targets
         Their targets.
     places : array of int, or None
-        Which samples the kernel is evaluated at; None means all.
+        Which samples of the fit are landmarks; None means all.
     scores : array of shape (n_scored, n_columns)
         Predictions by leave-one-out, …
-    scored : array of int, or None
-        … and for which samples; None means all.
+    scored_targets : Targets
+        … and the targets there.
     certificates : MachineCertificates
         What is proved.
     """
@@ -107,13 +110,12 @@ class Machine:
     targets: Any
     places: Indices | None
     scores: Array
-    scored: Indices | None
+    scored_targets: Any
     certificates: MachineCertificates
 
     @cached_property
     def _samples(self) -> tuple[MappedSamples, ...]:
-        X = self.X if self.places is None or self._asks_all else self.X[self.places]
-        return tuple(part.geometry.apply(X) for part in self.parts)
+        return tuple(part.geometry.apply(self.X) for part in self.parts)
 
     @property
     def compared(self) -> list[tuple[Part, MappedSamples]]:
@@ -121,13 +123,11 @@ class Machine:
         return list(zip(self.parts, self._samples, strict=True))
 
     @property
-    def _asks_all(self) -> bool:
-        return not isinstance(self.parts[0].predictor, Ridge)
-
-    @property
-    def scored_targets(self) -> Any:
-        """The targets of the samples that have predictions by leave-one-out."""
-        return self.targets if self.scored is None else self.targets.part(self.scored)
+    def chosen_on(self) -> tuple[Array, Any]:
+        """The samples on which all choices were made, and their targets."""
+        if self.places is None or len(self.places) == len(self.X):
+            return self.X, self.targets
+        return self.X[self.places], self.targets.part(self.places)
 
     @property
     def learnt(self) -> Geometry:
@@ -136,7 +136,12 @@ class Machine:
         return next((geometry for geometry in geometries if geometry.gap is not None), geometries[0])
 
     def predict(self, X: Array) -> Array:
-        """Predict the values of samples without missing values."""
+        """Predict the values of samples without missing values, block by block."""
+        step = max(_ENTRIES // X.shape[1], 1)
+        starts = range(0, max(len(X), 1), step)
+        return np.vstack([self._predict_block(X[start : start + step]) for start in starts])
+
+    def _predict_block(self, X: Array) -> Array:
         return np.asarray(
             sum(
                 part.share * part.predictor.predict(part.geometry.apply(X).A, among, self.targets)
@@ -152,7 +157,7 @@ class Machine:
 
 
 def fit_machine(
-    X: Array,
+    X: Array | ManySamples,
     targets: Any,
     *,
     predictor: str,
@@ -164,8 +169,8 @@ def fit_machine(
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
-        Samples.
+    X : array of shape (n_samples, n_features), or ManySamples
+        Samples; with landmarks, and for "kernel" only, they may be elsewhere.
     targets : Targets
         Their targets.
     predictor : "kernel", "neighbors" or "local"
@@ -178,13 +183,31 @@ def fit_machine(
         Landmarks: the samples on which all choices are made, and which the kernel is evaluated at. By default
         all samples are.
     """
-    near, few = (X, targets) if places is None else (X[places], targets.part(places))
-    geometries = [
-        geometry for name in views for geometry in _geometries(VIEWS[name], X, near, targets, few, learners)
-    ]
-    fitted = [_fit_predictor(geometry, predictor, near, few) for geometry in geometries]
-    if places is not None and predictor == "kernel":
-        return _machine_on_landmarks(geometries, fitted, X, targets, places)
+    if places is None:
+        assert isinstance(X, np.ndarray)  # only samples of landmarks are elsewhere
+        geometries = _geometries(views, learners, X, targets, X, targets)
+        fitted = [_fit_predictor(geometry, predictor, X, targets) for geometry in geometries]
+        return _mixture(geometries, fitted, X, targets, targets, None)
+    samples = SamplesHere(X) if isinstance(X, np.ndarray) else X
+    near, few, part = samples.rows(places), targets.part(places), targets.part(samples.drawn)
+    with one_thread():
+        geometries = _geometries(views, learners, samples.seen, part, near, few)
+        fitted = [_fit_predictor(geometry, predictor, near, few) for geometry in geometries]
+    if predictor != "kernel":
+        assert isinstance(X, np.ndarray)
+        return _mixture(geometries, fitted, X, targets, few, places)
+    return _machine_on_landmarks(geometries, fitted, samples, targets, near, places)
+
+
+def _mixture(
+    geometries: list[Geometry],
+    fitted: list[tuple[Predictor, float | None]],
+    X: Array,
+    targets: Any,
+    few: Any,
+    places: Indices | None,
+) -> Machine:
+    """Return the best mixture of predictors that are fitted to few samples; they may predict from all."""
     shares, gap = best_mixture([found.scores for found, _ in fitted], few)
     scores = sum(share * found.scores for share, (found, _) in zip(shares, fitted, strict=True))
     kept = [k for k in np.argsort(-shares, kind="stable") if shares[k] > _LEAST_SHARE]
@@ -192,16 +215,19 @@ def fit_machine(
     parts = tuple(Part(float(shares[k]) / total, geometries[k], fitted[k][0]) for k in kept)
     residuals = [residual for k in kept if (residual := fitted[k][1]) is not None]
     certificates = MachineCertificates(_worst_gap(parts), gap, max(residuals) if residuals else None)
-    return Machine(parts, X, targets, places, np.asarray(scores), places, certificates)
+    return Machine(parts, X, targets, places, np.asarray(scores), few, certificates)
 
 
 def _geometries(
-    kind: type[View], X: Array, near: Array, targets: Targets, few: Targets, learners: Sequence[Learner]
+    views: Iterable[str], learners: Sequence[Learner], seen: Array, part: Targets, near: Array, few: Targets
 ) -> list[Geometry]:
-    """Return the geometries in one view, which is that of all samples."""
-    view = kind().fit(X, targets.weight)
-    A = view.transform(near)
-    return [geometry for learn in learners for geometry in learn(view, A, few)]
+    """Return the geometries that are learnt from samples `near` in the views of samples `seen`."""
+    found: list[Geometry] = []
+    for name in views:
+        view = VIEWS[name]().fit(seen, part.weight)
+        A = view.transform(near)
+        found += [geometry for learn in learners for geometry in learn(view, A, few)]
+    return found
 
 
 def _fit_predictor(
@@ -221,20 +247,21 @@ def _fit_predictor(
 def _machine_on_landmarks(
     geometries: list[Geometry],
     fitted: list[tuple[Predictor, float | None]],
-    X: Array,
+    samples: ManySamples,
     targets: Any,
+    near: Array,
     places: Indices,
 ) -> Machine:
     """Return the machine of the one geometry that predicts best on the landmarks, fitted to all samples."""
     few = targets.part(places)
-    errors = [squared_error(found.scores, few) for found, _ in fitted]
-    best = int(np.argmin(errors))
+    best = int(np.argmin([squared_error(found.scores, few) for found, _ in fitted]))
     geometry, chosen = geometries[best], fitted[best][0]
     assert isinstance(chosen, Ridge)
-    found = fit_on_landmarks(geometry, X, places, chosen, targets)
-    certificates = MachineCertificates(geometry.gap, 0.0, found.residual)
-    parts = (Part(1.0, geometry, found.machine),)
-    return Machine(parts, X, targets, places, found.machine.scores, found.scored, certificates)
+    features = KernelFeatures(geometry, geometry.apply(near), chosen)
+    machine, residual = fit_on_landmarks(features, samples, targets)
+    certificates = MachineCertificates(geometry.gap, 0.0, residual)
+    scored = targets.part(samples.drawn)
+    return Machine((Part(1.0, geometry, machine),), near, few, places, machine.scores, scored, certificates)
 
 
 def _worst_gap(parts: tuple[Part, ...]) -> float | None:

@@ -1,0 +1,145 @@
+"""Samples too many for a kernel matrix: an array whose blocks threads share, or a dask array on workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from geodual.arrays import Array, Indices
+from geodual.cluster import gathered, on_worker, summed
+from geodual.threads import in_threads
+
+from .inputs import completed, finite_or_missing
+from .landmarks import Equations, KernelFeatures
+from .views import medians
+
+_DRAWN = 20_000  # samples on which views, ridge and probabilities are chosen
+_PARTS = 8  # sums of an array, a thread each: their number does not depend on threads, so no bit does
+_GROUP = 4  # sums that a worker adds up at a time: with 2,000 landmarks each takes 32 MB
+
+
+def drawn_places(n: int) -> Indices:
+    """Return the samples on which views, ridge and probabilities are chosen: all if there are few."""
+    if n <= _DRAWN:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, _DRAWN, replace=False, shuffle=False))
+
+
+class SamplesHere:
+    """Samples in memory, without missing values.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The samples.
+
+    Attributes
+    ----------
+    drawn, seen
+        As of `ManySamples`.
+    """
+
+    def __init__(self, X: Array) -> None:
+        self._X, self.drawn = X, drawn_places(len(X))
+        self.seen = self.rows(self.drawn)
+
+    def rows(self, places: Indices) -> Array:
+        """Return some of the samples."""
+        return np.asarray(self._X[places])
+
+    def equations(self, features: KernelFeatures, targets: Any) -> Equations:
+        """Return the normal equations of all samples; as many threads as those of BLAS form them."""
+        edges = np.linspace(0, len(self._X), _PARTS + 1).astype(np.intp).tolist()
+        parts, means = list(map(slice, edges[:-1], edges[1:])), targets.means
+
+        def of_part(rows: slice) -> Equations:
+            return features.equations(self._X[rows], targets.part(rows), means)
+
+        return reduce(_added_to, in_threads(of_part, parts))
+
+
+def _added_to(total: Equations, other: Equations) -> Equations:
+    for ours, theirs in zip(total, other, strict=True):
+        ours += theirs
+    return total
+
+
+class SamplesOnWorkers:
+    """Samples in the blocks of a dask array; only those asked for are gathered.
+
+    Parameters
+    ----------
+    X : dask array of shape (n_samples, n_features)
+        The samples; NaN is a missing value.
+    weight : array of shape (n_samples,)
+        How often each sample counts.
+
+    Attributes
+    ----------
+    drawn, seen
+        As of `ManySamples`.
+    medians : array of shape (n_features,)
+        What missing values are replaced by, from the samples drawn.
+    """
+
+    def __init__(self, X: Any, weight: Array) -> None:
+        self._X, self.drawn = X.rechunk({1: -1}), drawn_places(len(X))
+        seen = gathered_rows(self._X, self.drawn)
+        self.medians = medians(seen, weight[self.drawn])
+        self.seen = completed(seen, self.medians)
+
+    def rows(self, places: Indices) -> Array:
+        """Return some of the samples."""
+        return completed(gathered_rows(self._X, places), self.medians)
+
+    def equations(self, features: KernelFeatures, targets: Any) -> Equations:
+        """Return the normal equations of all samples, which the workers form and add up."""
+        starts = np.cumsum([0, *self._X.chunks[0]]).tolist()
+        # Sent once, and passed on between the workers.
+        shared = on_worker(_both, features, self.medians)
+        tasks = [
+            on_worker(_equations, chunk, shared, targets.part(slice(start, end)), targets.means)
+            for chunk, start, end in zip(self._X.to_delayed().ravel(), starts[:-1], starts[1:], strict=True)
+        ]
+        G, b = summed(tasks, _GROUP)
+        return G, b
+
+
+def gathered_rows(X: Any, places: Indices) -> Array:
+    """Return some rows of a dask array, given in increasing order; NaN is a missing value."""
+    return finite_or_missing(gathered([X[places]])[0])
+
+
+def _both(features: KernelFeatures, centre: Array) -> tuple[KernelFeatures, Array]:
+    return features, centre
+
+
+def _equations(X: Array, shared: tuple[KernelFeatures, Array], targets: Any, means: Array) -> Equations:
+    features, centre = shared
+    return features.equations(completed(finite_or_missing(X), centre), targets, means)
+
+
+def by_chunks(method: Callable[[Any], Any], X: Any, example: Any) -> Any:
+    """Return what a method of a fitted estimator predicts for a dask array: a dask array, block by block.
+
+    Parameters
+    ----------
+    method : callable
+        The method.
+    X : dask array of shape (n_samples, n_features)
+        Samples.
+    example : array of shape (1, n_features)
+        A sample, from which the type of the predictions is found.
+    """
+    found = method(example.astype(X.dtype if X.dtype.kind == "f" else float))
+    if not isinstance(found, np.ndarray):
+        raise ValueError(
+            "Several outputs make a list of arrays; give `X.compute()` in place of a dask array."
+        )
+    X = X.rechunk({1: -1})
+    if found.ndim == 1:
+        return X.map_blocks(method, dtype=found.dtype, drop_axis=1)
+    return X.map_blocks(method, dtype=found.dtype, chunks=(X.chunks[0], (found.shape[1],)))
