@@ -46,13 +46,16 @@ def test_it_is_a_mixture_of_kernel_ridge_in_learnt_metrics(fitted) -> None:
     assert gaps.ridge_residual < 1e-10
 
 
-def test_its_weights_are_those_of_feature_weights(fitted) -> None:
-    X, y, model = fitted
+def test_its_weights_are_those_of_feature_weights() -> None:
+    X = np.random.default_rng(0).standard_normal((150, 6))
+    y = np.sign(X[:, 0]) * np.sign(X[:, 1])
+    model = RPDMLRegressor().fit(X, y)
     learnt = [part.geometry for part in model.mixture_ if part.geometry.metric == "l1"]
     assert learnt
+    np.testing.assert_array_equal(model.feature_weights_, learnt[0].weights)
     for geometry in learnt:
-        A = VIEWS[geometry.view.name]().fit(X[:160], np.ones(160)).transform(X[:160])
-        weights = FeatureWeights(target="numbers").fit(A, y[:160]).weights_
+        A = VIEWS[geometry.view.name]().fit(X, np.ones(150)).transform(X)
+        weights = FeatureWeights(target="numbers").fit(A, y).weights_
         np.testing.assert_allclose(geometry.weights, weights, rtol=1e-6)
         np.testing.assert_allclose(geometry.map, weights**2, rtol=1e-6)
 

@@ -3,13 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_multilabel_classification
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import FeatureWeights, NeighborRPDML, RPDMLClassifier
+from geodual.metric.machine.views import VIEWS
 
 
 @pytest.fixture(scope="module")
@@ -23,27 +25,53 @@ def blobs(n: int, n_classes: int, n_noise: int = 0, seed: int = 0):
     return np.hstack([centres[y] + rng.standard_normal((n, 3)), rng.standard_normal((n, n_noise))]), y
 
 
-def test_the_machine_is_kernel_ridge_with_squared_weights(wine) -> None:
-    X, y = wine
-    model = RPDMLClassifier(views=("standard",)).fit(X[::2], y[::2])
-    scaler = StandardScaler().fit(X[::2])
-    weights = FeatureWeights().fit(scaler.transform(X[::2]), y[::2])
-    np.testing.assert_allclose(model.feature_weights_, weights.weights_, rtol=1e-9)
-    assert model.certificates_.metric_gap == pytest.approx(weights.duality_gap_, rel=1e-3)
-    A, B = (scaler.transform(part) * weights.weights_**2 for part in (X[::2], X[1::2]))
-    Y = np.eye(3)[y[::2]]
-    K = np.exp(-cdist(A, A, "cityblock") / model.bandwidth_)
-    alpha = np.linalg.solve(K + model.ridge_ * np.eye(len(A)), Y - Y.mean(axis=0))
-    scores = np.exp(-cdist(B, A, "cityblock") / model.bandwidth_) @ alpha + Y.mean(axis=0)
+def scores_by_hand(model, X, y, new):
+    """Return scores, and scores by leave-one-out, from the settings in `mixture_` alone."""
+    Y = np.eye(len(model.classes_))[y]
+    total, left_out = Y.mean(axis=0), np.zeros_like(Y)
+    for part in model.mixture_:
+        view, kind = VIEWS[part.geometry.view.name]().fit(X, np.ones(len(X))), part.geometry.kind
+        A, B = (view.transform(Z) * part.geometry.map for Z in (X, new))
+        h = part.predictor.bandwidth
+        if part.predictor.kernel == "laplace":
+            assert kind == "l1"
+            K, k = (np.exp(-cdist(Z, A, "cityblock") / h) for Z in (A, B))
+        else:
+            K, k = (np.exp(-cdist(Z, A, "sqeuclidean") / h**2) for Z in (A, B))
+        G = np.linalg.inv(K + part.predictor.ridge * np.eye(len(X)))
+        alpha = G @ (Y - Y.mean(axis=0))
+        total = total + part.share * k @ alpha
+        left_out += part.share * (Y - alpha / np.diag(G)[:, None])
+    return total, left_out
+
+
+def test_it_is_a_mixture_of_kernel_machines() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = RPDMLClassifier().fit(X[::2], y[::2])
+    assert {part.predictor.kernel for part in model.mixture_} == {"laplace", "gauss"}
+    assert sum(part.share for part in model.mixture_) == pytest.approx(1.0)
+    scores, left_out = scores_by_hand(model, X[::2], y[::2], X[1::2])
     np.testing.assert_allclose(model.decision_function(X[1::2]), scores, atol=1e-9)
     np.testing.assert_array_equal(model.predict(X[1::2]), scores.argmax(axis=1))
-    inverse = np.linalg.inv(K + model.ridge_ * np.eye(len(A)))
-    left_out = Y - alpha / np.diag(inverse)[:, None]
     assert model.loo_score_ == pytest.approx((left_out.argmax(axis=1) == y[::2]).mean())
     assert model.certificates_.ridge_residual < 1e-11
+    assert 0.0 <= model.certificates_.mixture_gap < 1e-8
 
 
-@pytest.mark.parametrize("parameters", [{}, {"predictor": "neighbors"}, {"metric": None}, {"metric": "full"}])
+def test_its_metric_is_that_of_feature_weights(wine) -> None:
+    X, y = wine
+    model = RPDMLClassifier(views=("standard",)).fit(X, y)
+    weights = FeatureWeights().fit(StandardScaler().fit_transform(X), y)
+    np.testing.assert_allclose(model.feature_weights_, weights.weights_, rtol=1e-9)
+    assert model.certificates_.metric_gap == pytest.approx(weights.duality_gap_, rel=1e-3)
+    (learnt,) = [part.geometry for part in model.mixture_ if part.geometry.metric == "l1"]
+    np.testing.assert_allclose(learnt.map, weights.weights_**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"predictor": "neighbors"}, {"predictor": "local"}, {"metric": None}, {"metric": "full"}],
+)
 def test_it_predicts_well_and_its_probabilities_are_calibrated(parameters) -> None:
     X, y = load_breast_cancer(return_X_y=True)
     train, test, y_train, y_test = train_test_split(X[:300], y[:300], random_state=0, test_size=0.4)
@@ -59,15 +87,16 @@ def test_it_predicts_well_and_its_probabilities_are_calibrated(parameters) -> No
 def test_the_metric_adds_accuracy_where_most_features_are_noise() -> None:
     X, y = blobs(150, 3, n_noise=30)
     model = RPDMLClassifier().fit(X, y)
-    assert model.metric_gain_ > 0.02
-    assert model.loo_score_without_metric_ == pytest.approx(model.loo_score_ - model.metric_gain_)
-    assert set(np.argsort(model.feature_weights_)[-3:]) == {0, 1, 2}
     without = RPDMLClassifier(metric=None).fit(X, y)
-    assert without.metric_gain_ is None
+    assert model.metric_gain() == pytest.approx(model.loo_score_ - without.loo_score_)
+    assert model.metric_gain() > 0.02
+    assert set(np.argsort(model.feature_weights_)[-3:]) == {0, 1, 2}
+    assert without.metric_gain() == 0.0
     assert without.certificates_.metric_gap is None
     np.testing.assert_array_equal(without.feature_weights_, 1.0)
-    # At the chosen view and ridge only, so no better than the free choice, up to the squared error.
-    assert model.loo_score_without_metric_ <= without.loo_score_ + 0.02
+    large = RPDMLClassifier(max_exact=100, n_landmarks=90, random_state=0).fit(X, y)
+    part = large.landmarks_
+    assert large.metric_gain() == pytest.approx(RPDMLClassifier().fit(X[part], y[part]).metric_gain())
 
 
 def test_the_full_metric_is_that_of_neighbor_rpdml(wine) -> None:
@@ -75,6 +104,7 @@ def test_the_full_metric_is_that_of_neighbor_rpdml(wine) -> None:
     model = RPDMLClassifier(metric="full", views=("standard",)).fit(X, y)
     learner = NeighborRPDML().fit(StandardScaler().fit_transform(X), y)
     np.testing.assert_allclose(model.feature_weights_, np.diag(learner.W_), rtol=1e-6)
+    assert model.mixture_[0].geometry.metric == "full"
     distances, rows = model.nearest(X[:1], 2)
     Z = learner.transform(StandardScaler().fit_transform(X))
     assert distances[0, 1] == pytest.approx(np.linalg.norm(Z[0] - Z[rows[0, 1]]), rel=1e-6)
@@ -92,12 +122,13 @@ def test_neighbours_say_why(wine) -> None:
 def test_whole_weights_are_repeated_rows() -> None:
     X, y = blobs(40, 2, n_noise=2)
     weight = np.random.default_rng(0).integers(4, size=40)
-    for predictor in ("kernel", "neighbors"):
+    for predictor in ("kernel", "neighbors", "local"):
         weighted = RPDMLClassifier(predictor).fit(X, y, sample_weight=weight)
         repeated = RPDMLClassifier(predictor).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
         assert weighted.loo_score_ == pytest.approx(repeated.loo_score_)
         np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-8)
         assert set(weighted.landmarks_) == set(np.flatnonzero(weight))
+        assert weighted.metric_gain() == pytest.approx(repeated.metric_gain())
 
 
 def test_more_samples_than_fit_into_a_kernel_matrix() -> None:
@@ -151,7 +182,7 @@ def test_many_classes_and_single_samples() -> None:
     np.testing.assert_array_equal(lonely.predict(X[:5]), np.arange(5))
 
 
-@pytest.mark.parametrize("predictor", ["kernel", "neighbors"])
+@pytest.mark.parametrize("predictor", ["kernel", "neighbors", "local"])
 def test_features_without_information(predictor: str) -> None:
     X, y = np.ones((10, 3)), np.array([0] * 7 + [1] * 3)
     model = RPDMLClassifier(predictor).fit(X, y)
@@ -172,7 +203,7 @@ def test_few_distinct_rows_in_many_classes() -> None:
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"predictor": "forest"}, '`predictor` must be "kernel" or "neighbors"'),
+        ({"predictor": "forest"}, '`predictor` must be one of "kernel", "neighbors", "local"'),
         ({"metric": "l3"}, '`metric` must be "l1", "full" or None'),
         ({"C": -1.0}, "`C` must be positive"),
         ({"views": ()}, '`views` must hold "standard", "rank" or both'),
@@ -194,3 +225,62 @@ def test_one_class_is_not_enough(wine) -> None:
         RPDMLClassifier().fit(X, y, sample_weight=(y == 1).astype(float))
     with pytest.raises(ValueError, match="scale the features"):
         RPDMLClassifier().fit(1e300 * X, y)
+
+
+@pytest.mark.parametrize("predictor", ["kernel", "neighbors", "local"])
+def test_several_labels(predictor: str) -> None:
+    X, Y = make_multilabel_classification(300, 10, n_classes=4, random_state=0)
+    model = RPDMLClassifier(predictor).fit(X[:200], Y[:200])
+    predicted = model.predict(X[200:])
+    right = (predicted == Y[200:]).mean()
+    usual = np.maximum(Y[200:].mean(axis=0), 1.0 - Y[200:].mean(axis=0)).mean()
+    assert right > usual + 0.05
+    margins, probabilities = model.decision_function(X[200:]), model.predict_proba(X[200:])
+    np.testing.assert_array_equal(margins > 0.0, predicted == 1)
+    np.testing.assert_array_equal(probabilities > 0.5, predicted == 1)
+    rows = RPDMLClassifier(predictor).fit(X[:200], sparse.csr_array(Y[:200]))
+    np.testing.assert_array_equal(rows.predict(X[200:]), predicted)
+    assert model.score(X[200:], Y[200:]) == (predicted == Y[200:]).all(axis=1).mean()
+    assert 0.0 <= model.certificates_.metric_gap <= 1e-6
+    assert abs(model.loo_score_ - model.score(X[200:], Y[200:])) < 0.15
+
+
+def test_several_outputs_of_any_type() -> None:
+    X, y = blobs(200, 4)
+    outputs = np.column_stack([np.array(["a", "b", "c", "d"])[y], np.array(["low", "high"])[y % 2]])
+    model = RPDMLClassifier().fit(X[:150], outputs[:150])
+    predicted = model.predict(X[150:])
+    constant = RPDMLClassifier().fit(X, np.column_stack([y % 2, np.zeros(200, int), np.ones(200, int)]))
+    np.testing.assert_array_equal(constant.predict(X)[:, 1:], [[0, 1]] * 200)
+    assert [classes.tolist() for classes in model.classes_] == [["a", "b", "c", "d"], ["high", "low"]]
+    assert (predicted == outputs[150:]).mean() > 0.8
+    assert [part.shape for part in model.predict_proba(X[150:])] == [(50, 4), (50, 2)]
+    assert [part.shape for part in model.decision_function(X[150:])] == [(50, 4), (50,)]
+    column = RPDMLClassifier().fit(X, y[:, None])
+    np.testing.assert_array_equal(column.predict(X)[:, 0], RPDMLClassifier().fit(X, y).predict(X))
+
+
+def test_sparse_samples_are_as_dense_ones() -> None:
+    X, y = blobs(120, 3)
+    X = np.where(np.abs(X) < 1.0, 0.0, X)
+    dense, rows = RPDMLClassifier().fit(X, y), sparse.csr_array(X)
+    np.testing.assert_array_equal(RPDMLClassifier().fit(rows, y).predict_proba(rows), dense.predict_proba(X))
+    single = dense.predict_proba(X.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, dense.predict_proba(X), atol=1e-4)
+
+
+def test_an_imbalanced_class_is_not_lost() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((600, 4)), (np.arange(600) < 12).astype(int)
+    X[y == 1, 0] += 6.0
+    model = RPDMLClassifier().fit(X[::2], y[::2])
+    assert model.predict(X[1::2])[y[1::2] == 1].sum() >= 5  # of 6
+    assert model.predict(X[1::2])[y[1::2] == 0].mean() < 0.01
+
+
+def test_parts_say_what_they_are(wine) -> None:
+    model = RPDMLClassifier("neighbors").fit(*wine)
+    told = str(model.mixture_[0])
+    assert "in view" in told
+    assert "n_neighbors" in told

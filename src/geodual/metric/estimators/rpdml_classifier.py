@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from geodual.arrays import Array, Indices
@@ -80,7 +81,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : array of shape (n_classes,), or list of these
-        The classes; for several outputs, those of each.
+        The classes. For several outputs, a list of those of each; for a column of zeros and ones per label,
+        the numbers of the columns, as scikit-learn's multilayer perceptron has them.
     loo_score_ : float
         Accuracy by leave-one-out: the share of samples all of whose outputs are right. As the best of several
         it is slightly optimistic.
@@ -182,6 +184,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         X, y = read_samples(self, X, y, multi_output=True)
         check_classification_targets(y)
+        y = y.toarray() if issparse(y) else y
         weight = np.ones(len(X)) if sample_weight is None else check_sample_weight(sample_weight, X)
         used = np.flatnonzero(weight)
         X, weight = X[used], weight[used]
@@ -217,12 +220,17 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
     def _encoded(self, y: Array) -> Indices:
         """Keep the classes, and return labels 0, 1, … with a column per output."""
-        self._is_flat = y.ndim == 1
+        self._is_flat, self._marks_labels = y.ndim == 1, type_of_target(y) == "multilabel-indicator"
         columns = [y] if self._is_flat else list(y.T)
-        encoded = [np.unique(column, return_inverse=True) for column in columns]
+        if self._marks_labels:
+            encoded = [(np.arange(2, dtype=y.dtype), column.astype(np.intp)) for column in columns]
+        else:
+            encoded = [np.unique(column, return_inverse=True) for column in columns]
         self._class_lists = [classes for classes, _ in encoded]
-        self.classes_ = self._class_lists[0] if self._is_flat else self._class_lists
-        if max(map(len, self._class_lists)) < 2:
+        self.classes_: Any = self._class_lists[0] if self._is_flat else self._class_lists
+        if self._marks_labels:
+            self.classes_ = np.arange(len(columns))
+        if not any(np.ptp(labels) for _, labels in encoded):
             raise ValueError(
                 "RPDMLClassifier needs samples of at least two classes, got 1 class; check `y` and "
                 "`sample_weight`."
@@ -345,10 +353,13 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_samples, n_classes), or list of these
-            Probabilities, in the order of `classes_`; for several outputs, those of each.
+            Probabilities, in the order of `classes_`. For several outputs, a list of those of each; for a
+            column of zeros and ones per label, the probabilities of the labels.
         """
         scores = self._by_output(self._scores(X))
         found = [probabilities(one, beta) for one, beta in zip(scores, self._sharpness_, strict=True)]
+        if self._marks_labels:
+            return np.column_stack([one[:, 1] for one in found])
         return found[0] if self._is_flat else found
 
     def nearest(self, X: Any, k: int = 5) -> tuple[Array, Indices]:

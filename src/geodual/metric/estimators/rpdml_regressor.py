@@ -413,6 +413,23 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         """Return values of shape (n_samples, n_outputs) in the shape of the targets of `fit`."""
         return values[:, 0] if self._is_flat else values
 
+    def transform(self, X: Any) -> Array:
+        """Map samples to the space in which the learnt metric W is the Euclidean distance.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples, with the features of `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+            X Lᵀ, with medians in place of missing values.
+        """
+        check_is_fitted(self)
+        X = read_samples(self, X, reset=False)
+        return mapped(completed(X, self.medians_), self.components_).astype(X.dtype, copy=False)
+
     def _neighbour_means(self, X: Array) -> Array:
         check_map(X, self.components_)
         n_neighbors = min(self.n_neighbors, len(self._targets_))

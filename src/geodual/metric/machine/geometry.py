@@ -87,4 +87,4 @@ class MappedSamples:
     @cached_property
     def index(self) -> NearestNeighbors:
         """An index of nearest neighbours among these."""
-        return NearestNeighbors(metric={"l1": "manhattan", "l2": "euclidean"}[self.kind]).fit(self.A)
+        return NearestNeighbors(metric={"l1": "manhattan", "l2": "minkowski"}[self.kind]).fit(self.A)

@@ -8,6 +8,8 @@ import numpy as np
 
 from geodual.arrays import Array, Indices
 
+_LEAST_WEIGHT = 1e-12  # relative to the largest: the system of a machine is divided by weights
+
 
 class Targets(Protocol):
     """Targets of distinct samples as numbers: a column per class, or per number to predict."""
@@ -51,7 +53,8 @@ class NumberTargets(NamedTuple):
 
     @classmethod
     def of(cls, y: Array, weight: Array) -> NumberTargets:
-        """Return targets with their units."""
+        """Return targets with their units; weights below a trillionth of the largest count as that."""
+        weight = np.maximum(weight, _LEAST_WEIGHT * weight.max())
         share = weight / weight.sum()
         spread = np.sqrt(share @ (y - share @ y) ** 2)
         return cls(y, weight, np.where(spread > 0.0, spread, 1.0))
