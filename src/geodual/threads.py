@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 _SMALL = 1e8  # number of floating-point operations below which one thread is faster than two
 

@@ -13,13 +13,15 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from geodual.arrays import Array, Indices
+from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, product_operations
 
 from ..base.checks import check_positive, check_sample_weight, check_whole, copy_weight
 from ..machine.calibration import probabilities, sharpness
 from ..machine.geometry import Geometry, equal_weights
-from ..machine.inputs import completed, read_samples
+from ..machine.inputs import completed, read_chunks, read_samples
 from ..machine.machine import Learner, Machine, check_machine, fit_machine, landmark_places
+from ..machine.many_samples import SamplesOnWorkers, by_chunks
 from ..machine.targets import ClassTargets
 from ..machine.views import VIEWS, View, medians
 from ..program.feature_fit import class_search, label_set_search, learn_weights
@@ -182,6 +184,10 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
+        if is_dask(X):
+            X, y, sample_weight = read_chunks(self, X, y, sample_weight)
+            if is_dask(X):
+                return self._fit_on_workers(X, y, sample_weight)
         X, y = read_samples(self, X, y, multi_output=True)
         check_classification_targets(y)
         y = y.toarray() if issparse(y) else y
@@ -194,21 +200,36 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         sets, place = np.unique(labels, axis=0, return_inverse=True)
         rows = Samples(X, place.ravel(), weight, None).distinct_in_order()
         assert rows.weight is not None  # as there are weights
-        sizes = tuple(len(classes) for classes in self._class_lists)
-        targets = ClassTargets(sets[rows.labels], rows.weight, copy_weight(weight), sizes)
-        n, n_features = len(rows.rows), X.shape[1]
-        places = landmark_places(n, self.max_exact, self.n_landmarks, check_random_state(self.random_state))
-        with blas_threads_for(product_operations(n, n if places is None else len(places), n_features)):
-            machine = fit_machine(
-                X[rows.rows],
+        targets = self._targets(sets[rows.labels], rows.weight, copy_weight(weight))
+        self._keep(self._fit_machine(X[rows.rows], targets), used[rows.rows])
+        return self
+
+    def _fit_on_workers(self, X: Any, y: Array, sample_weight: Any) -> Self:
+        check_classification_targets(y)
+        weight = np.ones(len(y)) if sample_weight is None else check_sample_weight(sample_weight, y)
+        used = np.flatnonzero(weight)
+        labels, weight = self._encoded(y[used]), weight[used]
+        samples = SamplesOnWorkers(X if len(used) == len(X) else X[used], weight)
+        self.medians_ = samples.medians
+        self._keep(self._fit_machine(samples, self._targets(labels, weight, copy_weight(weight))), used)
+        return self
+
+    def _targets(self, labels: Indices, weight: Array, copy: float) -> ClassTargets:
+        return ClassTargets(labels, weight, copy, tuple(len(classes) for classes in self._class_lists))
+
+    def _fit_machine(self, X: Any, targets: ClassTargets) -> Machine:
+        n, rng = len(targets.weight), check_random_state(self.random_state)
+        places = landmark_places(n, self.max_exact, self.n_landmarks, rng)
+        size = n if places is None else len(places)
+        with blas_threads_for(product_operations(n, size, self.n_features_in_)):
+            return fit_machine(
+                X,
                 targets,
                 predictor=self.predictor,
                 views=self.views,
                 learners=(self._learn, _equal),
                 places=places,
             )
-        self._keep(machine, used[rows.rows])
-        return self
 
     def _check_parameters(self) -> None:
         check_machine(self)
@@ -319,6 +340,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
             Scores; for two classes, the score of the second less that of the first. For several outputs of
             two classes it has a column per output; if some have more classes, it is a list of arrays.
         """
+        if is_dask(X):
+            return by_chunks(self, "decision_function", X)
         scores = self._by_output(self._scores(X))
         margins = [one if one.shape[1] != 2 else one[:, 1] - one[:, 0] for one in scores]
         if self._is_flat:
@@ -338,6 +361,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,) or (n_samples, n_outputs)
             Classes.
         """
+        if is_dask(X):
+            return by_chunks(self, "predict", X)
         scores = self._by_output(self._scores(X))
         found = [classes[one.argmax(axis=1)] for classes, one in zip(self._class_lists, scores, strict=True)]
         return found[0] if self._is_flat else np.column_stack(found)
@@ -356,6 +381,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
             Probabilities, in the order of `classes_`. For several outputs, a list of those of each; for a
             column of zeros and ones per label, the probabilities of the labels.
         """
+        if is_dask(X):
+            return by_chunks(self, "predict_proba", X)
         scores = self._by_output(self._scores(X))
         found = [probabilities(one, beta) for one, beta in zip(scores, self._sharpness_, strict=True)]
         if self._marks_labels:

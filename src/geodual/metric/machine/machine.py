@@ -184,7 +184,7 @@ def fit_machine(
         all samples are.
     """
     if places is None:
-        assert isinstance(X, np.ndarray)  # only samples of landmarks are elsewhere
+        X = X if isinstance(X, np.ndarray) else X.rows(np.arange(len(targets.weight)))
         geometries = _geometries(views, learners, X, targets, X, targets)
         fitted = [_fit_predictor(geometry, predictor, X, targets) for geometry in geometries]
         return _mixture(geometries, fitted, X, targets, targets, None)

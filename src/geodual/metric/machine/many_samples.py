@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from geodual.arrays import Array, Indices
-from geodual.cluster import gathered, on_worker, summed
+from geodual.cluster import check_dask_array, gathered, on_worker, summed
 from geodual.threads import in_threads
 
 from .inputs import completed, finite_or_missing
@@ -75,7 +75,7 @@ class SamplesOnWorkers:
     X : dask array of shape (n_samples, n_features)
         The samples; NaN is a missing value.
     weight : array of shape (n_samples,)
-        How often each sample counts.
+        How often each sample counts: all more than zero.
 
     Attributes
     ----------
@@ -122,24 +122,25 @@ def _equations(X: Array, shared: tuple[KernelFeatures, Array], targets: Any, mea
     return features.equations(completed(finite_or_missing(X), centre), targets, means)
 
 
-def by_chunks(method: Callable[[Any], Any], X: Any, example: Any) -> Any:
-    """Return what a method of a fitted estimator predicts for a dask array: a dask array, block by block.
+def by_chunks(estimator: Any, method: str, X: Any) -> Any:
+    """Return what a fitted estimator predicts for a dask array: a dask array, computed block by block.
 
     Parameters
     ----------
-    method : callable
-        The method.
+    estimator : estimator
+        Has the attribute `medians_`: a sample, by which the type of predictions is found.
+    method : str
+        Name of the method that predicts.
     X : dask array of shape (n_samples, n_features)
         Samples.
-    example : array of shape (1, n_features)
-        A sample, from which the type of the predictions is found.
     """
-    found = method(example.astype(X.dtype if X.dtype.kind == "f" else float))
+    check_is_fitted(estimator)
+    check_dask_array(X)
+    X = validate_data(estimator, X, reset=False, skip_check_array=True).rechunk({1: -1})
+    predict = getattr(estimator, method)
+    found = predict(estimator.medians_[None].astype(X.dtype if X.dtype.kind == "f" else float))
     if not isinstance(found, np.ndarray):
-        raise ValueError(
-            "Several outputs make a list of arrays; give `X.compute()` in place of a dask array."
-        )
-    X = X.rechunk({1: -1})
+        raise ValueError(f"`{method}` of several outputs is a list of arrays; give `X.compute()`.")
     if found.ndim == 1:
-        return X.map_blocks(method, dtype=found.dtype, drop_axis=1)
-    return X.map_blocks(method, dtype=found.dtype, chunks=(X.chunks[0], (found.shape[1],)))
+        return X.map_blocks(predict, dtype=found.dtype, drop_axis=1)
+    return X.map_blocks(predict, dtype=found.dtype, chunks=(X.chunks[0], (found.shape[1],)))

@@ -54,10 +54,6 @@ class TargetSamples:
         mean_y, mean_rank = (np.apply_along_axis(mean, 0, values) for values in (y, ranks))
         return cls(X[first], mean_y, mean_rank, total)
 
-    def part(self, rows: Indices) -> TargetSamples:
-        """Return some of the samples."""
-        return TargetSamples(self.X[rows], self.y[rows], self.ranks[rows], self.weight[rows])
-
 
 def counted_ranks(values: Array, counts: Array) -> Array:
     """Return ranks from 0 to 1 as if each value were repeated as often as it counts; ties share their mean.
