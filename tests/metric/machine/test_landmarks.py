@@ -142,7 +142,7 @@ def test_the_classifier_keeps_the_landmarks_only() -> None:
     assert len(np.unique(model.landmarks_)) == 40
     np.testing.assert_array_equal(model._machine_.X, X[model.landmarks_])
     assert model._machine_.scores.shape == (90, 3)
-    distances, rows = model.nearest(X[:7], 2)
+    _, rows = model.nearest(X[:7], 2)
     assert set(rows.ravel().tolist()) <= set(model.landmarks_.tolist())
     own = model.nearest(X[model.landmarks_], 1)
     np.testing.assert_array_equal(own[1][:, 0], model.landmarks_)

@@ -57,6 +57,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
     With more than `max_exact` distinct samples, all of this is chosen on `n_landmarks` samples drawn at
     random; the best of the four machines is then fitted to all samples with these as landmarks (Nyström).
+    Views, ridge and probabilities are then those of up to 20,000 samples drawn at random. The samples may be
+    a dask array: only those drawn are gathered, and the workers sum up what the fit needs of all.
 
     Missing values (NaN) are replaced by the median of the feature in `fit`, and by 0 if all are missing.
 
@@ -171,8 +173,10 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, table or sparse array of shape (n_samples, n_features)
-            Samples; NaN is a missing value. Sparse samples are made dense.
+        X : array, table, sparse array or dask array of shape (n_samples, n_features)
+            Samples; NaN is a missing value. Sparse samples are made dense. A dask array needs
+            ``predictor="kernel"``; its medians are those of the samples drawn, and copies of a sample stay
+            several samples.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Class labels of any type; with several columns, those of several outputs, such as a column of
             zeros and ones per label.
@@ -331,8 +335,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, with the features of `fit`.
+        X : array or dask array of shape (n_samples, n_features)
+            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
 
         Returns
         -------
@@ -353,8 +357,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, with the features of `fit`.
+        X : array or dask array of shape (n_samples, n_features)
+            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
 
         Returns
         -------
@@ -372,8 +376,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, with the features of `fit`.
+        X : array or dask array of shape (n_samples, n_features)
+            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
 
         Returns
         -------
@@ -392,7 +396,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     def nearest(self, X: Any, k: int = 5) -> tuple[Array, Indices]:
         """Return the samples of `fit` that are nearest to others in a learnt metric: why a class is likely.
 
-        Of the metrics in the mixture, it is the one with the largest share.
+        Of the metrics in the mixture, it is the one with the largest share. With landmarks, a kernel machine
+        compares with these alone, and so does this.
 
         Parameters
         ----------

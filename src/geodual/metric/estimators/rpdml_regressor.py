@@ -59,7 +59,9 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     least squared error by leave-one-out, on up to 1,000 samples. The prediction is a mixture of the six, with
     the convex weights of the least such error; a duality gap proves that no others are better. With more than
     `max_exact` distinct samples, all of this is chosen on `n_landmarks` samples drawn at random; the best of
-    the six machines is then fitted to all samples with these as landmarks (Nyström).
+    the six machines is then fitted to all samples with these as landmarks (Nyström). Views, ridge and
+    intervals are then those of up to 20,000 samples drawn at random. The samples may be a dask array: only
+    those drawn are gathered, and the workers sum up what the fit needs of all.
 
     Missing values (NaN) are replaced by the median of the feature in `fit`, and by 0 if all are missing.
 
@@ -75,7 +77,8 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     where D is the LogDet divergence of `RPDML`. All slacks ξ have the same unit, so pairs with a large bound
     weigh more than in `RPDML`, where the unit is the bound itself. The program is convex; the fit stops when
     the duality gap proves that the objective is optimal to a relative error of `tol`. Because only ranks of
-    targets count, outliers do no harm, and any increasing function of the target gives the same metric.
+    targets count, outliers do no harm, and any increasing function of the target gives the same metric. Of
+    more than 20,000 samples, it is learnt from so many drawn at random.
 
     Parameters
     ----------
@@ -223,8 +226,10 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
 
         Parameters
         ----------
-        X : array, table or sparse array of shape (n_samples, n_features)
-            Samples; NaN is a missing value. Sparse samples are made dense.
+        X : array, table, sparse array or dask array of shape (n_samples, n_features)
+            Samples; NaN is a missing value. Sparse samples are made dense. A dask array needs
+            ``predictor="kernel"``; its medians are those of the samples drawn, and copies of a sample stay
+            several samples.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Their targets: numbers.
         sample_weight : array of shape (n_samples,), optional
@@ -417,8 +422,8 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, with the features of `fit`.
+        X : array or dask array of shape (n_samples, n_features)
+            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
 
         Returns
         -------
