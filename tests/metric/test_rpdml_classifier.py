@@ -284,3 +284,33 @@ def test_parts_say_what_they_are(wine) -> None:
     told = str(model.mixture_[0])
     assert "in view" in told
     assert "n_neighbors" in told
+
+
+def test_certificates_of_a_hundred_fits_hold_from_outside() -> None:
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        n, n_classes = int(rng.integers(12, 40)), int(rng.integers(2, 4))
+        X, y = blobs(n, n_classes, n_noise=int(rng.integers(0, 4)), seed=seed)
+        X = np.round(X, int(rng.integers(0, 3)))  # some have copies
+        model = RPDMLClassifier().fit(X, y)
+        gaps = model.certificates_
+        assert gaps.metric_gap is None or 0.0 <= gaps.metric_gap <= 1e-6
+        assert gaps.ridge_residual <= 1e-8
+        if len(np.unique(np.column_stack([X, y]), axis=0)) < n:
+            continue  # the definitions below are those of distinct samples
+        Y, shares = np.eye(n_classes)[y], np.array([part.share for part in model.mixture_])
+        residuals = []
+        for part in model.mixture_:
+            A = VIEWS[part.geometry.view.name]().fit(X, np.ones(n)).transform(X) * part.geometry.map
+            D = (
+                cdist(A, A, {"l1": "cityblock", "l2": "euclidean"}[part.geometry.kind])
+                / part.predictor.bandwidth
+            )
+            K = np.exp(-D if part.predictor.kernel == "laplace" else -(D**2))
+            G = np.linalg.inv(K + part.predictor.ridge * np.eye(n))
+            residuals.append((G @ (Y - Y.mean(axis=0)) / np.diag(G)[:, None]).ravel())
+        # At the optimum all machines with a share have the same slope: that of the error itself.
+        E = np.array(residuals)
+        slopes, error = 2.0 * E @ (shares @ E), float((shares @ E) @ (shares @ E))
+        np.testing.assert_allclose(slopes, 2.0 * error, rtol=1e-5)
+        assert 0.0 <= gaps.mixture_gap <= 1e-6
