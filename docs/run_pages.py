@@ -32,6 +32,7 @@ PAGES = [
     "how_to/write_derivatives.md",
     "how_to/differentiate_a_solution.md",
     "how_to/solve_a_semidefinite_program.md",
+    "how_to/learn_from_a_table.md",
     "how_to/scale_to_a_cluster.md",
     "how_to/bring_your_own_fund_data.md",
     "reference/atoms.md",

@@ -222,7 +222,18 @@ def test_report_needs_a_finished_run(geodual, tmp_path) -> None:
 def test_every_command_has_help_with_an_example(geodual) -> None:
     code, out, _ = geodual("--help")
     assert code == 0
-    commands = ("demo", "backtest", "select", "factors", "check", "check-leakage", "fetch", "learn", "report")
+    commands = (
+        "demo",
+        "backtest",
+        "select",
+        "factors",
+        "check",
+        "check-leakage",
+        "fetch",
+        "learn",
+        "predict",
+        "report",
+    )
     for name in commands:
         assert name in out
         code, text, _ = geodual(name, "--help")
@@ -411,6 +422,7 @@ def test_no_command_writes_over_a_file_that_it_reads(geodual, nav_file, index_fi
         ("select", "nav.csv", "--csv"),
         ("select", "nav.csv", "--html"),
         ("learn", "table.csv", "--target", "kind", "-o"),
+        ("predict", "model.npz", "table.csv", "-o"),
         ("report", "run", "-o"),
     ],
 )

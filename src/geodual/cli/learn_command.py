@@ -1,4 +1,4 @@
-"""The command ``geodual learn``: metric learning from any labelled table."""
+"""The command ``geodual learn``: a model that predicts a column of any table, or a metric for it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from geodual.errors import DataError
-from geodual.metric.registry import FOR_NEIGHBOURS
+from geodual.metric.registry import metric_names
 
 from . import options
-from .console import format_percent, print_json, print_table, say
+from .console import format_percent, print_json, print_table, progress_of, say
 
 _SHOWN = 10  # features printed
+_TASKS = ("classes", "numbers")
 
 
 def run_learn(
@@ -21,31 +22,81 @@ def run_learn(
         Path,
         typer.Argument(metavar="TABLE", help="Table with a header: CSV (also gzipped), Excel or Parquet."),
     ],
-    target: Annotated[str, typer.Option(help="Column with the classes.")],
+    target: Annotated[str, typer.Option(help="Column to predict.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", callback=options.check_file, help="File to write, .npz.")
     ],
-    metric: options.Metric = FOR_NEIGHBOURS,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="classes|numbers",
+            help="What the target holds. (default: classes if it holds texts or few whole numbers)",
+        ),
+    ] = None,
     ignore: Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")] = "",
-    k: Annotated[int, typer.Option(help="Number of neighbours for the accuracy.")] = 5,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="Learn only a metric for classes, for use elsewhere, and compare k-NN with it and without: "
+            f"{', '.join(metric_names())}, or your own: package.module:Class."
+        ),
+    ] = None,
+    k: Annotated[int | None, typer.Option(help="With --metric, number of neighbours. (default: 5)")] = None,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Learn a metric from a labelled table, save it, and compare its k-NN accuracy with the Euclidean metric.
+    """Learn to predict a column of a table: classes or numbers. Report how well, and save the model.
 
-    numpy.load opens the file. It contains W, components (transform features in their own units with
-    X @ components.T), features (their names) and classes.
+    Texts become categories, days numbers; missing values may stay. Scores are by leave-one-out, with 95 %
+    intervals, beside those of simple rules for the same rows. geodual predict applies the model.
 
-    [bold]Example[/bold]
+    With --metric, numpy.load opens the file. It contains W, components (transform features in their own units
+    with X @ components.T), features (their names) and classes.
 
-    geodual learn wine.csv --target cultivar -o metric.npz
+    [bold]Examples[/bold]
+
+    geodual learn customers.csv --target churned -o model.npz
+
+    geodual learn houses.xlsx --target price --ignore id,address -o model.npz
+
+    geodual learn wine.csv --target cultivar --metric neighbor_rpdml -o metric.npz
     """
+    if out.suffix != ".npz":
+        raise DataError(f"{out}: the result is saved as .npz. Choose a file name that ends in .npz.")
+    if task not in (None, *_TASKS):
+        raise DataError(f"`--task` must be classes or numbers, got {task!r}.")
+    options.keep_inputs([table], [out])
+    ignored = options.split_names(ignore)
+    if metric is not None:
+        _learn_metric(table, target, ignored, metric, k, out, quiet, as_json)
+        return
+    if k is not None:
+        raise DataError("`--k` is for --metric; a model chooses its numbers itself. Leave it out.")
+    from .model_training import learn_model  # here, because scikit-learn takes a second to import
+
+    with progress_of("learning", quiet or as_json) as progress:
+        result = learn_model(table, target, ignored, task, out, progress)
+    if as_json:
+        print_json(result | {"file": str(out)})
+    elif not quiet:
+        _print_model(result)
+        say(f"Saved: {out}")
+
+
+def _learn_metric(
+    table: Path,
+    target: str,
+    ignored: tuple[str, ...],
+    metric: str,
+    k: int | None,
+    out: Path,
+    quiet: bool,
+    as_json: bool,
+) -> None:
     from .labelled_table import learn_from_table  # here, because scikit-learn takes a second to import
 
-    if out.suffix != ".npz":
-        raise DataError(f"{out}: the metric is saved as .npz. Choose a file name that ends in .npz.")
     options.find_own_modules([metric])
-    result, importances = learn_from_table(table, target, options.split_names(ignore), metric, k, out)
+    result, importances = learn_from_table(table, target, ignored, metric, 5 if k is None else k, out)
     if as_json:
         print_json(result | {"feature_importances": importances, "file": str(out)})
     elif not quiet:
@@ -67,6 +118,61 @@ def _print_result(result: dict[str, Any], importances: dict[str, float], out: Pa
     if result["duality_gap"] is not None:
         say(f"Certified to a relative duality gap of {result['duality_gap']:.1e}")
     say(f"Saved: {out}")
+
+
+def _print_model(result: dict[str, Any]) -> None:
+    """Print what was learnt, and how well it predicts."""
+    for note in result["notes"]:
+        say(f"Note: {note}")
+    what = f"{result['classes']} classes" if result["task"] == "classes" else "numbers"
+    say(
+        f"Target {result['target']!r}: {what} ({result['task_reason']}), {result['rows']:,} rows, "
+        f"{result['features']} features."
+    )
+    shown = list(result["feature_weights"].items())[:_SHOWN]
+    if shown:
+        rows = [{"feature": name, "weight": f"{weight:.2f}"} for name, weight in shown]
+        say("Features that matter most:")
+        print_table(rows, numeric=["weight"])
+    say("Mixture of machines, chosen by leave-one-out:")
+    for part in result["mixture"]:
+        say(f"  {part}")
+    say(f"Certificates: {_certificates(result)}")
+    print_score(result["score"], "by leave-one-out")
+    if result["metric_gain"] is not None:
+        say(f"The learnt metric adds {100.0 * result['metric_gain']:+.1f} points of accuracy.")
+
+
+def _certificates(result: dict[str, Any]) -> str:
+    names = {"metric_gap": "gap of the metrics", "mixture_gap": "of the mixture"}
+    names["ridge_residual"] = "residual of the kernel machines"
+    known = {names[name]: value for name, value in result["certificates"].items() if value is not None}
+    return ", ".join(f"{name} {value:.1e}" for name, value in known.items())
+
+
+def print_score(score: dict[str, Any], how: str) -> None:
+    """Print a score with its interval, and how far it is above those of baselines."""
+    if "accuracy" in score:
+        low, high = score["interval"]
+        say(f"Accuracy {how}: {score['accuracy']:.1%} (95 % by Wilson: {low:.1%} to {high:.1%})")
+        for row in score["baselines"]:
+            low, high = (100.0 * end for end in row["interval"])
+            say(
+                f"  {row['baseline']}: {row['accuracy']:.1%}; the model is {100.0 * row['difference']:+.1f} "
+                f"points above (95 %, paired: {low:+.1f} to {high:+.1f})"
+            )
+        return
+    low, high = score["rmse_interval"]
+    say(f"RMSE {how}: {score['rmse']:.4g} (95 % by the bootstrap: {low:.4g} to {high:.4g})")
+    if score["r2"] is not None:
+        low, high = score["r2_interval"]
+        say(f"R² {how}: {score['r2']:.3f} (95 % by the bootstrap: {low:.3f} to {high:.3f})")
+    for row in score["baselines"]:
+        low, high = row["interval"]
+        say(
+            f"  {row['baseline']}: RMSE {row['rmse']:.4g}; the model is {row['difference']:.4g} below (95 %, "
+            f"paired: {low:.4g} to {high:.4g})"
+        )
 
 
 COMMANDS = {"learn": run_learn}

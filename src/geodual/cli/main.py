@@ -15,7 +15,7 @@ import typer
 import geodual
 from geodual.errors import DataError, LostWorkersError
 
-from . import data_commands, learn_command, study_commands
+from . import data_commands, learn_command, predict_command, study_commands
 from .console import complain, prepare_streams
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a disk that has no more room for a file
@@ -28,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for module in (study_commands, data_commands, learn_command):
+for module in (study_commands, data_commands, learn_command, predict_command):
     for name, command in module.COMMANDS.items():
         app.command(name)(command)
 

@@ -6,7 +6,7 @@ import json
 import tokenize
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from geodual.errors import DataError
 
 from .base.maps import LowRankPlusDiagonal
 from .estimators.comparisons import QuadrupletRPDML, TripletRPDML
+from .estimators.feature_weights import FeatureWeights
 from .estimators.fixed import EuclideanMetric, MahalanobisMetric
 from .estimators.gmml import GMML
 from .estimators.itml import ITML
@@ -30,7 +31,15 @@ from .estimators.pair_gmml import PairGMML
 from .estimators.pair_itml import PairITML
 from .estimators.pair_rpdml import PairRPDML
 from .estimators.rpdml import RPDML
+from .estimators.rpdml_classifier import RPDMLClassifier
 from .estimators.rpdml_regressor import RPDMLRegressor
+from .machine.geometry import Geometry
+from .machine.kernel_ridge import Ridge
+from .machine.local_fits import LocalFit
+from .machine.machine import Machine, MachineCertificates, Part
+from .machine.neighbour_means import NeighbourMean
+from .machine.targets import ClassTargets, NumberTargets
+from .machine.views import RankGauss, Standardised
 from .program.certificate import CertifiedIteration, Convergence
 from .program.incremental import StepCertificate
 from .saved_checks import check_learner, check_step
@@ -41,8 +50,8 @@ _HEADER = "header"
 _LEARNERS: dict[str, Any] = {
     learner.__name__: learner
     for learner in (
-        *(EuclideanMetric, MahalanobisMetric, GMML, ITML, LMNN, NeighborRPDML, RPDML),
-        *(RPDMLRegressor, PairGMML, PairITML, PairRPDML, QuadrupletRPDML, TripletRPDML),
+        *(EuclideanMetric, MahalanobisMetric, GMML, ITML, LMNN, NeighborRPDML, RPDML, FeatureWeights),
+        *(RPDMLClassifier, RPDMLRegressor, PairGMML, PairITML, PairRPDML, QuadrupletRPDML, TripletRPDML),
     )
 }
 # Attributes of scikit-learn: what `set_output` and the methods such as `set_fit_request` were told.
@@ -53,6 +62,13 @@ _BROKEN = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, EOFError, SyntaxError),
     *(RuntimeError, MemoryError, zipfile.BadZipFile, tokenize.TokenError),
 )
+
+# Attributes that are parts of a machine, and are not saved twice.
+_OF_MACHINE: dict[str, Callable[[Machine], Any]] = {
+    "mixture_": lambda machine: machine.parts,
+    "certificates_": lambda machine: machine.certificates,
+    "feature_weights_": lambda machine: machine.learnt.weights,
+}
 
 _PLAIN = (bool, int, float, str, type(None))
 _NUMBERS = "biuf"  # kinds of arrays: booleans, whole and decimal numbers
@@ -65,8 +81,9 @@ def save_metric(learner: Any, path: str | Path) -> Path:
     is loaded. The file is an ``.npz`` of NumPy with the parameters, all fitted attributes and the version of
     the format. It is written whole or not at all.
 
-    A saved `RPDMLRegressor` holds its training samples, because it predicts from them. What `set_output`
-    chose is saved too, but not what `set_fit_request` and its like asked for: these concern fits to come.
+    A saved `RPDMLClassifier` or `RPDMLRegressor` holds its training samples, because it predicts from them,
+    and its predictions by leave-one-out, because intervals are made of them. What `set_output` chose is
+    saved too, but not what `set_fit_request` and its like asked for: these concern fits to come.
 
     Parameters
     ----------
@@ -102,6 +119,11 @@ def save_metric(learner: Any, path: str | Path) -> Path:
     >>> bool((again.transform(X) == learner.transform(X)).all())
     True
     """
+    return save_with(learner, path, None)
+
+
+def save_with(learner: Any, path: str | Path, notes: Any) -> Path:
+    """Save a fitted metric like `save_metric`, and with it a tree of plain values for `load_with`."""
     path = _checked(path)
     if path.suffix != ".npz":
         raise DataError(f"{path}: a metric is saved as .npz. Choose a file name that ends in .npz.")
@@ -112,6 +134,8 @@ def save_metric(learner: Any, path: str | Path) -> Path:
         )
     arrays: dict[str, Any] = {}
     tree = {"schema": _SCHEMA, **_learner_to_plain(learner, arrays)}
+    if notes is not None:
+        tree["notes"] = notes
     text = json.dumps(tree)
     _check_loads(learner, json.loads(text), arrays)
     members = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
@@ -160,12 +184,20 @@ def load_metric(path: str | Path) -> Any:
     ...     load_metric(path)
     GMML()
     """
+    return load_with(path)[0]
+
+
+def load_with(path: str | Path) -> tuple[Any, Any]:
+    """Load a metric like `load_metric`, and the tree that was saved with it; None if there is none.
+
+    The tree may hold anything: who reads it must check it.
+    """
     content = _checked(path).read_bytes()
     try:
         tree, arrays = _read_members(content)
         newest = tree["schema"]
         if newest == _SCHEMA:
-            return _learner_from_plain(tree, arrays)
+            return _learner_from_plain(tree, arrays), tree.get("notes")
     except _BROKEN as error:
         raise DataError(
             f"{path}: this is no metric that `save_metric` saved, or the file was damaged ({error}). Save "
@@ -210,8 +242,8 @@ def _learner_to_plain(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     parameters = learner.get_params(deep=False)
     fitted = {name: value for name, value in vars(learner).items() if name not in parameters}
     tree: dict[str, Any] = {"class": type(learner).__name__}
-    fitted.pop("_earlier", None)
-    fitted.pop(_REQUESTS, None)
+    for name in ("_earlier", _REQUESTS, *(_OF_MACHINE if "_machine_" in fitted else ())):
+        fitted.pop(name, None)
     if _OUTPUT in fitted:
         tree["output"] = fitted.pop(_OUTPUT).get("transform", "default")
     if hasattr(learner, "partial_fit"):
@@ -239,6 +271,8 @@ def _learner_from_plain(tree: dict[str, Any], arrays: dict[str, Any]) -> Any:
     check_learner(learner, fitted)
     if "_search_" in fitted:
         fitted["_search_"] = NearestNeighbors().fit(fitted["_search_"])
+    if "_machine_" in fitted:
+        fitted |= {name: part(fitted["_machine_"]) for name, part in _OF_MACHINE.items()}
     vars(learner).update(fitted)
     if "output" in tree:
         if tree["output"] not in _OUTPUTS:
@@ -280,7 +314,7 @@ def to_plain(value: Any, arrays: dict[str, Any], place: str) -> Any:
     if type(value) in _PLAIN:
         return value
     kind, content = _describe(value)
-    if kind in ("array", "names"):
+    if kind in ("array", "names", "texts"):
         arrays[place] = content
         return {kind: place}
     if isinstance(content, dict):
@@ -295,6 +329,8 @@ def _describe(value: Any) -> tuple[str, Any]:
         return "sparse", [rows.data, rows.indices, rows.indptr, list(rows.shape)]
     if isinstance(value, np.ndarray) and value.dtype.kind in _NUMBERS:
         return "array", value
+    if isinstance(value, np.ndarray) and value.dtype.kind == "U":
+        return "texts", value
     if isinstance(value, np.ndarray) and all(isinstance(text, str) for text in value.flat):
         return "names", value.astype(str)
     if type(value) is dict and all(isinstance(name, str) for name in value):
@@ -305,12 +341,38 @@ def _describe(value: Any) -> tuple[str, Any]:
     raise TypeError(f"a value of type {type(value).__name__}")
 
 
+def _names_of(kind: type) -> list[str]:
+    """Return the names of the fields of a NamedTuple or dataclass."""
+    return list(getattr(kind, "_fields", ())) or [field.name for field in fields(kind)]
+
+
+def _fields_of(record: Any) -> list[Any]:
+    return [getattr(record, name) for name in _names_of(type(record))]
+
+
+def _knots(view: RankGauss) -> list[Any]:
+    """Return the knots of all features one after the other, their numbers, and the units."""
+    values, ranks = (np.concatenate(parts) for parts in zip(*view._knots, strict=True))
+    return [np.array([len(knots) for knots, _ in view._knots]), values, ranks, view._units]
+
+
+# Plain records: what a machine is made of.
+_RECORDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        *(Machine, MachineCertificates, Part, Geometry),
+        *(ClassTargets, NumberTargets, Ridge, NeighbourMean, LocalFit),
+    )
+}
 _PARTS: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "tuple": (tuple, tuple),
     "list": (list, list),
     "low_rank": (LowRankPlusDiagonal, LowRankPlusDiagonal.parts),
     "local_pairs": (LocalPairs, astuple),
     "history": (Convergence, lambda rows: [np.array([astuple(row) for row in rows], dtype=float)]),
+    "standard": (Standardised, lambda view: [view._mean, view._factor]),
+    "rank": (RankGauss, _knots),
+    **{name: (kind, _fields_of) for name, kind in _RECORDS.items()},
 }
 
 
@@ -338,6 +400,8 @@ def from_plain(tree: Any, arrays: Mapping[str, Any]) -> Any:
         return _numbers(arrays[content])
     if kind == "names":
         return arrays[content].astype(object)
+    if kind == "texts":
+        return _texts(arrays[content])
     if kind == "dict":
         return {name: from_plain(part, arrays) for name, part in content.items()}
     if kind not in _MAKERS:
@@ -348,6 +412,12 @@ def from_plain(tree: Any, arrays: Mapping[str, Any]) -> Any:
 def _numbers(array: Any) -> Any:
     if array.dtype.kind not in _NUMBERS:
         raise ValueError("an array holds no numbers")
+    return array
+
+
+def _texts(array: Any) -> Any:
+    if array.dtype.kind != "U":
+        raise ValueError("an array holds no texts")
     return array
 
 
@@ -369,6 +439,21 @@ def _make_history(table: Any) -> Convergence:
     return Convergence(CertifiedIteration(*row) for row in rows)
 
 
+def _make_standardised(mean: Any, factor: Any) -> Standardised:
+    view = Standardised()
+    view._mean, view._factor = mean, factor
+    return view
+
+
+def _make_ranks(sizes: Any, values: Any, ranks: Any, units: Any) -> RankGauss:
+    if sizes.ndim != 1 or sizes.sum() != len(values):
+        raise ValueError("the ranks of a view do not fit their features")
+    view, ends = RankGauss(), np.cumsum(sizes)[:-1]
+    view._knots = list(zip(np.split(values, ends), np.split(ranks, ends), strict=True))
+    view._units = units
+    return view
+
+
 _MAKERS: dict[str, Callable[..., Any]] = {
     "tuple": lambda *parts: parts,
     "list": lambda *parts: list(parts),
@@ -376,4 +461,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "low_rank": _make_low_rank,
     "local_pairs": LocalPairs,
     "history": _make_history,
+    "standard": _make_standardised,
+    "rank": _make_ranks,
+    **_RECORDS,
 }

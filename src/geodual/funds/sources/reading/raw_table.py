@@ -120,6 +120,15 @@ class RawTable:
         text = self.texts(column)
         return pc.if_else(pc.is_in(pc.utf8_lower(text), value_set=_MISSING), None, text)
 
+    def number_texts(self, column: int) -> pa.Array:
+        """Return the known cells of a column of numbers as texts, with decimal points in place of commas."""
+        text = self.known_texts(column)
+        if self.decimal_comma and pc.any(pc.match_substring(text, ",")).as_py():
+            # Next to decimal commas, a point groups thousands or is a mistake. The "?" makes such a number
+            # unreadable, so that it is reported rather than guessed.
+            text = pc.replace_substring(pc.replace_substring(text, ".", "?"), ",", ".")
+        return text
+
     def fund_codes(self, column: int) -> pa.Array:
         """Return the cells of a column of funds as texts; an empty cell is an error."""
         text = self.texts(column).fill_null("")
@@ -148,11 +157,7 @@ class RawTable:
 
     def _parsed(self, column: int) -> Array:
         """Return a column as numbers; raise at the first text that is not a number."""
-        text = self.known_texts(column)
-        if self.decimal_comma and pc.any(pc.match_substring(text, ",")).as_py():
-            # Next to decimal commas, a point groups thousands or is a mistake. The "?" makes such a number
-            # unreadable, so that it is reported rather than guessed.
-            text = pc.replace_substring(pc.replace_substring(text, ".", "?"), ",", ".")
+        text = self.number_texts(column)
         try:
             values = np.asarray(pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
         except pa.ArrowInvalid:
