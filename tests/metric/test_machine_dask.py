@@ -147,7 +147,8 @@ def test_workers_form_the_normal_equations(monkeypatch):
         many_samples, "gathered_rows", lambda *given: sizes.append(len(given[1])) or gathered(*given)
     )
     expected = RPDMLClassifier(**LARGE).fit(da.from_array(X, chunks=40), y).predict_proba(X)
-    assert sizes == [90, 50]
+    assert len(sizes) == 1
+    assert 90 <= sizes[0] <= 140
     with dask.config.set(scheduler=None), local_cluster(2) as started, Client(started) as client:
         model = RPDMLClassifier(**LARGE).fit(da.from_array(X, chunks=40), y)
         np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)

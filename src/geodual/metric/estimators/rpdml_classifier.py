@@ -20,6 +20,7 @@ from ..base.checks import check_positive, check_sample_weight, check_whole, copy
 from ..machine.calibration import probabilities, sharpness
 from ..machine.geometry import Geometry, equal_weights
 from ..machine.inputs import completed, read_chunks, read_samples
+from ..machine.landmarks import ManySamples
 from ..machine.machine import Learner, Machine, check_machine, fit_machine, landmark_places
 from ..machine.many_samples import SamplesOnWorkers, by_chunks
 from ..machine.targets import ClassTargets
@@ -205,25 +206,30 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         rows = Samples(X, place.ravel(), weight, None).distinct_in_order()
         assert rows.weight is not None  # as there are weights
         targets = self._targets(sets[rows.labels], rows.weight, copy_weight(weight))
-        self._keep(self._fit_machine(X[rows.rows], targets), used[rows.rows])
+        machine = self._fit_machine(X[rows.rows], targets, self._places(len(rows.rows)))
+        self._keep(machine, used[rows.rows])
         return self
 
     def _fit_on_workers(self, X: Any, y: Array, sample_weight: Any) -> Self:
         check_classification_targets(y)
         weight = np.ones(len(y)) if sample_weight is None else check_sample_weight(sample_weight, y)
         used = np.flatnonzero(weight)
-        labels, weight = self._encoded(y[used]), weight[used]
-        samples = SamplesOnWorkers(X if len(used) == len(X) else X[used], weight)
+        targets = self._targets(self._encoded(y[used]), weight[used], copy_weight(weight[used]))
+        X, places = X if len(used) == len(X) else X[used], self._places(len(used))
+        samples = SamplesOnWorkers(X, targets.weight, places)
         self.medians_ = samples.medians
-        self._keep(self._fit_machine(samples, self._targets(labels, weight, copy_weight(weight))), used)
+        self._keep(self._fit_machine(samples, targets, places), used[samples.kept])
         return self
 
     def _targets(self, labels: Indices, weight: Array, copy: float) -> ClassTargets:
         return ClassTargets(labels, weight, copy, tuple(len(classes) for classes in self._class_lists))
 
-    def _fit_machine(self, X: Any, targets: ClassTargets) -> Machine:
-        n, rng = len(targets.weight), check_random_state(self.random_state)
-        places = landmark_places(n, self.max_exact, self.n_landmarks, rng)
+    def _places(self, n: int) -> Indices | None:
+        """Return the landmarks of n samples."""
+        return landmark_places(n, self.max_exact, self.n_landmarks, check_random_state(self.random_state))
+
+    def _fit_machine(self, X: Array | ManySamples, targets: ClassTargets, places: Indices | None) -> Machine:
+        n = len(targets.weight)
         size = n if places is None else len(places)
         with blas_threads_for(product_operations(n, size, self.n_features_in_)):
             return fit_machine(
@@ -289,7 +295,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         self.mixture_, self.certificates_ = machine.parts, machine.certificates
         self.feature_weights_ = machine.learnt.weights
         self.landmarks_ = rows if machine.places is None else rows[machine.places]
-        self._rows_ = rows if len(rows) == len(machine.X) else self.landmarks_
+        self._rows_ = rows
         self.loo_score_ = targets.accuracy(machine.scores)
         self._sharpness_ = [
             sharpness(machine.scores[:, columns], labels, targets.weight, targets.copy)
@@ -396,8 +402,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     def nearest(self, X: Any, k: int = 5) -> tuple[Array, Indices]:
         """Return the samples of `fit` that are nearest to others in a learnt metric: why a class is likely.
 
-        Of the metrics in the mixture, it is the one with the largest share. With landmarks, a kernel machine
-        compares with these alone, and so does this.
+        Of the metrics in the mixture, it is the one with the largest share. After a fit to a large dask array,
+        it is those of the landmarks and the samples drawn that are nearest.
 
         Parameters
         ----------

@@ -259,16 +259,18 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
             self._search_ = NearestNeighbors().fit(mapped(samples.X, self.components_))
             self._targets_, self._counts_ = samples.y, samples.weight / samples.weight.max()
         else:
-            self._fit_machine(samples.X, NumberTargets.of(samples.y, samples.weight))
+            targets = NumberTargets.of(samples.y, samples.weight)
+            self._fit_machine(samples.X, targets, self._places(len(samples.X)))
         return self
 
     def _fit_on_workers(self, X: Any, y: Array, sample_weight: Any) -> Self:
         y, weight, used = self._checked_targets(y, sample_weight)
-        samples = SamplesOnWorkers(X if used.all() else X[np.flatnonzero(used)], weight)
+        places = self._places(len(y))
+        samples = SamplesOnWorkers(X if used.all() else X[np.flatnonzero(used)], weight, places)
         self.medians_, drawn = samples.medians, samples.drawn
         with one_thread():
-            self._learn(TargetSamples.merged(samples.seen, y[drawn], weight[drawn]))
-        self._fit_machine(samples, NumberTargets.of(y, weight))
+            self._learn(TargetSamples.merged(samples.X[samples.at(drawn)], y[drawn], weight[drawn]))
+        self._fit_machine(samples, NumberTargets.of(y, weight), places)
         return self
 
     def _checked_targets(self, y: Array, sample_weight: Any) -> tuple[Array, Array, NDArray[np.bool_]]:
@@ -337,10 +339,13 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         program = LogDetProgram(space.X, term, space.prior_inverse)
         return program.solve(W, tol, self.max_iter), term.n_pairs
 
-    def _fit_machine(self, X: Array | ManySamples, targets: NumberTargets) -> None:
+    def _places(self, n: int) -> Indices | None:
+        """Return the landmarks of n samples."""
+        return landmark_places(n, self.max_exact, self.n_landmarks, check_random_state(self.random_state))
+
+    def _fit_machine(self, X: Array | ManySamples, targets: NumberTargets, places: Indices | None) -> None:
         """Choose and fit the machines."""
-        n, rng = len(targets.weight), check_random_state(self.random_state)
-        places = landmark_places(n, self.max_exact, self.n_landmarks, rng)
+        n = len(targets.weight)
         size = n if places is None else len(places)
         with blas_threads_for(product_operations(n, size, self.n_features_in_)):
             machine = fit_machine(

@@ -83,15 +83,18 @@ class ManySamples(Protocol):
     ----------
     drawn : array of int
         Some of them, on which views, ridge and probabilities are chosen, …
-    seen : array of shape (n_drawn, n_features)
+    kept : array of int, or slice
+        Samples that a machine keeps: at least those drawn and the landmarks, …
+    X : array of shape (n_kept, n_features)
         … and these samples, without missing values.
     """
 
     drawn: Indices
-    seen: Array
+    kept: Indices | slice
+    X: Array
 
-    def rows(self, places: Indices) -> Array:
-        """Return some of the samples, without missing values."""
+    def at(self, places: Indices) -> Indices:
+        """Return the places of samples among those kept."""
 
     def equations(self, features: KernelFeatures, targets: Any) -> Equations:
         """Return the normal equations of all samples."""
@@ -132,7 +135,11 @@ def fit_on_landmarks(features: KernelFeatures, samples: ManySamples, targets: An
     with one_thread():
         spectrum, Q = np.linalg.eigh(G)
     spectrum, b = np.maximum(spectrum, 0.0), basis.T @ raw
-    F, turned, part = features.turned(samples.seen, basis @ Q), Q.T @ b, targets.part(samples.drawn)
+    F, turned, part = (
+        features.turned(samples.X[samples.at(samples.drawn)], basis @ Q),
+        Q.T @ b,
+        targets.part(samples.drawn),
+    )
     levels, means = np.array(ridges(targets)), targets.means
     inverses = 1.0 / (spectrum[:, None] + levels)
     squares = [(F[rows] ** 2) @ inverses for rows in features.blocks(len(F))]

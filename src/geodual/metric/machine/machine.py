@@ -92,15 +92,15 @@ class Machine:
     parts : tuple of Part
         The mixture, the largest share first.
     X : array of shape (n_samples, n_features)
-        Distinct samples that new ones are compared with, without missing values: all, or the landmarks.
+        Distinct samples, without missing values: all, or of a dask array those gathered.
     targets : Targets
         Their targets.
     places : array of int, or None
-        Which samples of the fit are landmarks; None means all.
+        Which samples the kernel is evaluated at; None means all.
     scores : array of shape (n_scored, n_columns)
         Predictions by leave-one-out, …
-    scored_targets : Targets
-        … and the targets there.
+    scored : array of int, or None
+        … and for which samples; None means all.
     certificates : MachineCertificates
         What is proved.
     """
@@ -110,12 +110,14 @@ class Machine:
     targets: Any
     places: Indices | None
     scores: Array
-    scored_targets: Any
+    scored: Indices | None
     certificates: MachineCertificates
 
     @cached_property
     def _samples(self) -> tuple[MappedSamples, ...]:
-        return tuple(part.geometry.apply(self.X) for part in self.parts)
+        asks_all = self.places is None or not isinstance(self.parts[0].predictor, Ridge)
+        X = self.X if asks_all else self.X[self.places]
+        return tuple(part.geometry.apply(X) for part in self.parts)
 
     @property
     def compared(self) -> list[tuple[Part, MappedSamples]]:
@@ -125,9 +127,14 @@ class Machine:
     @property
     def chosen_on(self) -> tuple[Array, Any]:
         """The samples on which all choices were made, and their targets."""
-        if self.places is None or len(self.places) == len(self.X):
+        if self.places is None:
             return self.X, self.targets
         return self.X[self.places], self.targets.part(self.places)
+
+    @property
+    def scored_targets(self) -> Any:
+        """The targets of the samples that have predictions by leave-one-out."""
+        return self.targets if self.scored is None else self.targets.part(self.scored)
 
     @property
     def learnt(self) -> Geometry:
@@ -184,18 +191,19 @@ def fit_machine(
         all samples are.
     """
     if places is None:
-        X = X if isinstance(X, np.ndarray) else X.rows(np.arange(len(targets.weight)))
+        X = X if isinstance(X, np.ndarray) else X.X
         geometries = _geometries(views, learners, X, targets, X, targets)
         fitted = [_fit_predictor(geometry, predictor, X, targets) for geometry in geometries]
-        return _mixture(geometries, fitted, X, targets, targets, None)
+        return _mixture(geometries, fitted, X, targets, None)
     samples = SamplesHere(X) if isinstance(X, np.ndarray) else X
-    near, few, part = samples.rows(places), targets.part(places), targets.part(samples.drawn)
+    near, few = samples.X[samples.at(places)], targets.part(places)
+    seen, part = samples.X[samples.at(samples.drawn)], targets.part(samples.drawn)
     with one_thread():
-        geometries = _geometries(views, learners, samples.seen, part, near, few)
+        geometries = _geometries(views, learners, seen, part, near, few)
         fitted = [_fit_predictor(geometry, predictor, near, few) for geometry in geometries]
     if predictor != "kernel":
         assert isinstance(X, np.ndarray)
-        return _mixture(geometries, fitted, X, targets, few, places)
+        return _mixture(geometries, fitted, X, targets, places)
     return _machine_on_landmarks(geometries, fitted, samples, targets, near, places)
 
 
@@ -204,10 +212,10 @@ def _mixture(
     fitted: list[tuple[Predictor, float | None]],
     X: Array,
     targets: Any,
-    few: Any,
     places: Indices | None,
 ) -> Machine:
-    """Return the best mixture of predictors that are fitted to few samples; they may predict from all."""
+    """Return the best mixture of predictors, which are fitted to all samples or to landmarks."""
+    few = targets if places is None else targets.part(places)
     shares, gap = best_mixture([found.scores for found, _ in fitted], few)
     scores = sum(share * found.scores for share, (found, _) in zip(shares, fitted, strict=True))
     kept = [k for k in np.argsort(-shares, kind="stable") if shares[k] > _LEAST_SHARE]
@@ -215,7 +223,7 @@ def _mixture(
     parts = tuple(Part(float(shares[k]) / total, geometries[k], fitted[k][0]) for k in kept)
     residuals = [residual for k in kept if (residual := fitted[k][1]) is not None]
     certificates = MachineCertificates(_worst_gap(parts), gap, max(residuals) if residuals else None)
-    return Machine(parts, X, targets, places, np.asarray(scores), few, certificates)
+    return Machine(parts, X, targets, places, np.asarray(scores), places, certificates)
 
 
 def _geometries(
@@ -260,8 +268,9 @@ def _machine_on_landmarks(
     features = KernelFeatures(geometry, geometry.apply(near), chosen)
     machine, residual = fit_on_landmarks(features, samples, targets)
     certificates = MachineCertificates(geometry.gap, 0.0, residual)
-    scored = targets.part(samples.drawn)
-    return Machine((Part(1.0, geometry, machine),), near, few, places, machine.scores, scored, certificates)
+    at, scored = samples.at(places), samples.at(samples.drawn)
+    parts, kept = (Part(1.0, geometry, machine),), targets.part(samples.kept)
+    return Machine(parts, samples.X, kept, at, machine.scores, scored, certificates)
 
 
 def _worst_gap(parts: tuple[Part, ...]) -> float | None:

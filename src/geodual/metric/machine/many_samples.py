@@ -38,25 +38,24 @@ class SamplesHere:
 
     Attributes
     ----------
-    drawn, seen
+    drawn, kept, X
         As of `ManySamples`.
     """
 
     def __init__(self, X: Array) -> None:
-        self._X, self.drawn = X, drawn_places(len(X))
-        self.seen = self.rows(self.drawn)
+        self.X, self.drawn, self.kept = X, drawn_places(len(X)), slice(None)
 
-    def rows(self, places: Indices) -> Array:
-        """Return some of the samples."""
-        return np.asarray(self._X[places])
+    def at(self, places: Indices) -> Indices:
+        """Return the places: all samples are kept."""
+        return places
 
     def equations(self, features: KernelFeatures, targets: Any) -> Equations:
         """Return the normal equations of all samples; as many threads as those of BLAS form them."""
-        edges = np.linspace(0, len(self._X), _PARTS + 1).astype(np.intp).tolist()
+        edges = np.linspace(0, len(self.X), _PARTS + 1).astype(np.intp).tolist()
         parts, means = list(map(slice, edges[:-1], edges[1:])), targets.means
 
         def of_part(rows: slice) -> Equations:
-            return features.equations(self._X[rows], targets.part(rows), means)
+            return features.equations(self.X[rows], targets.part(rows), means)
 
         return reduce(_added_to, in_threads(of_part, parts))
 
@@ -76,33 +75,36 @@ class SamplesOnWorkers:
         The samples; NaN is a missing value.
     weight : array of shape (n_samples,)
         How often each sample counts: all more than zero.
+    places : array of int, or None
+        Landmarks; None means all samples.
 
     Attributes
     ----------
-    drawn, seen
+    drawn, kept, X
         As of `ManySamples`.
     medians : array of shape (n_features,)
         What missing values are replaced by, from the samples drawn.
     """
 
-    def __init__(self, X: Any, weight: Array) -> None:
-        self._X, self.drawn = X.rechunk({1: -1}), drawn_places(len(X))
-        seen = gathered_rows(self._X, self.drawn)
-        self.medians = medians(seen, weight[self.drawn])
-        self.seen = completed(seen, self.medians)
+    def __init__(self, X: Any, weight: Array, places: Indices | None) -> None:
+        self._all, self.drawn = X.rechunk({1: -1}), drawn_places(len(X))
+        self.kept = np.arange(len(X)) if places is None else np.union1d(self.drawn, places)
+        found, drawn = gathered_rows(self._all, self.kept), self.at(self.drawn)
+        self.medians = medians(found[drawn], weight[self.drawn])
+        self.X = completed(found, self.medians)
 
-    def rows(self, places: Indices) -> Array:
-        """Return some of the samples."""
-        return completed(gathered_rows(self._X, places), self.medians)
+    def at(self, places: Indices) -> Indices:
+        """Return the places of samples among those kept."""
+        return np.searchsorted(self.kept, places)
 
     def equations(self, features: KernelFeatures, targets: Any) -> Equations:
         """Return the normal equations of all samples, which the workers form and add up."""
-        starts = np.cumsum([0, *self._X.chunks[0]]).tolist()
+        starts = np.cumsum([0, *self._all.chunks[0]]).tolist()
         # Sent once, and passed on between the workers.
         shared = on_worker(_both, features, self.medians)
         tasks = [
             on_worker(_equations, chunk, shared, targets.part(slice(start, end)), targets.means)
-            for chunk, start, end in zip(self._X.to_delayed().ravel(), starts[:-1], starts[1:], strict=True)
+            for chunk, start, end in zip(self._all.to_delayed().ravel(), starts[:-1], starts[1:], strict=True)
         ]
         G, b = summed(tasks, _GROUP)
         return G, b
