@@ -402,8 +402,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     def nearest(self, X: Any, k: int = 5) -> tuple[Array, Indices]:
         """Return the samples of `fit` that are nearest to others in a learnt metric: why a class is likely.
 
-        Of the metrics in the mixture, it is the one with the largest share. After a fit to a large dask array,
-        it is those of the landmarks and the samples drawn that are nearest.
+        Of the metrics in the mixture, it is the one with the largest share. After a fit to a large dask
+        array, the nearest are those of the landmarks and the other samples drawn.
 
         Parameters
         ----------

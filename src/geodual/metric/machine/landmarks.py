@@ -83,14 +83,14 @@ class ManySamples(Protocol):
     ----------
     drawn : array of int
         Some of them, on which views, ridge and probabilities are chosen, …
-    kept : array of int, or slice
+    kept : array of int
         Samples that a machine keeps: at least those drawn and the landmarks, …
     X : array of shape (n_kept, n_features)
         … and these samples, without missing values.
     """
 
     drawn: Indices
-    kept: Indices | slice
+    kept: Indices
     X: Array
 
     def at(self, places: Indices) -> Indices:
@@ -135,11 +135,8 @@ def fit_on_landmarks(features: KernelFeatures, samples: ManySamples, targets: An
     with one_thread():
         spectrum, Q = np.linalg.eigh(G)
     spectrum, b = np.maximum(spectrum, 0.0), basis.T @ raw
-    F, turned, part = (
-        features.turned(samples.X[samples.at(samples.drawn)], basis @ Q),
-        Q.T @ b,
-        targets.part(samples.drawn),
-    )
+    X, part = samples.X[samples.at(samples.drawn)], targets.part(samples.drawn)
+    F, turned = features.turned(X, basis @ Q), Q.T @ b
     levels, means = np.array(ridges(targets)), targets.means
     inverses = 1.0 / (spectrum[:, None] + levels)
     squares = [(F[rows] ** 2) @ inverses for rows in features.blocks(len(F))]

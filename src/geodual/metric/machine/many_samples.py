@@ -43,7 +43,7 @@ class SamplesHere:
     """
 
     def __init__(self, X: Array) -> None:
-        self.X, self.drawn, self.kept = X, drawn_places(len(X)), slice(None)
+        self.X, self.drawn, self.kept = X, drawn_places(len(X)), np.arange(len(X))
 
     def at(self, places: Indices) -> Indices:
         """Return the places: all samples are kept."""
