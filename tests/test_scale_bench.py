@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.samples import classes
-from benchmarks.scale.fits import fit_rows
+from benchmarks.scale.fits import anchor_rows, fit_rows, neighbour_rows
 from benchmarks.scale.machine_fits import class_rows, machine_rows
 from benchmarks.scale.machine_fits import main as machine_here
 from benchmarks.scale.one_fit import main as fit_here
@@ -44,6 +44,23 @@ def test_small_machines_make_the_rows_of_the_table(monkeypatch: pytest.MonkeyPat
     rows = class_rows((200,), 5, 10, report=lambda line: None)
     assert rows[0].size == "200 × 5, 10 classes"
     assert float(rows[0].note.split()[1].rstrip(";")) > 0.5
+
+
+def test_fits_of_neighbours_make_their_rows() -> None:
+    rows = neighbour_rows((300,), 3, report=lambda line: None)
+    assert [row.name for row in rows] == [
+        f"{kind}: {what}"
+        for kind in ("RPDML", "NeighborRPDML")
+        for what in ("processor time", "peak above the data")
+    ]
+    assert all("300 anchors" in row.note for row in rows[::2])
+    assert [row.at_most for row in rows] == [None] * 4
+
+
+def test_the_metric_of_all_anchors_is_that_of_all() -> None:
+    rows = anchor_rows(300, 4, (100, 300), report=lambda line: None)
+    assert rows[0].value > 1.0
+    assert rows[1].value < 1e-9
 
 
 def test_bare_products_are_those_of_every_tile(monkeypatch: pytest.MonkeyPatch) -> None:

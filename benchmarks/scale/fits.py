@@ -13,8 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
-from geodual.metric import RPDML
+from geodual.metric import RPDML, LocalPairs
 from geodual.metric.geometry.all_pairs import AllPairs
 from geodual.metric.losses import SquaredHinge
 from geodual.metric.program.logdet_program import LogDetProgram
@@ -36,6 +37,7 @@ _EXPONENT = 2.0
 _THREAD_TURNS = 2
 _SPIN = "while True: pass"
 _SHARES = (1_000, 2_000, 5_000)
+_MANY_BARS = (600.0, 4096.0)  # "minutes" and 4 GB for a million samples, of issue 28
 _LOCAL_BEFORE = 435.0  # processor seconds of local pairs, 200,000 × 50, when issue 14 was written
 
 
@@ -211,3 +213,49 @@ def local_pairs_row(
         Row("local pairs: processor time", size, found["processor"], "s", at_most=bar, note=note),
         Row("local pairs: peak above the data", size, found["megabytes"], "MB"),
     ]
+
+
+def neighbour_rows(
+    sizes: Sequence[int] = (1_000, 10_000, 100_000, 1_000_000),
+    n_features: int = 20,
+    report: Callable[[str], object] = print,
+) -> list[Row]:
+    """Fit the learners of neighbours with their default settings to growing numbers of samples."""
+    rows = []
+    for n in sizes:
+        size, bars = f"{n:,} × {n_features}", _MANY_BARS if n == 1_000_000 else (None, None)
+        for kind in ("RPDML", "NeighborRPDML"):
+            with TemporaryDirectory() as folder:
+                path = write_samples(folder, n, n_features, four_classes)
+                found = fit_elsewhere(path, {}, kind=kind)
+            note = f"{found['pairs']:,} pairs of {found['anchors']:,} anchors, gap {found['gap']:.0e}"
+            seconds, megabytes = found["processor"], found["megabytes"]
+            rows += [
+                Row(f"{kind}: processor time", size, seconds, "s", at_most=bars[0], note=note),
+                Row(f"{kind}: peak above the data", size, megabytes, "MB", at_most=bars[1]),
+            ]
+            report("  " + "; ".join(" ".join(row.cells()[:3]) for row in rows[-2:]))
+    return rows
+
+
+def anchor_rows(
+    n_samples: int = 100_000,
+    n_features: int = 20,
+    anchors: Sequence[int] = (5_000, 10_000, 20_000),
+    report: Callable[[str], object] = print,
+) -> list[Row]:
+    """Fit the neighbours of some samples, and see how far the metric is from that of all neighbours."""
+    X, y = classes(n_samples, n_features)
+    every = RPDML(pairs=LocalPairs(anchors="all")).fit(X, y).W_
+    rows = []
+    for some in anchors:
+        started = time.process_time()
+        W = RPDML(pairs=LocalPairs(anchors=some)).fit(X, y).W_
+        note = f"fitted in {time.process_time() - started:.2g} s of processor time"
+        # Ratios of squared distances in all principal directions of the two metrics.
+        ratios = np.log(eigh(W, every, eigvals_only=True))
+        error = 100.0 * float(np.sqrt(np.mean(ratios**2)))
+        size = f"{some:,} of {n_samples:,} × {n_features}"
+        rows.append(Row("squared distances against those of all anchors", size, error, "%", note=note))
+        report("  " + " ".join(rows[-1].cells()))
+    return rows

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from geodual.metric import RPDML
+from geodual.metric import RPDML, NeighborRPDML
 
 from ..samples import classes
 
@@ -33,22 +33,26 @@ def write_samples(folder: str, n_samples: int, n_features: int, make: Callable[.
     return path
 
 
-def fit_elsewhere(samples: Path, learner: Mapping[str, Any], one_thread: bool = True) -> dict[str, Any]:
-    """Fit RPDML in a new process, and return what `main` prints there.
+def fit_elsewhere(
+    samples: Path, learner: Mapping[str, Any], one_thread: bool = True, kind: str = "RPDML"
+) -> dict[str, Any]:
+    """Fit a learner in a new process, and return what `main` prints there.
 
     Parameters
     ----------
     samples : Path
         A file with the arrays X and y.
     learner : mapping
-        Parameters of RPDML.
+        Its parameters.
     one_thread : bool
         Whether BLAS gets one thread; otherwise it does as it likes.
+    kind : "RPDML" or "NeighborRPDML"
+        Which learner.
     """
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     if one_thread:
         environment |= {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
-    task = json.dumps({"samples": str(samples.resolve()), "learner": dict(learner)})
+    task = json.dumps({"samples": str(samples.resolve()), "learner": dict(learner), "kind": kind})
     command = [sys.executable, "-m", "benchmarks.scale.one_fit", task]
     done = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -56,12 +60,13 @@ def fit_elsewhere(samples: Path, learner: Mapping[str, Any], one_thread: bool = 
 
 
 def main(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Fit RPDML to samples from a file; return its times, its peak memory above the data and its result."""
+    """Fit a learner to samples from a file; return times, peak memory above the data, and the result."""
     with np.load(task["samples"]) as saved:
         X, y = saved["X"], saved["y"]
     RPDML(pairs="all").fit(X[:500, :5], y[:500])  # imports all that a fit needs
     before, processor, started = peak_megabytes(), time.process_time(), time.perf_counter()
-    learner = RPDML(**task["learner"]).fit(X, y)
+    kind = {"RPDML": RPDML, "NeighborRPDML": NeighborRPDML}[task.get("kind", "RPDML")]
+    learner = kind(**task["learner"]).fit(X, y)
     processor, seconds = time.process_time() - processor, time.perf_counter() - started
     return {
         "processor": processor,
@@ -72,6 +77,7 @@ def main(task: Mapping[str, Any]) -> dict[str, Any]:
         "gap": learner.duality_gap_,
         "objective": learner.objective_,
         "pairs": learner.n_pairs_,
+        "anchors": learner.n_anchors_,
     }
 
 

@@ -7,7 +7,16 @@ from pathlib import Path
 
 from ..timing import describe_machine, format_table
 from .cluster_fits import cluster_rows
-from .fits import all_pairs_row, busy_rows, fit_rows, local_pairs_row, sample_rows, thread_rows
+from .fits import (
+    all_pairs_row,
+    anchor_rows,
+    busy_rows,
+    fit_rows,
+    local_pairs_row,
+    neighbour_rows,
+    sample_rows,
+    thread_rows,
+)
 from .machine_fits import class_rows, machine_rows
 from .page import RESULTS, write_page
 from .passes import pass_rows
@@ -23,11 +32,13 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "cluster": cluster_rows,
     "all-pairs": all_pairs_row,
     "local-pairs": local_pairs_row,
+    "neighbours": neighbour_rows,
+    "anchors": anchor_rows,
     "machines": machine_rows,
     "machine-classes": class_rows,
     "study": study_rows,
 }
-LARGE = ("all-pairs", "local-pairs", "machines", "machine-classes", "study")
+LARGE = ("all-pairs", "local-pairs", "neighbours", "anchors", "machines", "machine-classes", "study")
 
 
 def run_scale(names: Sequence[str] = (), large: bool = False, out: Path | None = None) -> bool:

@@ -49,7 +49,7 @@ def slow_loss(W, Z, labels, weight, width, C) -> float:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_loss_and_its_derivatives(weighted: bool) -> None:
     Z, labels, weight, width = small_problem(weighted)
-    near = NeighbourTerm.find(Z, labels, COUNTS, width, weight, 7.0)
+    near = NeighbourTerm.find(Z, labels, LocalPairs(*COUNTS), width, weight, 7.0)
     rng = np.random.default_rng(0)
     root = np.linalg.qr(rng.standard_normal((3, 3)))[0] * [0.5, 1.0, 1.5]
     W = root @ root.T
@@ -165,13 +165,14 @@ def test_widths_are_those_of_the_definition() -> None:
     distances = np.sort(np.sum((Z[:, None] - Z) ** 2, axis=2), axis=1)
     expected = 4.0 * distances[:, 1]
     expected = np.maximum(expected, 0.1 * np.median(expected))
-    np.testing.assert_allclose(neighbour_widths(Z, 1), expected)
+    np.testing.assert_allclose(neighbour_widths(Z, 1, np.arange(len(Z))), expected)
     # With fewer samples than neighbours, the farthest counts.
     np.testing.assert_allclose(
-        neighbour_widths(Z[2:5], 9), [4.0 * max(np.sum((Z[2:5] - z) ** 2, axis=1)) for z in Z[2:5]]
+        neighbour_widths(Z[2:5], 9, np.arange(3)),
+        [4.0 * max(np.sum((Z[2:5] - z) ** 2, axis=1)) for z in Z[2:5]],
     )
     with pytest.raises(ValueError, match="The samples are equal"):
-        neighbour_widths(np.ones((4, 2)), 1)
+        neighbour_widths(np.ones((4, 2)), 1, np.arange(4))
 
 
 @pytest.mark.parametrize("shrinkage", [0.2, 1.0])
@@ -274,4 +275,6 @@ def test_unknown_labels_change_nothing(wine) -> None:
 def test_widths_follow_the_median_and_not_the_largest(scale: float) -> None:
     Z = scale * np.append(np.arange(12.0), [1e3])[:, None]
     d = np.sort(cdist(Z, Z, "sqeuclidean"), axis=1)[:, 2]
-    np.testing.assert_allclose(neighbour_widths(Z, 2), 4.0 * np.maximum(d, 0.1 * np.median(d)), rtol=1e-9)
+    np.testing.assert_allclose(
+        neighbour_widths(Z, 2, np.arange(len(Z))), 4.0 * np.maximum(d, 0.1 * np.median(d)), rtol=1e-9
+    )

@@ -69,7 +69,7 @@ FITS = {
     "NeighborRPDML, iris": (NeighborRPDML(), IRIS),
     "NeighborRPDML, wine": (NeighborRPDML(C=100.0), WINE),
     "NeighborRPDML, identity": (NeighborRPDML(prior="identity"), WINE),
-    "RPDMLRegressor": (RPDMLRegressor(), DIABETES),
+    "RPDMLRegressor": (RPDMLRegressor(predictor="neighbors"), DIABETES),
     "PairRPDML": (PairRPDML(), tuples(2)),
     "PairITML": (PairITML(), tuples(2)),
     "TripletRPDML": (TripletRPDML(), tuples(3)),

@@ -460,6 +460,7 @@ _CHECKS: dict[str, Callable[[Any, int], bool]] = {
     "bounds_": _is_tuple_of(_is_number),
     "bounds_are_exact_": lambda value, _: type(value) is bool,
     "neighbours_are_exact_": lambda value, _: type(value) is bool,
+    "n_anchors_": lambda value, n_features: value is None or _is_count(value, n_features),
     "margin_": _is_number,
     "objective_": _is_number,
     "dual_objective_": _is_number,

@@ -176,11 +176,13 @@ class LogDetLearner(MetricLearner):
                 )
             else:
                 self.bounds_, self.bounds_are_exact_ = check_bounds(self.bounds), True
-            self.neighbours_are_exact_ = self._local is None or self._local.is_exact
-            used = samples.by_class() if self._local is None else samples.distinct_by_class()
+            local, self.n_anchors_ = self._local, None
+            self.neighbours_are_exact_ = local is None or local.is_exact
+            used = samples.by_class() if local is None else samples.distinct_by_class()
             start, searched, n_iter = space.prior, space.Z, 0
-            if self._local is not None:
-                start, n_iter = self._fit_lightly(space, _some(used, self._local.n_similar), samples, rng)
+            if local is not None:
+                self.n_anchors_ = len(local.anchor_rows(used.labels))
+                start, n_iter = self._fit_lightly(space, _some(used, local.n_similar), samples, rng)
                 searched = space.X @ factor(start)
             pairs = self._choose_pairs(searched[used.rows], used, samples, rng)
             rows = used.with_links(space.X)

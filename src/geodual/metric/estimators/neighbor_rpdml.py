@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 
-from geodual.arrays import Array
 from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, product_operations
 
@@ -22,7 +22,7 @@ from ..base.maps import factor
 from ..base.metric_learner import MetricLearner
 from ..program.certificate import CertifiedMetric, iteration_printer, keep_solution, warn_unless_converged
 from ..program.logdet_program import LogDetProgram
-from ..program.space import Space, choose_space, within_space
+from ..program.space import Space, choose_space, dense_rows, stays_sparse, within_space
 from ..selection.local_pairs import LocalPairs
 from ..selection.samples import LabelledRows, Samples
 from ..terms.neighbour_term import NeighbourTerm, neighbour_widths
@@ -48,7 +48,7 @@ class NeighborRPDML(MetricLearner):
     the duality gap proves that its objective is optimal to a relative error of `tol`. If there are more
     features than samples, the program is solved in the span of the samples.
 
-    Unlike `RPDML`, it takes dense arrays only, and neither links nor weights of pairs.
+    Unlike `RPDML`, it takes neither dask arrays, nor links, nor weights of pairs.
 
     Neighbourhood components analysis has nearly the same loss, but no prior and no certificate: its program
     is not convex.
@@ -66,7 +66,8 @@ class NeighborRPDML(MetricLearner):
         covariance within the classes. With 1 the prior is the Euclidean distance of standardised features.
     pairs : "local" or LocalPairs
         The neighbours of each sample. "local": its 5 nearest in its class and its 15 nearest in other
-        classes; equal samples of a class are one neighbour. ``LocalPairs(3, 9)``: other numbers.
+        classes; equal samples of a class are one neighbour. ``LocalPairs(3, 9)``: other numbers. Of more than
+        100,000 samples, some stand for all, see `LocalPairs`.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
@@ -91,6 +92,11 @@ class NeighborRPDML(MetricLearner):
         The objective above at W, for the neighbours and targets of the last fit.
     dual_objective_ : float
         Lower bound on `objective_` for any metric.
+    neighbours_are_exact_ : bool
+        False if neighbours were found with an approximate index.
+    n_anchors_ : int
+        Number of samples whose neighbours count. Up to 100,000 samples these are all that differ; of more, it
+        is a random part, and their mean loss stands for that of all.
     n_iter_ : int
         Number of iterations of all fits.
     n_pairs_ : int
@@ -116,7 +122,7 @@ class NeighborRPDML(MetricLearner):
     --------
     RPDML : Bounds on the distances of pairs, the learner of the paper.
     LMNN : Another loss for nearest neighbours: margins.
-    LocalPairs : Numbers of neighbours.
+    LocalPairs : Numbers of neighbours, and how they are found.
 
     References
     ----------
@@ -141,6 +147,8 @@ class NeighborRPDML(MetricLearner):
     >>> model.fit(X, y)[1].duality_gap_ <= 1e-6
     True
     """
+
+    _takes_sparse = True
 
     def __init__(
         self,
@@ -167,8 +175,9 @@ class NeighborRPDML(MetricLearner):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples.
+        X : array or sparse array of shape (n_samples, n_features)
+            Samples. Sparse ones save memory if there are fewer samples than features, more than 5,000
+            features, and the prior is "within" or "identity"; otherwise they become an array.
         y : array of shape (n_samples,)
             Class labels of any type. −1 means unknown if there are at least two other labels: such samples
             have no part in the fit.
@@ -184,6 +193,8 @@ class NeighborRPDML(MetricLearner):
         X, labels = self._validate_all(X, y)
         local = self._check_parameters()
         weight = None if sample_weight is None else check_sample_weight(sample_weight, X)
+        if issparse(X) and not (stays_sparse(X) and self._prior_takes_sparse):
+            X = dense_rows(X)
         samples = Samples.of_positive_weight(X, labels, weight)
         warn_of_unknown(samples.labels)
         used = samples.distinct_in_order()
@@ -197,12 +208,13 @@ class NeighborRPDML(MetricLearner):
             found, term, n_iter = self._solve(space, used, local)
         warn_unless_converged(self, found, n_iter)
         keep_solution(self, space, found, samples.X, samples.weight)
+        self.neighbours_are_exact_, self.n_anchors_ = local.is_exact, len(local.anchor_rows(used.labels))
         self.n_iter_, self.n_pairs_ = max(n_iter + found.n_iter, 1), term.n_pairs
         self.prior_ = space.lift(space.prior)
         rows = used.rows if weight is None else np.flatnonzero(weight)[used.rows]
         near = term.near
         self.neighbours_, self.targets_, self.widths_ = rows[near.pairs], near.targets, near.widths
-        self.counts_ = np.zeros(len(X))
+        self.counts_ = np.zeros(len(labels))
         self.counts_[rows] = 1.0 if used.weight is None else used.weight
         return self
 
@@ -215,15 +227,17 @@ class NeighborRPDML(MetricLearner):
         local = LocalPairs.given_as(self.pairs)
         if local is None:
             raise ValueError(f'`pairs` must be "local" or LocalPairs, got {self.pairs!r}.')
-        if not local.is_exact:
-            raise ValueError(f'`pairs` must have the index "exact" here, got {self.pairs!r}.')
         if isinstance(self.prior, str) and self.prior not in ("within", "identity", "covariance"):
             raise ValueError(
                 f'`prior` must be "within", "identity", "covariance" or a matrix, got {self.prior!r}.'
             )
         return local
 
-    def _space(self, X: Array, used: LabelledRows) -> Space:
+    @property
+    def _prior_takes_sparse(self) -> bool:
+        return isinstance(self.prior, str) and self.prior in ("within", "identity")
+
+    def _space(self, X: Any, used: LabelledRows) -> Space:
         if isinstance(self.prior, str) and self.prior == "within":
             return within_space(X, used.labels, used.weight, self.shrinkage)
         return choose_space(self.prior, X, used.weight)
@@ -235,12 +249,12 @@ class NeighborRPDML(MetricLearner):
 
         Each fit finds the neighbours and targets under the metric of the one before, whose weight is smaller.
         """
-        counts, budget = (local.n_similar, local.n_dissimilar), iteration_budget(self.max_iter)
-        width = neighbour_widths(space.Z, local.n_similar)
+        budget = iteration_budget(self.max_iter)
+        width = neighbour_widths(space.Z, local.n_similar, local.anchor_rows(used.labels))
         W, n_iter = space.prior, 0
         for share in (*_EARLIER, 1.0):
             Z, C = space.X @ factor(W), share * self.C
-            term = NeighbourTerm.find(Z, used.labels, counts, width, used.weight, C)
+            term = NeighbourTerm.find(Z, used.labels, local, width, used.weight, C)
             program = LogDetProgram(space.X, term, space.prior_inverse)
             tol = self.tol if share == 1.0 else max(self.tol, _ROUGH)
             found = program.solve(W, tol, budget - n_iter, iteration_printer(self, self.verbose))

@@ -50,8 +50,9 @@ class RPDML(LogDetLearner):
     pairs : "local", "all", LocalPairs, int or array of shape (n_pairs, 2)
         The pairs that count. "local": each sample with its 5 nearest neighbours in its class and its 15
         nearest in other classes, which are found a second time under the learnt metric; equal samples of a
-        class are one neighbour. "all": all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbours. A
-        number: this number of random pairs, half of them similar. An array: pairs of row numbers.
+        class are one neighbour. Of more than 100,000 samples, some stand for all, see `LocalPairs`. "all":
+        all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbours. A number: this number of random
+        pairs, half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
         u and l are these percentiles of the squared distances between all samples under the prior.
     bounds : (float, float), optional
@@ -98,6 +99,9 @@ class RPDML(LogDetLearner):
         False if u and l were estimated from a random sample of the pairs.
     neighbours_are_exact_ : bool
         False if local pairs were found with an approximate index.
+    n_anchors_ : int, or None
+        Number of samples whose neighbours make the local pairs; None if `pairs` asks for others. Up to
+        100,000 samples these are all that differ.
     n_iter_ : int
         Number of iterations; with local pairs, of both fits.
     n_pairs_ : int

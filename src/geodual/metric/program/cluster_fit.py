@@ -66,7 +66,7 @@ def fit_on_cluster(
         program, budget = LogDetProgram(here, term, space.prior_inverse), iteration_budget(learner.max_iter)
         found = program.solve(space.prior, learner.tol, budget, iteration_printer(learner, learner.verbose))
         warn_unless_converged(learner, found)
-    learner.bounds_, learner.neighbours_are_exact_ = (u, l), True
+    learner.bounds_, learner.neighbours_are_exact_, learner.n_anchors_ = (u, l), True, None
     keep_solution(learner, space, found, few, None)
     learner.n_pairs_ = pairs.n_pairs
 

@@ -32,7 +32,7 @@ from ..base.maps import (
     symmetric_root,
 )
 from ..base.scatter import centred, distinct_rows, inverse_root, raised_factors
-from .sparse_span import SparseSpan, sparse_span
+from .sparse_span import EuclideanSpan, ScaledSparseSpan, SparseSpan, scaled_span, sparse_span
 
 _COPIES = 16  # with this many samples per feature, there are hardly fewer distinct samples than features
 _BLOCK = 128  # rows that are symmetrised at once
@@ -73,7 +73,7 @@ class FeatureSpace:
 
 
 @dataclass(frozen=True, eq=False)
-class SampleSpan:
+class SampleSpan(EuclideanSpan):
     """Coordinates y = Bᵀx in the span of the samples, in which the prior is the Euclidean metric.
 
     A metric A of the coordinates stands for W = O + B (A − K) Bᵀ, where W₀ = O + B (I − K) Bᵀ.
@@ -92,26 +92,10 @@ class SampleSpan:
         The diagonal of K.
     """
 
-    X: Array
     axes: Array
     basis: Array
     outside: Array
     inside: Array
-
-    @property
-    def Z(self) -> Array:
-        """The samples in coordinates in which the prior is the Euclidean metric."""
-        return self.X
-
-    @property
-    def prior(self) -> Array:
-        """W₀ in the coordinates."""
-        return np.eye(self.X.shape[1])
-
-    @property
-    def prior_inverse(self) -> Array:
-        """W₀⁻¹ in the coordinates."""
-        return self.prior
 
     @property
     def _is_large(self) -> bool:
@@ -163,7 +147,7 @@ def _added(matrix: Array, other: Array) -> Array:
     return matrix
 
 
-Space = FeatureSpace | SampleSpan | SparseSpan
+Space = FeatureSpace | SampleSpan | SparseSpan | ScaledSparseSpan
 
 
 def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: bool = True) -> Space:
@@ -192,7 +176,7 @@ def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: boo
     if issparse(X):
         if reduce and isinstance(prior, str) and prior == "identity" and stays_sparse(X):
             return sparse_span(X)
-        X = X.toarray()
+        X = dense_rows(X)
     if not reduce or n_samples >= _COPIES * n_features:
         return _feature_space(prior, X, weight)
     # The span of the distinct samples, so that repeated samples change nothing, not even the last bit.
@@ -214,6 +198,18 @@ def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: boo
 def stays_sparse(X: Any) -> bool:
     """Return whether samples are sparse and should stay so: few samples of very many features."""
     return bool(issparse(X)) and X.shape[0] < X.shape[1] and X.shape[1] > MANY_FEATURES
+
+
+def dense_rows(X: Any) -> Array:
+    """Return sparse samples as an array; raise if there is no memory for it."""
+    try:
+        return np.asarray(X.toarray())
+    except MemoryError:
+        gigabytes = X.shape[0] * X.shape[1] * 8 / 1e9
+        raise ValueError(
+            f"Sparse samples of shape {X.shape} take {gigabytes:.3g} GB as an array, which this fit needs; "
+            "select features, or map them to fewer with TruncatedSVD."
+        ) from None
 
 
 def _feature_space(prior: Any, X: Array, weight: Array | None) -> FeatureSpace:
@@ -308,14 +304,14 @@ def weighted_deviations(X: Array, weight: Array | None) -> Array:
 
 
 def within_space(
-    X: Array, labels: Indices, weight: Array | None, shrinkage: float
-) -> FeatureSpace | SampleSpan:
+    X: Any, labels: Indices, weight: Array | None, shrinkage: float
+) -> FeatureSpace | SampleSpan | ScaledSparseSpan:
     """Return the coordinates in which to learn: the features, or the span of the samples if it is smaller.
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
-        Samples.
+    X : array or sparse array of shape (n_samples, n_features)
+        Samples. A sparse array stays so in the span of many features.
     labels : array of shape (n_samples,)
         Classes 0, 1, ….
     weight : array of shape (n_samples,), optional
@@ -323,10 +319,15 @@ def within_space(
     shrinkage : float
         0 < s ≤ 1.
     """
+    n_features = X.shape[1]
+    if stays_sparse(X):
+        span, units = scaled_span(X, weight)
+        M = _shrunk_covariance(span.X, labels, weight, n_features, shrinkage)
+        return ScaledSparseSpan.of(span, units, M, shrinkage)
+    X = dense_rows(X) if issparse(X) else X
     deviations = weighted_deviations(X, weight)
     units = np.sqrt(np.einsum("ij,ij->j", deviations, deviations))
     units = np.where(units > 0.0, units, units.max())
-    n_features = X.shape[1]
     first, place = distinct_rows(X)
     Y = X - X[first].mean(axis=0)
     if len(first) >= n_features:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array, diags_array, hstack
 
 from geodual.arrays import Array
 
+from ..base.checks import copy_weight
 from ..base.maps import (
     LowRankPlusDiagonal,
     feature_blocks,
@@ -20,28 +21,20 @@ from ..base.maps import (
 from ..base.scatter import distinct_rows
 
 _EPS = float(np.finfo(float).eps)
+_ROUNDING = 64.0 * _EPS  # relative rounding error of a mean, with a safety factor
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSpan:
-    """Coordinates y = Qᵀx in the span of sparse samples, with the identity as prior.
-
-    The orthonormal basis Q = S F is kept as the sparse samples and their mean, the columns of S, and the
-    coefficients F. A metric A of the coordinates stands for W = I + Q (A − I) Qᵀ.
+class EuclideanSpan:
+    """Coordinates in the span of samples in which the prior is the Euclidean metric.
 
     Attributes
     ----------
     X : array of shape (n_samples, n_coordinates)
         The samples in the coordinates.
-    columns : sparse array of shape (n_features, n_columns)
-        S.
-    coefficients : array of shape (n_columns, n_coordinates)
-        F.
     """
 
     X: Array
-    columns: Any
-    coefficients: Array
 
     @property
     def Z(self) -> Array:
@@ -57,6 +50,27 @@ class SparseSpan:
     def prior_inverse(self) -> Array:
         """W₀⁻¹ in the coordinates."""
         return self.prior
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSpan(EuclideanSpan):
+    """Coordinates y = Qᵀx in the span of sparse samples, with the identity as prior.
+
+    The orthonormal basis Q = S F is kept as the sparse samples and their mean, the columns of S, and the
+    coefficients F. A metric A of the coordinates stands for W = I + Q (A − I) Qᵀ.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_coordinates)
+        The samples in the coordinates.
+    columns : sparse array of shape (n_features, n_columns)
+        S.
+    coefficients : array of shape (n_columns, n_coordinates)
+        F.
+    """
+
+    columns: Any
+    coefficients: Array
 
     @property
     def axes(self) -> Array:
@@ -74,6 +88,93 @@ class SparseSpan:
         if n_components is None:
             return self.lift(symmetric_root(A))
         return leading_components_in_span(A, self.axes, n_components)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledSparseSpan(EuclideanSpan):
+    """Coordinates in the span of sparse samples in which a shrunk covariance within classes is the identity.
+
+    With features in equal units u, the prior is W₀ = T (V s⁻¹ Vᵀ + (I − V Vᵀ)/f) T for T = diag(1/u), the
+    eigenvectors V = S G of the covariance in the span, its eigenvalues s there and f outside. A metric A of
+    the coordinates stands for W = T²/f + T V s^-½ (A − diag(s)/f) s^-½ Vᵀ T.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_coordinates)
+        The samples in the coordinates.
+    units : array of shape (n_features,)
+        u.
+    columns : sparse array of shape (n_features, n_columns)
+        S: the samples and their mean in these units.
+    coefficients : array of shape (n_columns, n_coordinates)
+        G.
+    spectrum : array of shape (n_coordinates,)
+        s.
+    shrinkage : float
+        f.
+    """
+
+    units: Array
+    columns: Any
+    coefficients: Array
+    spectrum: Array
+    shrinkage: float
+
+    @classmethod
+    def of(cls, span: SparseSpan, units: Array, M: Array, shrinkage: float) -> ScaledSparseSpan:
+        """Return the span of samples in equal units, given the covariance M in its coordinates."""
+        spectrum, axes = np.linalg.eigh(M)
+        X = span.X @ (axes / np.sqrt(spectrum))
+        return cls(X, units, span.columns, span.coefficients @ axes, spectrum, shrinkage)
+
+    @property
+    def _scaled_columns(self) -> Any:
+        return csr_array(diags_array(1.0 / self.units) @ self.columns)
+
+    def lift(self, A: Array) -> LowRankPlusDiagonal:
+        """Return the metric of the features, given that of the coordinates."""
+        G, columns = self.coefficients / np.sqrt(self.spectrum), self._scaled_columns
+        core = G @ (A - np.diag(self.spectrum / self.shrinkage)) @ G.T
+        return LowRankPlusDiagonal(1.0 / (self.shrinkage * self.units**2), columns, core, columns)
+
+    def components(self, A: Array, n_components: int | None) -> LowRankPlusDiagonal:
+        """Return the map L of the metric A of the coordinates."""
+        if n_components is not None:
+            raise ValueError(
+                '`n_components` needs `prior="identity"` with sparse samples of many features, got '
+                f"{n_components}; leave one of them out."
+            )
+        inside = np.sqrt(self.spectrum / self.shrinkage)
+        core = (symmetric_root(A) - np.diag(inside)) / np.sqrt(self.spectrum)
+        outside = 1.0 / (np.sqrt(self.shrinkage) * self.units)
+        core = self.coefficients @ core @ self.coefficients.T
+        return LowRankPlusDiagonal(outside, self.columns, core, self._scaled_columns)
+
+
+def scaled_span(X: Any, weight: Array | None) -> tuple[SparseSpan, Array]:
+    """Return the span of samples in units in which all features have the same variance, and these units.
+
+    Parameters
+    ----------
+    X : sparse array of shape (n_samples, n_features)
+        Samples, by rows.
+    weight : array of shape (n_samples,), optional
+        How often each sample counts; once by default.
+    """
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    mass, X = float(weight.sum()), csr_array(X)
+    mean = np.asarray(weight @ X) / mass
+    entries = weight[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))]
+    squares = entries * (X.data - mean[X.indices]) ** 2
+    there = np.bincount(X.indices, entries, minlength=X.shape[1])
+    # The entries that are not stored are zeros, whose deviation is the mean.
+    scatter = np.bincount(X.indices, squares, minlength=X.shape[1]) + np.maximum(mass - there, 0.0) * mean**2
+    scatter[scatter <= mass * (_ROUNDING * mean) ** 2] = 0.0  # rounding errors of constant features
+    if not 0.0 < scatter.max() < np.inf:
+        raise ValueError("The samples are equal, or too large to be squared; check the features.")
+    units = np.sqrt(scatter / (mass - copy_weight(weight)))
+    units = np.where(units > 0.0, units, units.max())
+    return sparse_span(csr_array(X @ diags_array(1.0 / units))), units
 
 
 def sparse_span(X: Any) -> SparseSpan:

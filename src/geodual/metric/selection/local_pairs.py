@@ -16,10 +16,13 @@ from geodual.arrays import Array, Indices
 
 from ..base.checks import check_whole
 from ..geometry.distances import gram_factors
+from .nearest import Group, Interval, NearestSearch
 
-_MANY = 2_000  # with more samples scikit-learn's search is as fast; with fewer its checks take longer
+_MANY = 2_000  # with more samples the searches for many are as fast; with fewer they take longer
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
 _FEW = 2_000  # samples of a class up to which an exact search is faster
+_DISTANCES = 10_000_000_000  # computed in a search of samples among all, which takes about 20 s
+_ANCHORS = 20_000  # samples whose neighbours are always found: docs/scaling.md has what fewer would cost
 _LEAST = 30  # neighbours that the index keeps per sample: fewer would make it less accurate
 
 
@@ -31,15 +34,23 @@ def grouped_neighbours(
     Samples that are alone in their class are left out: they have nobody to ask. The parameters are those of
     `neighbour_pairs`.
     """
+    return _grouped(neighbour_pairs(Z, labels, n_similar, n_dissimilar, distance), labels)
+
+
+def _grouped(pairs: Indices, labels: Indices) -> tuple[Indices, Indices]:
     joined = np.bincount(labels)[labels] > 1
-    pairs = neighbour_pairs(Z, labels, n_similar, n_dissimilar, distance)
     pairs = pairs[joined[pairs[:, 0]]]
     i, j = pairs[np.argsort(pairs[:, 0], kind="stable")].T
     return i.copy(), j.copy()
 
 
 def neighbour_pairs(
-    Z: Array, labels: Indices, n_similar: int, n_dissimilar: int, distance: str = "l2"
+    Z: Array,
+    labels: Indices,
+    n_similar: int,
+    n_dissimilar: int,
+    distance: str = "l2",
+    anchors: Indices | None = None,
 ) -> Indices:
     """Return each sample with its nearest neighbours in its class and with those in other classes.
 
@@ -53,6 +64,9 @@ def neighbour_pairs(
         Numbers of neighbours of each kind; all samples of a kind if there are fewer.
     distance : "l1" or "l2"
         The city-block or the Euclidean distance decides who is near.
+    anchors : array of shape (n_anchors,), optional
+        Row numbers of the samples whose neighbours are wanted; all by default. This needs the Euclidean
+        distance.
 
     Returns
     -------
@@ -62,18 +76,40 @@ def neighbour_pairs(
     # Sorted by class, the samples of a class are a slice.
     order = np.argsort(labels, kind="stable")
     edges = np.concatenate([[0], np.cumsum(np.bincount(labels))]).tolist()
+    if distance == "l2" and (len(Z) > _MANY or not (anchors is None or len(anchors) == len(Z))):
+        asking = np.arange(len(Z)) if anchors is None else _places(order, anchors)
+        return np.asarray(order[_product_search(Z[order], edges, asking, n_similar, n_dissimilar)])
     search = _library_search if len(Z) > _MANY else _block_search
     return np.asarray(order[np.vstack(list(search(Z[order], edges, n_similar, n_dissimilar, distance)))])
+
+
+def _places(order: Indices, rows: Indices) -> Indices:
+    """Return the positions of row numbers in an order of all rows, sorted."""
+    chosen = np.zeros(len(order), dtype=bool)
+    chosen[rows] = True
+    return np.flatnonzero(chosen[order])
+
+
+def _product_search(
+    Z: Array, edges: list[int], asking: Indices, n_similar: int, n_dissimilar: int
+) -> Indices:
+    """Return the pairs of the samples `asking`, which are sorted by class, by a search in products."""
+    search = NearestSearch(in_usual_units(Z))
+    ends = np.searchsorted(asking, edges).tolist()
+    groups = [
+        Group(slice(*rows), Interval(*own))
+        for rows, own in zip(pairwise(ends), pairwise(edges), strict=True)
+        if rows[0] < rows[1]
+    ]
+    inside = [search.among(asking[rows], n_similar, own) for rows, own in groups]
+    pairs = [_listed(asking[group.queries], found) for group, found in zip(groups, inside, strict=True)]
+    return np.vstack([*pairs, _listed(asking, search.outside(asking, n_dissimilar, groups))])
 
 
 def _library_search(
     Z: Array, edges: list[int], n_similar: int, n_dissimilar: int, kind: str
 ) -> Iterator[Indices]:
-    """Yield the pairs of each class by scikit-learn's search, which uses all cores.
-
-    Neighbours whose squared distances differ by less than rounding errors, 1e-15 of the squared distance from
-    the median, may be taken for each other.
-    """
+    """Yield the pairs of each class by scikit-learn's search, which uses all cores."""
     Z = in_usual_units(Z)
     for start, end in pairwise(edges):
         own, others = np.arange(start, end), np.concatenate([np.arange(start), np.arange(end, len(Z))])
@@ -181,6 +217,12 @@ class LocalPairs:
         How they are found. "approximate" misses some of them, and saves time with hundreds of thousands of
         samples in few classes; it needs the package pynndescent. `neighbours_are_exact_` of the learner
         tells which it was.
+    anchors : "auto", "all" or int
+        Of how many samples the neighbours are found. The neighbours themselves are sought among all samples.
+        With "auto" these are all samples if there are up to 100,000, or if the index is approximate.
+        Otherwise it is a random part of each class: 10¹⁰/N of N samples, so that the time of the search stops
+        growing with its square, but at least 20,000. `n_anchors_` of the learner tells the number. A number:
+        this many, and at least one of each class.
 
     See Also
     --------
@@ -200,16 +242,22 @@ class LocalPairs:
     n_similar: int = 5
     n_dissimilar: int = 15
     index: str = "exact"
+    anchors: int | str = "auto"
 
     def __post_init__(self) -> None:
         check_whole("n_similar", self.n_similar, 1)
         check_whole("n_dissimilar", self.n_dissimilar, 1)
+        if isinstance(self.anchors, str) and self.anchors not in ("auto", "all"):
+            raise ValueError(f'`anchors` must be "auto", "all" or a number, got {self.anchors!r}.')
+        if not isinstance(self.anchors, str):
+            check_whole("anchors", self.anchors, 1)
         if self.index not in ("exact", "approximate"):
             raise ValueError(f'`index` must be "exact" or "approximate", got {self.index!r}.')
 
     def __repr__(self) -> str:
         index = "" if self.is_exact else f", index={self.index!r}"
-        return f"LocalPairs(n_similar={self.n_similar}, n_dissimilar={self.n_dissimilar}{index})"
+        anchors = "" if self.anchors == "auto" else f", anchors={self.anchors!r}"
+        return f"LocalPairs(n_similar={self.n_similar}, n_dissimilar={self.n_dissimilar}{index}{anchors})"
 
     @classmethod
     def given_as(cls, pairs: Any) -> LocalPairs | None:
@@ -220,7 +268,7 @@ class LocalPairs:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the pairs are those of the nearest neighbours, without exception."""
+        """Whether the neighbours are the nearest, without exception."""
         return self.index == "exact"
 
     def find(self, Z: Array, labels: Indices) -> Indices:
@@ -238,15 +286,49 @@ class LocalPairs:
         array of shape (n_pairs, 2)
             Sorted pairs, the smaller number first.
         """
-        search = neighbour_pairs if self.is_exact else approximate_neighbours
-        return distinct_pairs(search(Z, labels, self.n_similar, self.n_dissimilar), len(Z))
+        return distinct_pairs(self._search(Z, labels), len(Z))
+
+    def find_by_sample(self, Z: Array, labels: Indices) -> tuple[Indices, Indices]:
+        """Return the row numbers of samples, in increasing order, and of their neighbours of both kinds.
+
+        Samples that are alone in their class are left out: they have nobody to ask.
+        """
+        return _grouped(self._search(Z, labels), labels)
+
+    def _search(self, Z: Array, labels: Indices) -> Indices:
+        anchors = self.anchor_rows(labels)
+        if self.is_exact:
+            return neighbour_pairs(Z, labels, self.n_similar, self.n_dissimilar, anchors=anchors)
+        return approximate_neighbours(Z, labels, self.n_similar, self.n_dissimilar, anchors)
+
+    def anchor_rows(self, labels: Indices) -> Indices:
+        """Return the numbers of the samples whose neighbours are found, which are always the same ones.
+
+        Each class has the same share of its samples among them, and at least one.
+        """
+        share = self._n_anchors(len(labels)) / len(labels)
+        if share >= 1.0:
+            return np.arange(len(labels))
+        order = np.lexsort((np.random.RandomState(0).uniform(size=len(labels)), labels))
+        sizes = np.bincount(labels)
+        place = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return np.sort(order[place < np.ceil(share * sizes)[labels[order]]])
+
+    def _n_anchors(self, n_samples: int) -> int:
+        if not isinstance(self.anchors, str):
+            return self.anchors
+        if self.anchors == "all" or not self.is_exact:
+            return n_samples
+        return max(_DISTANCES // n_samples, _ANCHORS)
 
 
 # From samples and a number of neighbours to their distances and places in a class, the nearest first.
 Search = Callable[[Array, int], tuple[Array, Indices]]
 
 
-def approximate_neighbours(Z: Array, labels: Indices, n_similar: int, n_dissimilar: int) -> Indices:
+def approximate_neighbours(
+    Z: Array, labels: Indices, n_similar: int, n_dissimilar: int, anchors: Indices | None = None
+) -> Indices:
     """Return each sample with near neighbours in its class and with near ones in other classes.
 
     There is one index per class, and every sample asks all of them. So the time grows with the number of
@@ -260,6 +342,8 @@ def approximate_neighbours(Z: Array, labels: Indices, n_similar: int, n_dissimil
         Their classes as 0, 1, …
     n_similar, n_dissimilar : int
         Numbers of neighbours of each kind; all samples of a kind if there are fewer.
+    anchors : array of shape (n_anchors,), optional
+        Row numbers of the samples whose neighbours are wanted; all by default.
 
     Returns
     -------
@@ -269,21 +353,24 @@ def approximate_neighbours(Z: Array, labels: Indices, n_similar: int, n_dissimil
     make_index = _load_index()
     order = np.argsort(labels, kind="stable")
     Z = in_usual_units(Z[order]).astype(np.float32)
-    n, edges = len(Z), np.concatenate([[0], np.cumsum(np.bincount(labels))])
+    asking = np.arange(len(Z)) if anchors is None else _places(order, anchors)
+    n, edges = len(asking), np.concatenate([[0], np.cumsum(np.bincount(labels))])
+    ends = np.searchsorted(asking, edges).tolist()
     nearest, rows = np.full((n, n_dissimilar), np.inf), np.full((n, n_dissimilar), -1)
     pairs = []
-    for start, end in pairwise(edges.tolist()):
+    for (start, end), (first, last) in zip(pairwise(edges.tolist()), pairwise(ends), strict=True):
         search = _class_search(Z[start:end], max(_LEAST, n_similar + 1), make_index)
-        others = np.concatenate([np.arange(start), np.arange(end, n)])
-        distance, place = search(Z[others], n_dissimilar)
+        others = np.concatenate([np.arange(first), np.arange(last, n)])
+        distance, place = search(Z[asking[others]], n_dissimilar)
         nearest[others], rows[others] = _nearer(
             np.hstack([nearest[others], distance]), np.hstack([rows[others], place + start]), n_dissimilar
         )
-        own, (distance, place) = np.arange(end - start), search(Z[start:end], n_similar + 1)
+        own = asking[first:last]
+        distance, place = search(Z[own], n_similar + 1)
         # A sample is its own nearest neighbour, unless copies come first.
-        inside = _nearer(np.where(place == own[:, None], np.inf, distance), place + start, n_similar)[1]
-        pairs.append(_listed(own + start, inside))
-    pairs.append(_listed(np.arange(n), rows))
+        inside = _nearer(np.where(place + start == own[:, None], np.inf, distance), place + start, n_similar)
+        pairs.append(_listed(own, inside[1]))
+    pairs.append(_listed(asking, rows))
     return np.asarray(order[np.vstack(pairs)])
 
 

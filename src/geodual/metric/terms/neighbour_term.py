@@ -8,10 +8,11 @@ import numpy as np
 
 from geodual.arrays import Array, Indices
 
-from ..geometry.distances import PairDifferences, gram_factors
+from ..geometry.distances import PairDifferences
 from ..geometry.pair_list import PairGraph
 from ..geometry.pair_set import LossPass
-from ..selection.local_pairs import grouped_neighbours
+from ..selection.local_pairs import LocalPairs, in_usual_units
+from ..selection.nearest import Interval, NearestSearch
 from .neighbourhoods import Neighbourhoods
 from .term import Term
 
@@ -21,11 +22,10 @@ _FAR = 4.0  # width of a sample, relative to the squared distance of its k-th ne
 _LEAST_WIDTH = 0.1  # of a sample, relative to the median
 _ROUNDING = 64.0 * _EPS  # relative rounding error of a squared distance from products, with a safety factor
 _NARROWEST, _WIDEST = 1e-140, 1e140  # squares of widths between these neither under- nor overflow
-_BLOCK = 500_000  # distances of this many pairs are computed at once
 
 
-def neighbour_widths(Z: Array, k: int) -> Array:
-    """Return the width τ of each sample: four times the squared distance of its k-th nearest neighbour.
+def neighbour_widths(Z: Array, k: int, anchors: Indices) -> Array:
+    """Return the width τ of samples: four times the squared distance of their k-th nearest neighbour.
 
     It is at least a tenth of the median, so that samples with copies in other classes have one too. If that
     is true of most samples, the largest width stands for the median; of all, four times the mean squared
@@ -37,14 +37,19 @@ def neighbour_widths(Z: Array, k: int) -> Array:
         Samples, in coordinates in which the prior is Euclidean.
     k : int
         Number of neighbours; fewer if there are too few samples.
+    anchors : array of shape (n_anchors,)
+        Row numbers of the samples whose widths are wanted.
+
+    Returns
+    -------
+    array of shape (n_samples,)
+        The widths of the anchors, and zero for other samples.
     """
-    left, right = gram_factors(Z, Z)
-    k, step = min(k, len(Z) - 1), max(_BLOCK // len(Z), 1)
-    blocks = (left[start : start + step] @ right.T for start in range(0, len(Z), step))
-    # The smallest of a row is the sample itself, at distance zero.
-    distance = np.concatenate([np.partition(block, k, axis=1)[:, k] for block in blocks])
+    last = NearestSearch(in_usual_units(Z)).among(anchors, min(k, len(Z) - 1), Interval(0, len(Z)))[:, -1]
+    distance = PairDifferences(anchors, last).distances(Z)
     norm = np.einsum("ij,ij->i", Z, Z)
-    width = _FAR * np.where(distance > _ROUNDING * norm, distance, 0.0)  # of copies it is a rounding error
+    # Of copies it is a rounding error.
+    width = _FAR * np.where(distance > _ROUNDING * norm[anchors], distance, 0.0)
     usual = float(np.median(width)) or float(width.max())
     if usual == 0.0:
         mean = 2.0 * float(Z.var(axis=0).sum())
@@ -56,7 +61,9 @@ def neighbour_widths(Z: Array, k: int) -> Array:
             f"Squared distances of samples are about {usual:.3g} under the prior, too small or too large to "
             "compute with; scale the features, or give another `prior`."
         )
-    return np.asarray(np.maximum(width, _LEAST_WIDTH * usual))
+    widths = np.zeros(len(Z))
+    widths[anchors] = np.maximum(width, _LEAST_WIDTH * usual)
+    return widths
 
 
 class NeighbourTerm(Term):
@@ -76,7 +83,7 @@ class NeighbourTerm(Term):
         cls,
         Z: Array,
         labels: Indices,
-        counts: tuple[int, int],
+        local: LocalPairs,
         width: Array,
         weight: Array | None,
         C: float,
@@ -89,16 +96,16 @@ class NeighbourTerm(Term):
             Samples, in coordinates in which the metric that decides who is near is Euclidean.
         labels : array of shape (n_samples,)
             Their classes as 0, 1, …; some class has two samples at least.
-        counts : (int, int)
-            Numbers of neighbours in the class of a sample, and in other classes.
+        local : LocalPairs
+            Numbers of neighbours in the class of a sample and in other classes, and how they are found.
         width : array of shape (n_samples,)
-            τ of each sample.
+            τ of each sample whose neighbours count.
         weight : array of shape (n_samples,), optional
             How often each sample counts; once by default.
         C : float
             Weight of the mean loss over the samples.
         """
-        i, j = grouped_neighbours(Z, labels, *counts)
+        i, j = local.find_by_sample(Z, labels)
         distances = PairDifferences(i, j).distances(Z)
         return cls(Neighbourhoods(i, j, labels[i] == labels[j], distances, width, weight, C))
 
