@@ -489,6 +489,7 @@ def test_unknown_labels_have_no_part() -> None:
         ({"target": "y"}, '`target` must be "classes" or "numbers"'),
         ({"C": 0.0}, "`C` must be positive"),
         ({"pairs": "all"}, '`pairs` must be "local"'),
+        ({"pairs": LocalPairs(anchors=50)}, "with exact index and no anchors"),
         ({"tol": -1.0}, "`tol` must be positive"),
         ({"sparsity": 1.0}, "`sparsity` must be at least 0 and less than 1, got 1.0"),
         ({"sparsity": "auto"}, "`sparsity` must be a number"),

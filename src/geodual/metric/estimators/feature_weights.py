@@ -338,8 +338,10 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not 0.0 <= self.sparsity < 1.0:
             raise ValueError(f"`sparsity` must be at least 0 and less than 1, got {self.sparsity}.")
         local = LocalPairs.given_as(self.pairs)
-        if local is None or not local.is_exact:
-            raise ValueError(f'`pairs` must be "local" or LocalPairs with exact index, got {self.pairs!r}.')
+        if local is None or not local.is_exact or local.anchors != "auto":
+            raise ValueError(
+                f'`pairs` must be "local" or LocalPairs with exact index and no anchors, got {self.pairs!r}.'
+            )
 
     def _importances(self, X: Any) -> Array:
         share = self.weights_ * _spread(X, self.distance)
