@@ -7,7 +7,7 @@ import pytest
 from distributed import Client
 
 from geodual.cluster import local_cluster
-from geodual.metric import RPDMLClassifier, RPDMLRegressor
+from geodual.metric import RPDMLClassifier, RPDMLRegressor, load_metric, save_metric
 from geodual.metric.machine import landmarks, many_samples
 
 LARGE = {"max_exact": 60, "n_landmarks": 50, "random_state": 0}
@@ -155,3 +155,17 @@ def test_workers_form_the_normal_equations(monkeypatch):
         found = model.predict_proba(da.from_array(X, chunks=40)).compute()
         np.testing.assert_allclose(found, expected, atol=1e-9)
         assert client.status == "running"
+
+
+def test_machines_of_dask_arrays_are_saved(tmp_path):
+    X, y = samples()
+    lazy = da.from_array(X, chunks=70)
+    for model, targets in ((RPDMLClassifier(**LARGE), y), (RPDMLRegressor(**LARGE), X[:, 0])):
+        found = load_metric(save_metric(model.fit(lazy, targets), tmp_path / "model.npz"))
+        np.testing.assert_array_equal(found.predict(X), model.predict(X))
+    classifier = RPDMLClassifier(**LARGE).fit(lazy, y)
+    _, rows = classifier.nearest(X, 1)
+    kept = np.unique(rows)
+    assert 90 <= len(kept) <= 140
+    np.testing.assert_array_equal(rows[kept, 0], kept)
+    assert set(classifier.landmarks_.tolist()) <= set(kept.tolist())
