@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks.samples import classes
 from benchmarks.scale.fits import anchor_rows, fit_rows, neighbour_rows
+from benchmarks.scale.machine_fits import class_rows, machine_rows
+from benchmarks.scale.machine_fits import main as machine_here
 from benchmarks.scale.one_fit import main as fit_here
 from benchmarks.scale.one_fit import write_samples
 from benchmarks.scale.page import PAGE, RESULTS, filled, part_table
@@ -30,6 +32,18 @@ def test_small_passes_and_fits_make_the_rows_of_the_table(monkeypatch: pytest.Mo
     rows = fit_rows((300,), (100.0,), 10, report=lambda line: None)
     assert [row.name for row in rows] == ["fit, C = 100", "peak above the data, C = 100"]
     assert rows[0].value > 0.0
+
+
+def test_small_machines_make_the_rows_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.scale.machine_fits._fit_elsewhere", machine_here)
+    monkeypatch.setattr("benchmarks.scale.machine_fits._NEW", 100)
+    rows = machine_rows((200,), 5, report=lambda line: None)
+    assert [row.name.split(":")[0] for row in rows] == ["RPDMLClassifier"] * 2 + ["RPDMLRegressor"] * 2
+    assert rows[0].value > 0.0
+    assert float(rows[0].note.split()[1].rstrip(";")) > 0.7  # the score
+    rows = class_rows((200,), 5, 10, report=lambda line: None)
+    assert rows[0].size == "200 × 5, 10 classes"
+    assert float(rows[0].note.split()[1].rstrip(";")) > 0.5
 
 
 def test_fits_of_neighbours_make_their_rows() -> None:

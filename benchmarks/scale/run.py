@@ -17,6 +17,7 @@ from .fits import (
     sample_rows,
     thread_rows,
 )
+from .machine_fits import class_rows, machine_rows
 from .page import RESULTS, write_page
 from .passes import pass_rows
 from .rows import HEADER, Row, cores_in_use, save_part
@@ -33,9 +34,11 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "local-pairs": local_pairs_row,
     "neighbours": neighbour_rows,
     "anchors": anchor_rows,
+    "machines": machine_rows,
+    "machine-classes": class_rows,
     "study": study_rows,
 }
-LARGE = ("all-pairs", "local-pairs", "neighbours", "anchors", "study")
+LARGE = ("all-pairs", "local-pairs", "neighbours", "anchors", "machines", "machine-classes", "study")
 
 
 def run_scale(names: Sequence[str] = (), large: bool = False, out: Path | None = None) -> bool:

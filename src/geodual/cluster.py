@@ -27,8 +27,7 @@ Call = tuple[Callable[..., Any], Sequence[Any]]  # a function and its arguments
 PATIENCE = 30.0  # seconds without an answer, a worker or a running task, after which work is given up
 NOT_FINITE = "`X` contains NaN or infinity; remove such samples, or impute the values."
 POLL = 1.0  # seconds between two looks at the workers
-_MANY = 64  # results from which on they are added up on the workers,
-_GROUP = 32  # in groups of this size
+_GROUP = 32  # more than twice as many results are added up on the workers, in groups of this size
 # Freed memory stays in the process. By default Dask lets workers give it back at once, so that they take it
 # again for every tile; a pass then takes a third longer, and one for percentiles twice as long. Both settings
 # are needed: with the first alone, large arrays still get memory of their own, which is given back.
@@ -178,15 +177,15 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def summed(tasks: Sequence[Any]) -> tuple[Any, ...]:
+def summed(tasks: Sequence[Any], group: int = _GROUP) -> tuple[Any, ...]:
     """Return the sum of the results of tasks, tuples of numbers and arrays.
 
     They are added in a fixed order, so the bits do not depend on the workers. Many of them are first added up
-    in groups on the workers, so that this machine holds few of them at a time.
+    in groups on the workers, so that this machine holds few of them at a time: at most twice a group.
     """
-    while len(tasks) > _MANY:
-        groups = [list(tasks[start : start + _GROUP]) for start in range(0, len(tasks), _GROUP)]
-        tasks = [on_worker(_added, group) for group in groups]
+    while len(tasks) > 2 * group:
+        groups = [list(tasks[start : start + group]) for start in range(0, len(tasks), group)]
+        tasks = [on_worker(_added, few) for few in groups]
     return _added(gathered(tasks))
 
 

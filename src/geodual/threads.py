@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _SMALL = 1e8  # number of floating-point operations below which one thread is faster than two
 
@@ -36,6 +41,16 @@ def one_thread() -> Iterator[None]:
     # OpenMP has a limit per calling thread, BLAS one for all.
     with _controller("openmp").limit(limits=1), _one_blas_thread:
         yield
+
+
+def in_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """Return the results of a function of each item, in order, from as many threads as BLAS has now.
+
+    Each call has one BLAS thread: so threads that wait for a busy core do not hold up the others.
+    """
+    n_threads = max((library["num_threads"] for library in _controller("blas").info()), default=1)
+    with one_thread(), ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(function, items))
 
 
 class _OneBlasThread:

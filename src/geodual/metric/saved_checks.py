@@ -269,6 +269,7 @@ def _is_predictor(value: Any, shape: tuple[int, int]) -> bool:
         sizes = (value.bandwidth, value.ridge)
         known = value.kernel in KERNELS and all(_is_number(size) and size > 0.0 for size in sizes)
         known = known and _is_bounded(value.coefficients, _LARGEST, shape)
+        known = known and _is_bounded(value.means, _LARGEST, shape[1:])
     elif isinstance(value, NeighbourMean | LocalFit):
         known = _is_count(value.n_neighbors) and value.n_neighbors <= shape[0]
         if isinstance(value, LocalFit):

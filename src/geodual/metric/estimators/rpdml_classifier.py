@@ -13,13 +13,16 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from geodual.arrays import Array, Indices
+from geodual.cluster import is_dask
 from geodual.threads import blas_threads_for, product_operations
 
 from ..base.checks import check_positive, check_sample_weight, check_whole, copy_weight
 from ..machine.calibration import probabilities, sharpness
 from ..machine.geometry import Geometry, equal_weights
-from ..machine.inputs import completed, read_samples
+from ..machine.inputs import completed, read_chunks, read_samples
+from ..machine.landmarks import ManySamples
 from ..machine.machine import Learner, Machine, check_machine, fit_machine, landmark_places
+from ..machine.many_samples import SamplesOnWorkers, by_chunks
 from ..machine.targets import ClassTargets
 from ..machine.views import VIEWS, View, medians
 from ..program.feature_fit import class_search, label_set_search, learn_weights
@@ -55,6 +58,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
     With more than `max_exact` distinct samples, all of this is chosen on `n_landmarks` samples drawn at
     random; the best of the four machines is then fitted to all samples with these as landmarks (Nyström).
+    Views, ridge and probabilities are then those of up to 20,000 samples drawn at random. The samples may be
+    a dask array: only those drawn are gathered, and the workers sum up what the fit needs of all.
 
     Missing values (NaN) are replaced by the median of the feature in `fit`, and by 0 if all are missing.
 
@@ -169,8 +174,10 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, table or sparse array of shape (n_samples, n_features)
-            Samples; NaN is a missing value. Sparse samples are made dense.
+        X : array, table, sparse array or dask array of shape (n_samples, n_features)
+            Samples; NaN is a missing value. Sparse samples are made dense. A dask array needs
+            ``predictor="kernel"``; its medians are those of the samples drawn, and copies of a sample stay
+            several samples.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Class labels of any type; with several columns, those of several outputs, such as a column of
             zeros and ones per label.
@@ -182,6 +189,10 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
+        if is_dask(X):
+            X, y, sample_weight = read_chunks(self, X, y, sample_weight)
+            if is_dask(X):
+                return self._fit_on_workers(X, y, sample_weight)
         X, y = read_samples(self, X, y, multi_output=True)
         check_classification_targets(y)
         y = y.toarray() if issparse(y) else y
@@ -194,22 +205,41 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         sets, place = np.unique(labels, axis=0, return_inverse=True)
         rows = Samples(X, place.ravel(), weight, None).distinct_in_order()
         assert rows.weight is not None  # as there are weights
-        sizes = tuple(len(classes) for classes in self._class_lists)
-        targets = ClassTargets(sets[rows.labels], rows.weight, copy_weight(weight), sizes)
-        n, n_features = len(rows.rows), X.shape[1]
-        places = landmark_places(n, self.max_exact, self.n_landmarks, check_random_state(self.random_state))
-        with blas_threads_for(product_operations(n, n if places is None else len(places), n_features)):
-            machine = fit_machine(
-                X[rows.rows],
+        targets = self._targets(sets[rows.labels], rows.weight, copy_weight(weight))
+        machine = self._fit_machine(X[rows.rows], targets, self._places(len(rows.rows)))
+        self._keep(machine, used[rows.rows])
+        return self
+
+    def _fit_on_workers(self, X: Any, y: Array, sample_weight: Any) -> Self:
+        check_classification_targets(y)
+        weight = np.ones(len(y)) if sample_weight is None else check_sample_weight(sample_weight, y)
+        used = np.flatnonzero(weight)
+        targets = self._targets(self._encoded(y[used]), weight[used], copy_weight(weight[used]))
+        X, places = X if len(used) == len(X) else X[used], self._places(len(used))
+        samples = SamplesOnWorkers(X, targets.weight, places)
+        self.medians_ = samples.medians
+        self._keep(self._fit_machine(samples, targets, places), used[samples.kept])
+        return self
+
+    def _targets(self, labels: Indices, weight: Array, copy: float) -> ClassTargets:
+        return ClassTargets(labels, weight, copy, tuple(len(classes) for classes in self._class_lists))
+
+    def _places(self, n: int) -> Indices | None:
+        """Return the landmarks of n samples."""
+        return landmark_places(n, self.max_exact, self.n_landmarks, check_random_state(self.random_state))
+
+    def _fit_machine(self, X: Array | ManySamples, targets: ClassTargets, places: Indices | None) -> Machine:
+        n = len(targets.weight)
+        size = n if places is None else len(places)
+        with blas_threads_for(product_operations(n, size, self.n_features_in_)):
+            return fit_machine(
+                X,
                 targets,
                 predictor=self.predictor,
                 views=self.views,
                 learners=(self._learn, _equal),
                 places=places,
             )
-        self._rows_ = used[rows.rows]
-        self._keep(machine)
-        return self
 
     def _check_parameters(self) -> None:
         check_machine(self)
@@ -259,12 +289,13 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         found = learn_weights(A, find, few.weight, **options).found
         return [Geometry("l1", view, found.W**_POWER, "l1", found.W, found.gap)]
 
-    def _keep(self, machine: Machine) -> None:
-        """Set the fitted attributes."""
+    def _keep(self, machine: Machine, rows: Indices) -> None:
+        """Set the fitted attributes; `rows` are the row numbers of the samples of the machine."""
         self._machine_, targets = machine, machine.scored_targets
         self.mixture_, self.certificates_ = machine.parts, machine.certificates
         self.feature_weights_ = machine.learnt.weights
-        self.landmarks_ = self._rows_ if machine.places is None else self._rows_[machine.places]
+        self.landmarks_ = rows if machine.places is None else rows[machine.places]
+        self._rows_ = rows
         self.loo_score_ = targets.accuracy(machine.scores)
         self._sharpness_ = [
             sharpness(machine.scores[:, columns], labels, targets.weight, targets.copy)
@@ -284,9 +315,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         machine = self._machine_
-        X, targets = machine.X, machine.targets
-        if machine.places is not None:
-            X, targets = X[machine.places], targets.part(machine.places)
+        X, targets = machine.chosen_on
 
         def plain(view: View, A: Array, few: ClassTargets) -> Sequence[Geometry]:
             return [equal_weights(view, A.shape[1], "l1")]
@@ -312,8 +341,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, with the features of `fit`.
+        X : array or dask array of shape (n_samples, n_features)
+            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
 
         Returns
         -------
@@ -321,6 +350,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
             Scores; for two classes, the score of the second less that of the first. For several outputs of
             two classes it has a column per output; if some have more classes, it is a list of arrays.
         """
+        if is_dask(X):
+            return by_chunks(self, "decision_function", X)
         scores = self._by_output(self._scores(X))
         margins = [one if one.shape[1] != 2 else one[:, 1] - one[:, 0] for one in scores]
         if self._is_flat:
@@ -332,14 +363,16 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, with the features of `fit`.
+        X : array or dask array of shape (n_samples, n_features)
+            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
             Classes.
         """
+        if is_dask(X):
+            return by_chunks(self, "predict", X)
         scores = self._by_output(self._scores(X))
         found = [classes[one.argmax(axis=1)] for classes, one in zip(self._class_lists, scores, strict=True)]
         return found[0] if self._is_flat else np.column_stack(found)
@@ -349,8 +382,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, with the features of `fit`.
+        X : array or dask array of shape (n_samples, n_features)
+            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
 
         Returns
         -------
@@ -358,6 +391,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
             Probabilities, in the order of `classes_`. For several outputs, a list of those of each; for a
             column of zeros and ones per label, the probabilities of the labels.
         """
+        if is_dask(X):
+            return by_chunks(self, "predict_proba", X)
         scores = self._by_output(self._scores(X))
         found = [probabilities(one, beta) for one, beta in zip(scores, self._sharpness_, strict=True)]
         if self._marks_labels:
@@ -367,7 +402,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     def nearest(self, X: Any, k: int = 5) -> tuple[Array, Indices]:
         """Return the samples of `fit` that are nearest to others in a learnt metric: why a class is likely.
 
-        Of the metrics in the mixture, it is the one with the largest share.
+        Of the metrics in the mixture, it is the one with the largest share. After a fit to a large dask
+        array, the nearest are those of the landmarks and the other samples drawn.
 
         Parameters
         ----------

@@ -7,22 +7,26 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from geodual.arrays import Array, Indices
-from geodual.threads import blas_threads_for, product_operations
+from geodual.cluster import is_dask
+from geodual.threads import blas_threads_for, one_thread, product_operations
 
 from ..base.checks import check_iteration, check_positive, check_share, check_whole
 from ..base.maps import check_map, factor, mapped
 from ..base.metric_learner import MetricLearner
 from ..machine.geometry import Geometry, equal_weights
 from ..machine.gradient import gradient_weights
-from ..machine.inputs import completed, read_samples
+from ..machine.inputs import completed, read_chunks, read_samples
 from ..machine.intervals import intervals
+from ..machine.landmarks import ManySamples
 from ..machine.machine import check_machine, fit_machine, landmark_places
+from ..machine.many_samples import SamplesOnWorkers, by_chunks, drawn_places
 from ..machine.neighbour_means import means
 from ..machine.targets import NumberTargets
 from ..machine.views import VIEWS, View, medians
@@ -55,7 +59,9 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     least squared error by leave-one-out, on up to 1,000 samples. The prediction is a mixture of the six, with
     the convex weights of the least such error; a duality gap proves that no others are better. With more than
     `max_exact` distinct samples, all of this is chosen on `n_landmarks` samples drawn at random; the best of
-    the six machines is then fitted to all samples with these as landmarks (Nyström).
+    the six machines is then fitted to all samples with these as landmarks (Nyström). Views, ridge and
+    intervals are then those of up to 20,000 samples drawn at random. The samples may be a dask array: only
+    those drawn are gathered, and the workers sum up what the fit needs of all.
 
     Missing values (NaN) are replaced by the median of the feature in `fit`, and by 0 if all are missing.
 
@@ -71,7 +77,8 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     where D is the LogDet divergence of `RPDML`. All slacks ξ have the same unit, so pairs with a large bound
     weigh more than in `RPDML`, where the unit is the bound itself. The program is convex; the fit stops when
     the duality gap proves that the objective is optimal to a relative error of `tol`. Because only ranks of
-    targets count, outliers do no harm, and any increasing function of the target gives the same metric.
+    targets count, outliers do no harm, and any increasing function of the target gives the same metric. Of
+    more than 20,000 samples, it is learnt from so many drawn at random.
 
     Parameters
     ----------
@@ -219,8 +226,10 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
 
         Parameters
         ----------
-        X : array, table or sparse array of shape (n_samples, n_features)
-            Samples; NaN is a missing value. Sparse samples are made dense.
+        X : array, table, sparse array or dask array of shape (n_samples, n_features)
+            Samples; NaN is a missing value. Sparse samples are made dense. A dask array needs
+            ``predictor="kernel"``; its medians are those of the samples drawn, and copies of a sample stay
+            several samples.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Their targets: numbers.
         sample_weight : array of shape (n_samples,), optional
@@ -232,14 +241,47 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         self
         """
         self._check_parameters()
+        if is_dask(X):
+            X, y, sample_weight = read_chunks(self, X, y, sample_weight)
+            if is_dask(X):
+                return self._fit_on_workers(X, y, sample_weight)
         X, y = read_samples(self, X, y, y_numeric=True, multi_output=True, ensure_min_samples=2)
+        y, weight, used = self._checked_targets(y, sample_weight)
+        self.medians_ = medians(X[used], weight)
+        X = completed(X[used], self.medians_)
+        samples = TargetSamples.merged(X, y, weight)
+        drawn, n_features = drawn_places(len(X)), X.shape[1]
+        few = samples if len(drawn) == len(X) else TargetSamples.merged(X[drawn], y[drawn], weight[drawn])
+        with blas_threads_for(product_operations(len(drawn), n_features, min(len(drawn), n_features))):
+            self._learn(few)
+        if self.predictor == "neighbors":
+            # Kept for `predict`.
+            self._search_ = NearestNeighbors().fit(mapped(samples.X, self.components_))
+            self._targets_, self._counts_ = samples.y, samples.weight / samples.weight.max()
+        else:
+            targets = NumberTargets.of(samples.y, samples.weight)
+            self._fit_machine(samples.X, targets, self._places(len(samples.X)))
+        return self
+
+    def _fit_on_workers(self, X: Any, y: Array, sample_weight: Any) -> Self:
+        y, weight, used = self._checked_targets(y, sample_weight)
+        places = self._places(len(y))
+        samples = SamplesOnWorkers(X if used.all() else X[np.flatnonzero(used)], weight, places)
+        self.medians_, drawn = samples.medians, samples.drawn
+        with one_thread():
+            self._learn(TargetSamples.merged(samples.X[samples.at(drawn)], y[drawn], weight[drawn]))
+        self._fit_machine(samples, NumberTargets.of(y, weight), places)
+        return self
+
+    def _checked_targets(self, y: Array, sample_weight: Any) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Return targets with a column per output and their weights, and which samples these are."""
         if y.dtype.kind in "SU":
             raise ValueError(
                 f"`y` must hold numbers, got texts such as {y.flat[0]!r}; use RPDMLClassifier for classes."
             )
-        weight = np.ones(len(X))
+        weight = np.ones(len(y))
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+            weight = _check_sample_weight(sample_weight, y, dtype=float, ensure_non_negative=True)
         used = weight > 0.0
         y = np.asarray(y[used], dtype=float)
         if not used.any() or not np.ptp(y, axis=0).any():
@@ -248,19 +290,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
                 "there are differences to learn from; check `y`."
             )
         self._is_flat = y.ndim == 1
-        self.medians_ = medians(X[used], weight[used])
-        y = y.reshape(len(y), -1)
-        samples = TargetSamples.merged(completed(X[used], self.medians_), y, weight[used])
-        n_samples, n_features = samples.X.shape
-        with blas_threads_for(product_operations(n_samples, n_features, min(n_samples, n_features))):
-            self._learn(samples)
-            if self.predictor == "neighbors":
-                # Kept for `predict`.
-                self._search_ = NearestNeighbors().fit(mapped(samples.X, self.components_))
-                self._targets_, self._counts_ = samples.y, samples.weight / samples.weight.max()
-            else:
-                self._fit_machine(samples)
-        return self
+        return y.reshape(len(y), -1), weight[used], used
 
     def _check_parameters(self) -> None:
         check_machine(self)
@@ -309,17 +339,23 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         program = LogDetProgram(space.X, term, space.prior_inverse)
         return program.solve(W, tol, self.max_iter), term.n_pairs
 
-    def _fit_machine(self, samples: TargetSamples) -> None:
+    def _places(self, n: int) -> Indices | None:
+        """Return the landmarks of n samples."""
+        return landmark_places(n, self.max_exact, self.n_landmarks, check_random_state(self.random_state))
+
+    def _fit_machine(self, X: Array | ManySamples, targets: NumberTargets, places: Indices | None) -> None:
         """Choose and fit the machines."""
-        rng = check_random_state(self.random_state)
-        machine = fit_machine(
-            samples.X,
-            NumberTargets.of(samples.y, samples.weight),
-            predictor=self.predictor,
-            views=VIEWS,
-            learners=(self._learn_weights, self._learn_matrix),
-            places=landmark_places(len(samples.X), self.max_exact, self.n_landmarks, rng),
-        )
+        n = len(targets.weight)
+        size = n if places is None else len(places)
+        with blas_threads_for(product_operations(n, size, self.n_features_in_)):
+            machine = fit_machine(
+                X,
+                targets,
+                predictor=self.predictor,
+                views=VIEWS,
+                learners=(self._learn_weights, self._learn_matrix),
+                places=places,
+            )
         self._machine_, targets = machine, machine.scored_targets
         self.mixture_, self.certificates_ = machine.parts, machine.certificates
         self.feature_weights_ = machine.learnt.weights
@@ -386,19 +422,21 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         lower, upper = (self._in_shape(end * unit) for end in intervals(self._machine_, X, coverage))
         return lower, upper
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Predict the targets of samples.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Samples, with the features of `fit`.
+        X : array or dask array of shape (n_samples, n_features)
+            Samples, with the features of `fit`. Of a dask array, predictions are a dask array, too.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_outputs)
             Predicted targets.
         """
+        if is_dask(X):
+            return by_chunks(self, "predict", X)
         check_is_fitted(self)
         X = read_samples(self, X, reset=False)
         precision, X = X.dtype, completed(X, self.medians_)

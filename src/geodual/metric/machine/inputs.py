@@ -6,13 +6,48 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
 from geodual.arrays import Array
+from geodual.cluster import check_dask_array, gathered, is_dask
 
 from ..base.metric_learner import check_size
 
 _MOST_ENTRIES = 200_000_000  # of sparse samples that are made dense: 1.6 GB
+
+
+def read_chunks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+    """Return samples given as a dask array, and their targets and weights as arrays of numpy.
+
+    So few samples that the machine is exact become an array, too.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets the number of features, and has the parameters `predictor`, `max_exact` and `n_landmarks`.
+    X : dask array of shape (n_samples, n_features)
+        Samples.
+    y : array or dask array
+        Targets.
+    sample_weight : array or dask array of shape (n_samples,), or None
+        How often each sample counts.
+    """
+    check_dask_array(X)
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} needs targets; give `y`.")
+    if estimator.predictor != "kernel":
+        raise ValueError(
+            f'A dask array needs `predictor="kernel"`, got "{estimator.predictor}". Set it, or give '
+            "`X.compute()`."
+        )
+    y, sample_weight = (gathered([values])[0] if is_dask(values) else values for values in (y, sample_weight))
+    y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    check_consistent_length(X, y, sample_weight)
+    validate_data(estimator, X, skip_check_array=True)
+    if len(X) <= max(estimator.max_exact, estimator.n_landmarks):
+        X = gathered([X])[0]
+    return X, y, sample_weight
 
 
 def read_samples(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
@@ -29,6 +64,8 @@ def read_samples(estimator: Any, X: Any, y: Any = "no_validation", **options: An
     **options
         Options of scikit-learn's `validate_data`.
     """
+    if is_dask(X):
+        raise ValueError("`X` must be an array of numpy here, got a dask array; give `X.compute()`.")
     checked = validate_data(
         estimator,
         X,
@@ -52,6 +89,14 @@ def _dense(X: Any) -> Array:
             "reduce the features first, for example by TruncatedSVD."
         )
     return np.asarray(X.toarray())
+
+
+def finite_or_missing(X: Any) -> Array:
+    """Return a block of a dask array in double precision; raise if a value is infinite."""
+    found: Array = np.asarray(X, dtype=float)
+    if np.isinf(found).any():
+        raise ValueError("`X` contains infinity; remove such samples, or make these values missing (NaN).")
+    return found
 
 
 def completed(X: Array, medians: Array) -> Array:

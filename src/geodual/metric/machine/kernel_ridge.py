@@ -20,9 +20,10 @@ from geodual.arrays import Array
 from .geometry import Geometry, MappedSamples
 from .targets import Targets, squared_error
 
+# Of distances divided by the bandwidth, which are overwritten.
 KERNELS: dict[str, Callable[[Array], Array]] = {
-    "laplace": lambda scaled: np.exp(-scaled),
-    "gauss": lambda scaled: np.exp(-(scaled**2)),
+    "laplace": lambda scaled: np.exp(np.negative(scaled, out=scaled), out=scaled),
+    "gauss": lambda scaled: np.exp(np.negative(np.square(scaled, out=scaled), out=scaled), out=scaled),
 }
 BANDWIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the Laplace kernel, relative to the median distance
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # relative to a hundredth of the total weight
@@ -43,6 +44,8 @@ class Ridge(NamedTuple):
         α.
     scores : array of shape (n_samples, n_columns)
         Predictions by leave-one-out.
+    means : array of shape (n_columns,)
+        Means of the targets of all samples of the fit: what is predicted far from them.
     """
 
     kernel: str
@@ -50,6 +53,7 @@ class Ridge(NamedTuple):
     ridge: float
     coefficients: Array
     scores: Array
+    means: Array
 
     def of(self, D: Array) -> Array:
         """Return the kernel of distances."""
@@ -58,7 +62,7 @@ class Ridge(NamedTuple):
     def predict(self, A: Array, among: MappedSamples, targets: Targets) -> Array:
         """Predict the targets of new samples, which are mapped already."""
         parts = [self.of(D) @ self.coefficients for D in among.distance_blocks(A)]
-        return np.asarray(np.vstack(parts) + targets.means)
+        return np.asarray(np.vstack(parts) + self.means)
 
     def residual(self, D: Array, targets: Targets) -> float:
         """Return ‖(K + r diag(1/w)) α − Y‖/‖Y‖: how exactly the machine solves its system."""
@@ -115,7 +119,7 @@ def best_ridge(D: Array, kernel: str, targets: Targets) -> Ridge:
     levels, widths = ridges(part), bandwidths(unit, kernel)
     h = widths[_descend(lambda place: error(widths[place], levels[_MIDDLE]), len(widths))]
     r = ridges(targets)[_descend(lambda place: error(h, levels[place]), len(levels))]
-    return Ridge(kernel, h, r, *solve(KERNELS[kernel](D / h), r, targets))
+    return Ridge(kernel, h, r, *solve(KERNELS[kernel](D / h), r, targets), targets.means)
 
 
 def _descend(error: Callable[[int], float], n_places: int) -> int:

@@ -1,21 +1,103 @@
-"""Kernel ridge on landmarks (Nyström), for samples too many for a kernel matrix; all passes are by blocks."""
+"""Kernel ridge on landmarks (Nyström), for samples too many for a kernel matrix.
+
+The normal equations of all samples are sums over blocks. They are formed in the kernel itself, so that a
+sample costs one row of the kernel and one update of KᵀK; what follows are matrices of the size of the
+landmarks. Ridge and predictions by leave-one-out are those of samples drawn at random.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 
 from geodual.arrays import Array, Indices
+from geodual.threads import in_threads, one_thread
 
-from .geometry import Geometry
+from .geometry import Geometry, MappedSamples
 from .kernel_ridge import Ridge, ridges
 from .targets import Targets, squared_error
 
-_ENTRIES = 4_000_000  # of a block of the kernel matrix: 32 MB
-_SCORED = 20_000  # samples whose predictions by leave-one-out are kept, to calibrate probabilities
-_LEAST_EIGENVALUE = 1e-12  # of the kernel of the landmarks, relative to the largest
+_ENTRIES = 1_000_000  # of a block of the kernel matrix: 8 MB
+# Eigenvalue of the kernel of the landmarks, relative to the largest, below which a direction is dropped. In
+# the normal equations of n samples it has about n · 1e-9, and the smallest ridge is n · 1e-6.
+_LEAST_EIGENVALUE = 1e-9
+
+Equations = tuple[Array, Array]  # the upper triangle of KᵀwK, and Kᵀw(Y − means)
+
+
+class KernelFeatures(NamedTuple):
+    """The kernel of samples with landmarks.
+
+    Attributes
+    ----------
+    geometry : Geometry
+        The view and the metric.
+    landmarks : MappedSamples
+        The landmarks in it.
+    chosen : Ridge
+        The machine on the landmarks alone, of which kernel and bandwidth are taken.
+    """
+
+    geometry: Geometry
+    landmarks: MappedSamples
+    chosen: Ridge
+
+    def __call__(self, X: Array) -> Array:
+        """Return the kernel of samples with the landmarks, of shape (n_samples, n_landmarks)."""
+        return self.chosen.of(self.landmarks.distances(self.geometry.apply(X).A))
+
+    def blocks(self, n: int) -> list[slice]:
+        """Return the rows of the blocks of n samples."""
+        step = max(_ENTRIES // len(self.landmarks.A), 1)
+        return [slice(start, start + step) for start in range(0, n, step)]
+
+    def equations(self, X: Array, targets: Targets, means: Array) -> Equations:
+        """Return the normal equations of samples, block by block; means are those of all targets."""
+        m = len(self.landmarks.A)
+        G, b = np.zeros((m, m), order="F"), np.zeros((m, len(means)))
+        for rows in self.blocks(len(X)):
+            part = targets.part(rows)
+            root = np.sqrt(part.weight)[:, None]
+            K = root * self(X[rows])
+            G = dsyrk(1.0, K.T, beta=1.0, c=G, overwrite_c=1)
+            b += K.T @ (root * (part.values - means))
+        return G, b
+
+    def turned(self, X: Array, rotation: Array) -> Array:
+        """Return the kernel of samples times a matrix."""
+        found = np.empty((len(X), rotation.shape[1]))
+
+        def fill(rows: slice) -> None:
+            np.matmul(self(X[rows]), rotation, out=found[rows])
+
+        in_threads(fill, self.blocks(len(X)))
+        return found
+
+
+class ManySamples(Protocol):
+    """Samples that are read by blocks.
+
+    Attributes
+    ----------
+    drawn : array of int
+        Some of them, on which views, ridge and probabilities are chosen, …
+    kept : array of int
+        Samples that a machine keeps: at least those drawn and the landmarks, …
+    X : array of shape (n_kept, n_features)
+        … and these samples, without missing values.
+    """
+
+    drawn: Indices
+    kept: Indices
+    X: Array
+
+    def at(self, places: Indices) -> Indices:
+        """Return the places of samples among those kept."""
+
+    def equations(self, features: KernelFeatures, targets: Any) -> Equations:
+        """Return the normal equations of all samples."""
 
 
 class LandmarkRidge(NamedTuple):
@@ -25,87 +107,56 @@ class LandmarkRidge(NamedTuple):
     ----------
     machine : Ridge
         Bandwidth, ridge, coefficients of the landmarks, and predictions of some samples by leave-one-out.
-    scored : array of int
-        Which samples have predictions.
     residual : float
         Relative residual of the normal equations of the machine.
     """
 
     machine: Ridge
-    scored: Indices
     residual: float
 
 
-def fit_on_landmarks(
-    geometry: Geometry, X: Array, places: Indices, chosen: Ridge, targets: Any
-) -> LandmarkRidge:
-    """Fit coefficients of landmarks to all samples; the ridge is chosen by leave-one-out.
+def fit_on_landmarks(features: KernelFeatures, samples: ManySamples, targets: Any) -> LandmarkRidge:
+    """Fit coefficients of landmarks to all samples; the ridge is chosen by leave-one-out of some of them.
 
     Landmarks and bandwidth stay when a sample is left out.
 
     Parameters
     ----------
-    geometry : Geometry
-        The view and the metric.
-    X : array of shape (n_samples, n_features)
+    features : KernelFeatures
+        The kernel with the landmarks.
+    samples : ManySamples
         All samples.
-    places : array of int
-        Which of them are landmarks.
-    chosen : Ridge
-        The machine on the landmarks alone, of which kernel and bandwidth are taken.
     targets : Targets
-        Targets and weights of all samples.
+        Their targets and weights.
     """
-    bases, n = geometry.apply(X[places]), len(X)
-    basis = _whitening(chosen.of(bases.distances()))
-    step = max(_ENTRIES // len(places), 1)
-    blocks = [slice(start, start + step) for start in range(0, n, step)]
+    basis = _whitening(features.chosen.of(features.landmarks.distances()))
+    upper, raw = samples.equations(features, targets)
+    G = basis.T @ (np.triu(upper) + np.triu(upper, 1).T) @ basis
+    with one_thread():
+        spectrum, Q = np.linalg.eigh(G)
+    spectrum, b = np.maximum(spectrum, 0.0), basis.T @ raw
+    X, part = samples.X[samples.at(samples.drawn)], targets.part(samples.drawn)
+    F, turned = features.turned(X, basis @ Q), Q.T @ b
+    levels, means = np.array(ridges(targets)), targets.means
+    inverses = 1.0 / (spectrum[:, None] + levels)
+    squares = [(F[rows] ** 2) @ inverses for rows in features.blocks(len(F))]
+    diagonals = np.vstack(squares).T  # of Fᵀ(G + r)⁻¹F, for each ridge
 
-    def features() -> Iterator[tuple[Targets, Array]]:
-        for rows in blocks:
-            yield targets.part(rows), chosen.of(bases.distances(geometry.apply(X[rows]).A)) @ basis
+    def scores(k: int) -> Array:
+        fit = F @ (inverses[:, [k]] * turned) + means
+        kept = 1.0 - part.left_out * part.weight * diagonals[k]
+        return np.asarray(part.values - (part.values - fit) / kept[:, None])
 
-    G, b = _normal_equations(features(), basis.shape[1], targets.means)
-    spectrum, Q = np.linalg.eigh(G)
-    levels, turned = ridges(targets), Q.T @ b
-    inverses = [1.0 / (np.maximum(spectrum, 0.0) + r) for r in levels]
-    solutions = [inverse[:, None] * turned for inverse in inverses]
-    stride = -(-n // _SCORED)
-    errors: Array = np.zeros(len(levels))
-    scored: list[list[Array]] = [[] for _ in levels]
-    for rows, (part, block) in zip(blocks, features(), strict=True):
-        rotated, share = block @ Q, part.weight.sum()
-        squares, first = rotated**2, -rows.start % stride
-        for k, (inverse, solution) in enumerate(zip(inverses, solutions, strict=True)):
-            scores = _left_out(rotated @ solution + targets.means, squares @ inverse, part)
-            errors[k] += share * squared_error(scores, part)
-            scored[k].append(scores[first::stride])
-    k = int(errors.argmin())
-    solution = Q @ solutions[k]
-    residual = np.linalg.norm(G @ solution + levels[k] * solution - b) / (np.linalg.norm(b) or 1.0)
-    machine = chosen._replace(ridge=levels[k], coefficients=basis @ solution, scores=np.vstack(scored[k]))
-    return LandmarkRidge(machine, np.arange(0, n, stride), float(residual))
+    k = min(range(len(levels)), key=lambda k: squared_error(scores(k), part))
+    r, solution = float(levels[k]), Q @ (inverses[:, [k]] * turned)
+    residual = np.linalg.norm(G @ solution + r * solution - b) / (np.linalg.norm(b) or 1.0)
+    machine = features.chosen._replace(ridge=r, coefficients=basis @ solution, scores=scores(k), means=means)
+    return LandmarkRidge(machine, float(residual))
 
 
 def _whitening(K: Array) -> Array:
     """Return B with B Bᵀ the (regularised) inverse of the kernel of the landmarks."""
-    spectrum, U = np.linalg.eigh(K)
+    with one_thread():
+        spectrum, U = np.linalg.eigh(K)
     kept = spectrum > _LEAST_EIGENVALUE * spectrum[-1]
     return np.asarray(U[:, kept] / np.sqrt(spectrum[kept]))
-
-
-def _normal_equations(
-    features: Iterator[tuple[Targets, Array]], size: int, means: Array
-) -> tuple[Array, Array]:
-    G, b = np.zeros((size, size)), np.zeros((size, len(means)))
-    for part, F in features:
-        weighted = F * part.weight[:, None]
-        G += F.T @ weighted
-        b += weighted.T @ (part.values - means)
-    return G, b
-
-
-def _left_out(fit: Array, diagonal: Array, part: Targets) -> Array:
-    """Return predictions by leave-one-out from the fit and Fᵀ(G + r)⁻¹F of each sample, by the hat matrix."""
-    kept = 1.0 - part.left_out * part.weight * diagonal
-    return np.asarray(part.values - (part.values - fit) / kept[:, None])

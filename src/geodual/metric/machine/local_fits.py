@@ -9,12 +9,11 @@ import numpy as np
 from geodual.arrays import Array
 
 from .geometry import MappedSamples
-from .neighbour_means import left_out_neighbours
+from .neighbour_means import blocks, left_out_neighbours, values_at
 from .targets import Targets, squared_error
 
 NUMBERS = (20, 40, 80)  # of neighbours to try
 RIDGES = (0.01, 0.1, 1.0)  # relative to the mean variance of a direction among the neighbours
-_ENTRIES = 4_000_000  # of the neighbours of some samples: 32 MB
 
 
 class LocalFit(NamedTuple):
@@ -36,12 +35,11 @@ class LocalFit(NamedTuple):
 
     def predict(self, A: Array, among: MappedSamples, targets: Targets) -> Array:
         """Predict the targets of new samples, which are mapped already."""
-        parts, values = [], targets.values
-        step = _step(self.n_neighbors, among.A.shape[1])
-        for start in range(0, len(A), step):
-            at = A[start : start + step]
-            near = among.index.kneighbors(at, self.n_neighbors, return_distance=False)
-            parts.append(_fits(at, among.A[near], values[near], targets.weight[near], (self.ridge,))[0])
+        parts = []
+        for rows in _blocks(A, self.n_neighbors, targets):
+            near = among.index.kneighbors(A[rows], self.n_neighbors, return_distance=False)
+            values, counts = values_at(near, targets), targets.weight[near]
+            parts.append(_fits(A[rows], among.A[near], values, counts, (self.ridge,))[0])
         return np.vstack(parts)
 
     @property
@@ -52,22 +50,21 @@ class LocalFit(NamedTuple):
 
 def best_local_fit(samples: MappedSamples, D: Array, targets: Targets) -> LocalFit:
     """Return the best local fit for samples and their distances."""
-    A, values = samples.A, targets.values
+    A = samples.A
     near, _, counts = left_out_neighbours(D, targets, max(NUMBERS))
     tried = []
     for k in sorted({min(number, near.shape[1]) for number in NUMBERS}):
-        step, parts = _step(k, A.shape[1]), []
-        for start in range(0, len(A), step):
-            rows = slice(start, start + step)
+        parts = []
+        for rows in _blocks(A, k, targets):
             close = near[rows, :k]
-            parts.append(_fits(A[rows], A[close], values[close], counts[rows, :k], RIDGES))
+            parts.append(_fits(A[rows], A[close], values_at(close, targets), counts[rows, :k], RIDGES))
         for ridge, scores in zip(RIDGES, np.concatenate(parts, axis=1), strict=True):
             tried.append((squared_error(scores, targets), LocalFit(k, ridge, scores)))
     return min(tried, key=lambda pair: pair[0])[1]
 
 
-def _step(n_neighbors: int, n_components: int) -> int:
-    return max(_ENTRIES // (n_neighbors * max(n_neighbors, n_components)), 1)
+def _blocks(A: Array, n_neighbors: int, targets: Targets) -> list[slice]:
+    return blocks(len(A), n_neighbors * max(n_neighbors, A.shape[1], len(targets.means)))
 
 
 def _fits(at: Array, near: Array, values: Array, counts: Array, ridges: tuple[float, ...]) -> Array:

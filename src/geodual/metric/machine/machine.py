@@ -15,18 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from geodual.arrays import Array, Indices
+from geodual.threads import one_thread
 
 from ..base.checks import check_whole
 from .geometry import Geometry, MappedSamples
 from .kernel_ridge import Ridge, best_ridge, kernel_of
-from .landmarks import fit_on_landmarks
+from .landmarks import KernelFeatures, ManySamples, fit_on_landmarks
 from .local_fits import LocalFit, best_local_fit
+from .many_samples import SamplesHere
 from .mixture import best_mixture
 from .neighbour_means import NeighbourMean, best_neighbours
 from .targets import Targets, squared_error
 from .views import VIEWS, View
 
 PREDICTORS = ("kernel", "neighbors", "local")
+_ENTRIES = 1_000_000  # of new samples that are predicted at once: 8 MB
 _LEAST_SHARE = 1e-6  # of a predictor in the mixture; with a smaller one it is left out
 
 Predictor = Ridge | NeighbourMean | LocalFit
@@ -89,7 +92,7 @@ class Machine:
     parts : tuple of Part
         The mixture, the largest share first.
     X : array of shape (n_samples, n_features)
-        Distinct samples, without missing values.
+        Distinct samples, without missing values: all, or of a dask array those gathered.
     targets : Targets
         Their targets.
     places : array of int, or None
@@ -112,7 +115,8 @@ class Machine:
 
     @cached_property
     def _samples(self) -> tuple[MappedSamples, ...]:
-        X = self.X if self.places is None or self._asks_all else self.X[self.places]
+        asks_all = self.places is None or not isinstance(self.parts[0].predictor, Ridge)
+        X = self.X if asks_all else self.X[self.places]
         return tuple(part.geometry.apply(X) for part in self.parts)
 
     @property
@@ -121,8 +125,11 @@ class Machine:
         return list(zip(self.parts, self._samples, strict=True))
 
     @property
-    def _asks_all(self) -> bool:
-        return not isinstance(self.parts[0].predictor, Ridge)
+    def chosen_on(self) -> tuple[Array, Any]:
+        """The samples on which all choices were made, and their targets."""
+        if self.places is None:
+            return self.X, self.targets
+        return self.X[self.places], self.targets.part(self.places)
 
     @property
     def scored_targets(self) -> Any:
@@ -136,7 +143,12 @@ class Machine:
         return next((geometry for geometry in geometries if geometry.gap is not None), geometries[0])
 
     def predict(self, X: Array) -> Array:
-        """Predict the values of samples without missing values."""
+        """Predict the values of samples without missing values, block by block."""
+        step = max(_ENTRIES // X.shape[1], 1)
+        starts = range(0, max(len(X), 1), step)
+        return np.vstack([self._predict_block(X[start : start + step]) for start in starts])
+
+    def _predict_block(self, X: Array) -> Array:
         return np.asarray(
             sum(
                 part.share * part.predictor.predict(part.geometry.apply(X).A, among, self.targets)
@@ -152,7 +164,7 @@ class Machine:
 
 
 def fit_machine(
-    X: Array,
+    X: Array | ManySamples,
     targets: Any,
     *,
     predictor: str,
@@ -164,8 +176,8 @@ def fit_machine(
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
-        Samples.
+    X : array of shape (n_samples, n_features), or ManySamples
+        Samples; with landmarks, and for "kernel" only, they may be elsewhere.
     targets : Targets
         Their targets.
     predictor : "kernel", "neighbors" or "local"
@@ -178,13 +190,32 @@ def fit_machine(
         Landmarks: the samples on which all choices are made, and which the kernel is evaluated at. By default
         all samples are.
     """
-    near, few = (X, targets) if places is None else (X[places], targets.part(places))
-    geometries = [
-        geometry for name in views for geometry in _geometries(VIEWS[name], X, near, targets, few, learners)
-    ]
-    fitted = [_fit_predictor(geometry, predictor, near, few) for geometry in geometries]
-    if places is not None and predictor == "kernel":
-        return _machine_on_landmarks(geometries, fitted, X, targets, places)
+    if places is None:
+        X = X if isinstance(X, np.ndarray) else X.X
+        geometries = _geometries(views, learners, X, targets, X, targets)
+        fitted = [_fit_predictor(geometry, predictor, X, targets) for geometry in geometries]
+        return _mixture(geometries, fitted, X, targets, None)
+    samples = SamplesHere(X) if isinstance(X, np.ndarray) else X
+    near, few = samples.X[samples.at(places)], targets.part(places)
+    seen, part = samples.X[samples.at(samples.drawn)], targets.part(samples.drawn)
+    with one_thread():
+        geometries = _geometries(views, learners, seen, part, near, few)
+        fitted = [_fit_predictor(geometry, predictor, near, few) for geometry in geometries]
+    if predictor != "kernel":
+        assert isinstance(X, np.ndarray)
+        return _mixture(geometries, fitted, X, targets, places)
+    return _machine_on_landmarks(geometries, fitted, samples, targets, near, places)
+
+
+def _mixture(
+    geometries: list[Geometry],
+    fitted: list[tuple[Predictor, float | None]],
+    X: Array,
+    targets: Any,
+    places: Indices | None,
+) -> Machine:
+    """Return the best mixture of predictors, which are fitted to all samples or to landmarks."""
+    few = targets if places is None else targets.part(places)
     shares, gap = best_mixture([found.scores for found, _ in fitted], few)
     scores = sum(share * found.scores for share, (found, _) in zip(shares, fitted, strict=True))
     kept = [k for k in np.argsort(-shares, kind="stable") if shares[k] > _LEAST_SHARE]
@@ -196,12 +227,15 @@ def fit_machine(
 
 
 def _geometries(
-    kind: type[View], X: Array, near: Array, targets: Targets, few: Targets, learners: Sequence[Learner]
+    views: Iterable[str], learners: Sequence[Learner], seen: Array, part: Targets, near: Array, few: Targets
 ) -> list[Geometry]:
-    """Return the geometries in one view, which is that of all samples."""
-    view = kind().fit(X, targets.weight)
-    A = view.transform(near)
-    return [geometry for learn in learners for geometry in learn(view, A, few)]
+    """Return the geometries that are learnt from samples `near` in the views of samples `seen`."""
+    found: list[Geometry] = []
+    for name in views:
+        view = VIEWS[name]().fit(seen, part.weight)
+        A = view.transform(near)
+        found += [geometry for learn in learners for geometry in learn(view, A, few)]
+    return found
 
 
 def _fit_predictor(
@@ -221,20 +255,22 @@ def _fit_predictor(
 def _machine_on_landmarks(
     geometries: list[Geometry],
     fitted: list[tuple[Predictor, float | None]],
-    X: Array,
+    samples: ManySamples,
     targets: Any,
+    near: Array,
     places: Indices,
 ) -> Machine:
     """Return the machine of the one geometry that predicts best on the landmarks, fitted to all samples."""
     few = targets.part(places)
-    errors = [squared_error(found.scores, few) for found, _ in fitted]
-    best = int(np.argmin(errors))
+    best = int(np.argmin([squared_error(found.scores, few) for found, _ in fitted]))
     geometry, chosen = geometries[best], fitted[best][0]
     assert isinstance(chosen, Ridge)
-    found = fit_on_landmarks(geometry, X, places, chosen, targets)
-    certificates = MachineCertificates(geometry.gap, 0.0, found.residual)
-    parts = (Part(1.0, geometry, found.machine),)
-    return Machine(parts, X, targets, places, found.machine.scores, found.scored, certificates)
+    features = KernelFeatures(geometry, geometry.apply(near), chosen)
+    machine, residual = fit_on_landmarks(features, samples, targets)
+    certificates = MachineCertificates(geometry.gap, 0.0, residual)
+    at, scored = samples.at(places), samples.at(samples.drawn)
+    parts, kept = (Part(1.0, geometry, machine),), targets.part(samples.kept)
+    return Machine(parts, samples.X, kept, at, machine.scores, scored, certificates)
 
 
 def _worst_gap(parts: tuple[Part, ...]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from .targets import Targets, squared_error
 
 NUMBERS = (1, 3, 5, 7, 11, 15, 21, 31)  # of neighbours to try
 WEIGHTS = ("uniform", "distance")
+_ENTRIES = 4_000_000  # of the values of neighbours: 32 MB
 
 
 class NeighbourMean(NamedTuple):
@@ -34,8 +36,11 @@ class NeighbourMean(NamedTuple):
 
     def predict(self, A: Array, among: MappedSamples, targets: Targets) -> Array:
         """Predict the targets of new samples, which are mapped already."""
-        d, near = among.index.kneighbors(A, self.n_neighbors)
-        return means(d, targets.weight[near], targets.values[near], self.weights)
+        parts = []
+        for rows in blocks(len(A), self.n_neighbors * len(targets.means)):
+            d, near = among.index.kneighbors(A[rows], self.n_neighbors)
+            parts.append(means(d, targets.weight[near], values_at(near, targets), self.weights))
+        return np.vstack(parts)
 
     @property
     def settings(self) -> dict[str, float | str]:
@@ -46,12 +51,29 @@ class NeighbourMean(NamedTuple):
 def best_neighbours(D: Array, targets: Targets) -> NeighbourMean:
     """Return the best mean for distances D of all samples; copies of a sample are its neighbours."""
     near, d, counts = left_out_neighbours(D, targets, max(NUMBERS))
-    values, tried = targets.values[near], []
-    for k in sorted({min(number, near.shape[1]) for number in NUMBERS}):
-        for weights in WEIGHTS:
-            scores = means(d[:, :k], counts[:, :k], values[:, :k], weights)
-            tried.append((squared_error(scores, targets), NeighbourMean(k, weights, scores)))
+    numbers = sorted({min(number, near.shape[1]) for number in NUMBERS})
+    settings, parts = list(itertools.product(numbers, WEIGHTS)), []
+    for rows in blocks(len(D), near.shape[1] * len(targets.means)):
+        values = values_at(near[rows], targets)
+        parts.append(
+            [means(d[rows, :k], counts[rows, :k], values[:, :k], weights) for k, weights in settings]
+        )
+    tried = [
+        (squared_error(scores, targets), NeighbourMean(k, weights, scores))
+        for (k, weights), scores in zip(settings, map(np.vstack, zip(*parts, strict=True)), strict=True)
+    ]
     return min(tried, key=lambda pair: pair[0])[1]
+
+
+def blocks(n: int, entries: int) -> list[slice]:
+    """Return rows in blocks, so that arrays of so many entries per row are not large."""
+    step = max(_ENTRIES // entries, 1)
+    return [slice(start, start + step) for start in range(0, max(n, 1), step)]
+
+
+def values_at(places: Indices, targets: Targets) -> Array:
+    """Return the values of samples at places, of shape (…, n_columns); not those of all samples."""
+    return np.asarray(targets.part(places.ravel()).values.reshape(*places.shape, -1))
 
 
 def left_out_neighbours(D: Array, targets: Targets, most: int) -> tuple[Indices, Array, Array]:
