@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ..config import StudyConfig
+from ..forecasters.peers import rank_predictions, types_of_study
 from ..panel import Finding
 from . import performance
 from .forecast_diagnostics import (
@@ -330,7 +331,11 @@ class StudyTables:
         for table in (self.baseline_predictions, self.predictions):
             momentum = table[table["forecaster"] == MOMENTUM] if len(table) else table
             if len(momentum):
-                return compare_with_momentum(predictions, momentum)
+                columns = "forecast", "realised"
+                return compare_with_momentum(
+                    rank_predictions(predictions, self.types, *columns),
+                    rank_predictions(momentum, self.types, *columns),
+                )
         return None, None
 
     factor_ic: pd.DataFrame = stored(
@@ -409,6 +414,16 @@ class StudyTables:
         return ic_by_day_and_type(self.predictions, self._types)
 
     @cached_property
+    def types(self) -> dict[str, str]:
+        """The type of each fund if funds are compared within types; empty otherwise."""
+        return types_of_study(self.config, self.facts)
+
+    @cached_property
+    def _ranked(self) -> pd.DataFrame:
+        """The predictions, with forecasts as ranks within peer groups if there are any."""
+        return rank_predictions(self.predictions, self.types, "forecast")
+
+    @cached_property
     def _types(self) -> pd.Series[str]:
         known = self.facts["type"].dropna() if "type" in self.facts else pd.Series(dtype=str)
         return known[known.index.isin(self.predictions["fund"].unique())]
@@ -416,7 +431,7 @@ class StudyTables:
     @computed("Rank autocorrelation", "forecasts against those one rebalance before")
     def rank_autocorrelation(self) -> pd.DataFrame:
         """The rank correlation of the forecasts with those of the rebalance day before, day × forecaster."""
-        return correlate_ranks(self.predictions)
+        return correlate_ranks(self._ranked)
 
     @computed("Fifths", "mean returns by fifth of the forecasts; 5 has the best", file="quantile_returns")
     def fifths(self) -> pd.DataFrame:
@@ -436,13 +451,13 @@ class StudyTables:
         DataFrame
             Forecaster × fifth, from 1 (worst forecasts) to 5 (best).
         """
-        chosen = self.predictions[self.predictions["date"].isin(self.decided(period))]
+        chosen = self._ranked[self._ranked["date"].isin(self.decided(period))]
         return returns_by_fifth(chosen, self.config.compared)
 
     @computed("Spreads", "best fifth minus worst, rebalance day × forecaster", percent=None)
     def spreads(self) -> pd.DataFrame:
         """What the fifth with the best forecasts earned more than the worst, rebalance day × forecaster."""
-        return measure_spreads(self.predictions)
+        return measure_spreads(self._ranked)
 
     @computed("Spread summary", "the mean of these spreads", percent={"mean", "low", "high"})
     def spread_summary(self) -> pd.DataFrame:
@@ -693,7 +708,7 @@ class StudyTables:
         """The information coefficients of the baselines, rebalance day × baseline; empty without any."""
         if self.baseline_predictions.empty:
             return pd.DataFrame(index=self.ic.index)
-        return ic_table(self.baseline_predictions)
+        return ic_table(self.baseline_predictions, self.types)
 
     baseline_equity: pd.DataFrame = stored(
         "Baseline equity",

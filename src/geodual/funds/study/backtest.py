@@ -84,8 +84,8 @@ def keep_ledgers(
     return {
         **books,
         "predictions": predictions,
-        "ic": ic_table(predictions),
-        "ic_decay": ic_decay(predictions, nav),
+        "ic": ic_table(predictions, observations.types),
+        "ic_decay": ic_decay(predictions, nav, types=observations.types),
         "holdings": holdings,
         "equity": equity.rename_axis(index="date", columns="forecaster"),
         "random_portfolios": draw_random_portfolios(

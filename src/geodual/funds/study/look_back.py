@@ -147,7 +147,7 @@ def _decide(
     chosen = tune_forecasters(observations, forecasters, config, rows, **effort) if config.tune else {}
     decisions = walk_forward(observations, forecasters, rows, **effort)
     predictions = predictions_table(decisions, observations)
-    ic, days = ic_table(predictions), pd.DatetimeIndex(observations.panel.nav.index)
+    ic, days = ic_table(predictions, observations.types), pd.DatetimeIndex(observations.panel.nav.index)
     parts = {period: decisions_in(period, ic.index, days, config.test_start) for period in PERIODS}
     known = [period for period, own in parts.items() if ic.loc[own].notna().any(axis=None)]
     period = judged_period(known, tuned=bool(chosen))
@@ -228,7 +228,9 @@ def _judge(
             "universe": equal_weight_curve(observations, rows.tolist(), config),
         } | ({} if levels is None else {"index": levels})
         record = measure_record(
-            ic_table(_with_outcome(decided.predictions, observations))[name].reindex(known),
+            ic_table(_with_outcome(decided.predictions, observations), observations.types)[name].reindex(
+                known
+            ),
             pd.DataFrame({each: _returns(curve, spans.loc[known]) for each, curve in curves.items()}),
             pd.concat([earned[day].dropna() > outcomes[day].median() for day in known]),
             decided.n_choices,

@@ -20,6 +20,7 @@ from ..evaluation.performance import portfolio_row
 from ..evaluation.result_tables import ic_table
 from ..evaluation.risk_free import rate_of_table
 from ..evaluation.table_registry import Table
+from ..forecasters.peers import types_of_study
 from ..forecasters.registry import UNIVERSE
 from ..panel import Finding
 from ..run import CONFIG, SUMMARY
@@ -99,7 +100,7 @@ def read_study(folder: str | Path) -> Study:
 def _read(folder: Path) -> Study:
     """Read the settings and the tables of a run folder, and check that they belong together."""
     summary = _read_summary(folder / SUMMARY)
-    config = StudyConfig(**read_config(folder / CONFIG))
+    config = StudyConfig(**({"relative_to": "all"} | read_config(folder / CONFIG)))  # the default once
     if _is_old(summary):
         config = replace(config, baselines=())
     names = {"forecaster": config.compared, "baseline": config.baselines}
@@ -109,7 +110,7 @@ def _read(folder: Path) -> Study:
     _check_keys(tables)
     if (tables["equity"] <= 0.0).any(axis=None):
         raise ValueError("equity.csv: a value is not positive")
-    compare_tables(tables)
+    compare_tables(tables, types_of_study(config, tables.get("facts", pd.DataFrame())))
     compare_summary(summary, tables)
     return Study(
         config=config,
@@ -238,20 +239,22 @@ def _read_findings(path: Path) -> tuple[Finding, ...]:
     return tuple(Finding(*row) for row in table.itertuples(index=False, name=None))
 
 
-def compare_tables(tables: Mapping[str, pd.DataFrame]) -> None:
+def compare_tables(tables: Mapping[str, pd.DataFrame], types: Mapping[str, str]) -> None:
     """Raise if tables of a run disagree.
 
     Parameters
     ----------
     tables : mapping of str to DataFrame
         The tables by name, as `Study` has them.
+    types : mapping of str to str
+        From `types_of_study`.
 
     Raises
     ------
     ValueError
         With the file, the row, what is there and what should be.
     """
-    _compare(tables["ic"], ic_table(tables["predictions"]), "ic.csv", "predictions.csv")
+    _compare(tables["ic"], ic_table(tables["predictions"], types), "ic.csv", "predictions.csv")
     _compare_holdings(tables["holdings"], tables["predictions"])
     fills = tables["fills"]
     values = fills.set_index(["day", "forecaster", "fund"])[["value"]].astype(float)
