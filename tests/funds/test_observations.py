@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import DataError, Panel, backtest, read_facts
+from geodual.funds import DataError, Panel, backtest
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.factors.factor import choose_factors

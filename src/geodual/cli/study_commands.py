@@ -35,7 +35,7 @@ _TABLE_WIDTH = 118  # columns of the terminal that Table 1 needs
 _TITLES = {"validation": "validation period", "test": "test period", "both": "both periods"}
 
 _LEFT_OUT_SHOWN = 10  # funds printed
-_NUMERIC = ("rank", "weight", "forecast", "80 % of past picks")
+_NUMERIC = ("rank", "weight", "forecast", "80 % of like funds")
 _KNOWN = 0.9  # tell of picks of which a smaller share of the factors is known
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
@@ -386,7 +386,7 @@ def _print_selection(selection: funds.Selection, quiet: bool) -> None:
             "fund": " ".join(filter(None, (pick["fund"], pick["name"]))),
             "weight": format_percent(pick["weight"]),
             "forecast": show(pick["forecast"]),
-            "80 % of past picks": _interval(pick["past_low"], pick["past_high"]),
+            "80 % of like funds": _interval(pick["past_low"], pick["past_high"]),
             "main factors": pick["factors"],
             "neighbours": pick["neighbours"],
         }

@@ -159,7 +159,6 @@ class SelectionTables:
     notes: tuple[str, ...]
     source: str
     first_day: pd.Timestamp
-    pooled: bool
     candidates: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     unit: str = "return"
     run: str = ""

@@ -95,7 +95,7 @@ def make_classes(training: Training, values: Array, label: str) -> tuple[str, ND
     smaller = min(rises.mean(), 1.0 - rises.mean()) if rises.size else 0.0
     if label == "sign" and smaller >= _SMALLEST_CLASS:
         return "sign", rises.astype(np.int64)
-    # The median of each interval (and group): otherwise a good one would be one class and a bad one the other.
+    # The median of each interval and group: otherwise a good one would be one class, a bad one the other.
     above = np.zeros(len(values), dtype=np.int64)
     for rows in _parts(training, by_group=True):
         above[rows] = values[rows] > np.median(values[rows])

@@ -250,7 +250,7 @@ def _address_of_report(run: str, page: Path) -> str:
 
 
 def _show_picks(selection: SelectionTables) -> Section:
-    past = "past picks" if selection.pooled else "past picks of the same rank"
+    past = "the funds of like volatility"
     picks = _with_texts(selection.picks)
     columns = (
         Column("fund", "Fund", kind="text", under=("name", "remark")),
@@ -265,7 +265,7 @@ def _show_picks(selection: SelectionTables) -> Section:
     basis = UNITS[selection.unit]
     if len(selection.neighbours) and selection.unit == "return":
         basis = "The forecast is the mean of what the fund's nearest neighbours earned over a past interval."
-    lead = f"{basis} 80 % of {past} earned between the past low and the past high."
+    lead = f"{basis} 80 % of {past} earned between the past low and the past high after past decisions."
     table = make_table(picks, columns, "Picks, best first")
     return make_section("picks", "What to hold", make_paragraph(lead), table)
 

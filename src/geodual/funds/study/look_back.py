@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geodual.arrays import Array
-
 from ..config import StudyConfig
 from ..decisions.observations import Observations, possible_rows
 from ..decisions.picking import held_since, pick_funds
@@ -18,15 +16,14 @@ from ..decisions.walk_forward import walk_forward
 from ..evaluation.market import FeeRules
 from ..evaluation.periods import PERIODS, decisions_in, judged_period
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
-from ..evaluation.statistics import FEWEST, corrected_p, newey_west_t, rank_by_ic
+from ..evaluation.statistics import corrected_p, newey_west_t, rank_by_ic
 from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import TrackRecord, measure_record, no_record
 from ..evaluation.tuning import count_choices, tune_forecasters
 from ..forecasters.forecast import Forecaster
 from .books import equal_weight_curve, rows_to_decide, run_ledgers
+from .past_ranges import Volatilities, measure_volatility
 
-FEWEST_PER_RANK = 30  # fewest past decisions for an interval per rank
-_INTERVAL = [0.1, 0.9]  # quantiles between which 80 % of past picks lie
 _LATE = pd.Timedelta(days=7)  # by which an index may end before an interval does
 
 
@@ -36,9 +33,9 @@ class LookBack:
 
     Attributes
     ----------
-    earned : DataFrame
-        What past picks earned before costs, from the execution of their decision to that of the next one,
-        decision × rank; empty without past decisions.
+    past : tuple of (Volatilities, Series)
+        The universe of each past decision, and what its funds earned before costs, from the execution of the
+        decision to that of the next one.
     record : TrackRecord
         How good past forecasts and the portfolio were.
     held : dict of str to Timestamp
@@ -52,25 +49,12 @@ class LookBack:
         Empty if there was only one.
     """
 
-    earned: pd.DataFrame
+    past: tuple[tuple[Volatilities, pd.Series[float]], ...]
     record: TrackRecord
     held: dict[str, pd.Timestamp]
     chosen: dict[str, dict[str, Any]]
     name: str
     candidates: pd.DataFrame
-
-    @property
-    def pooled(self) -> bool:
-        """Whether there are too few past decisions to show what the picks of each rank earned."""
-        return len(self.earned) < FEWEST_PER_RANK
-
-    def bounds(self, n_picks: int) -> Array:
-        """Return between which values 80 % of past picks earned, by rank; the same for all if pooled."""
-        if len(self.earned) < FEWEST:
-            return np.full((2, n_picks), np.nan)
-        if self.pooled:
-            return np.repeat(np.nanquantile(self.earned, _INTERVAL)[:, None], n_picks, axis=1)
-        return self.earned.quantile(_INTERVAL).reindex(columns=range(n_picks)).to_numpy(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +104,7 @@ def look_back(
         Passed on to `walk_forward`: n_jobs, progress.
     """
     if not _can_look_back(observations, config):
-        return LookBack(pd.DataFrame(), no_record(), {}, {}, next(iter(forecasters)), pd.DataFrame())
+        return LookBack((), no_record(), {}, {}, next(iter(forecasters)), pd.DataFrame())
     rows = rows_to_decide(observations, config, fees)
     if study is None:
         decided = _decide(observations, forecasters, config, rows, effort)
@@ -235,8 +219,10 @@ def _judge(
             pd.concat([earned[day].dropna() > outcomes[day].median() for day in known]),
             decided.n_choices,
         )
-    shown = pd.DataFrame(list(earned.values())).dropna(how="all")
-    return LookBack(shown, record, held, decided.chosen, name, decided.candidates)
+    past = tuple(
+        (measure_volatility(nav, day, own.index, observations.types), own) for day, own in outcomes.items()
+    )
+    return LookBack(past, record, held, decided.chosen, name, decided.candidates)
 
 
 def _holding_intervals(observations: Observations, rows: NDArray[np.intp], lag: int) -> pd.DataFrame:

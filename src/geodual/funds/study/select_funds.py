@@ -36,6 +36,7 @@ from ..sources.reading.nav_file import read_index, read_nav
 from .continued_run import Plan, check_past, plan_of_run
 from .look_back import LookBack, look_back
 from .notes import note_decision, note_last_row, note_study, note_trading
+from .past_ranges import measure_volatility, past_ranges
 from .workbook import write_selection_workbook
 
 
@@ -51,11 +52,11 @@ class Selection(SelectionTables):
         Name of the forecaster.
     picks : DataFrame
         One row per pick, best first: rank, fund, name, type, weight, forecast, past_low and past_high (80 %
-        of past picks earned between these two, before costs: past picks of the same rank or, if `pooled`, of
-        all ranks; NaN with fewer than 8 past decisions), n_past (number of past decisions), known (share of
-        its factors that are known), finding (what was found in its data, if that matters), neighbours (their
-        codes; empty for forecasters without), factors (those that did most to make the neighbours near, or
-        that add most to the forecast).
+        of the funds of like volatility earned between these two after past decisions, before costs: of each
+        peer group, the third nearest in volatility; NaN with fewer than 8 past decisions), n_past
+        (number of past decisions), known (share of its factors that are known), finding (what was found in
+        its data, if that matters), neighbours (their codes; empty for forecasters without), factors (those
+        that did most to make the neighbours near, or that add most to the forecast).
     neighbours : DataFrame
         One row per pick and neighbour: date, forecaster, fund, neighbour, distance, earned.
     reasons : DataFrame
@@ -82,9 +83,6 @@ class Selection(SelectionTables):
         zero, corrected for the number compared), n (past decisions). Empty if one was named.
     unit : str
         What the forecasts are: a "return", an "excess" return over the mean fund, or a "rank" from −½ to ½.
-    pooled : bool
-        Whether past_low and past_high cover the picks of all ranks, because there are fewer than 30 past
-        decisions.
     run : str
         The folder of the study that the selection continues; "" without one. The page links to its report.
 
@@ -344,7 +342,6 @@ def _assemble(
         notes=notes,
         source=now.panel.source,
         first_day=pd.Timestamp(now.panel.nav.index[0]),
-        pooled=looked.pooled,
         candidates=looked.candidates,
         unit=decision.unit,
         run=folder,
@@ -358,7 +355,8 @@ def _table_of_picks(
     facts = now.facts.of_funds(picked.funds)
     main = reasons[reasons["view"].isin(["near", "adds"])]
     main_factors = main.groupby("fund", sort=False)["factor"].agg(", ".join)
-    low, high = looked.bounds(len(picked.funds))
+    today = measure_volatility(now.panel.nav, picked.day, now.sections[-1].funds, now.types)
+    ranges = past_ranges(looked.past, today, picked.funds)
     forecast = pd.Series(picked.forecast, picked.funds)
     return pd.DataFrame(
         {
@@ -370,9 +368,7 @@ def _table_of_picks(
                 config.weights, forecast, now.panel.nav, make_caps(config, now.facts)
             ),
             "forecast": picked.forecast,
-            "past_low": low,
-            "past_high": high,
-            "n_past": len(looked.earned),
+            **{column: ranges[column].to_numpy() for column in ranges},
             "known": picked.known,
             "finding": _findings_of(picked.funds, now.panel),
             "neighbours": [", ".join(dict.fromkeys(row)) for row in picked.neighbours],
