@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .alike import warn_of_beta
 from .statistics import FEWEST, corrected_p, stationary_bootstrap_interval
 
 _LEVEL = 0.05
@@ -35,6 +36,8 @@ class TrackRecord:
         interval; NaN without an index.
     n_over_index : int, optional
         Number of past decisions for which the return of the index is known; None without an index.
+    beta : float
+        Beta of the portfolio to the index over the record; NaN without an index.
     """
 
     n: int
@@ -50,6 +53,7 @@ class TrackRecord:
     over_index_low: float = np.nan
     over_index_high: float = np.nan
     n_over_index: int | None = field(default=None, kw_only=True)
+    beta: float = field(default=np.nan, kw_only=True)
 
     @property
     def is_evidence(self) -> bool:
@@ -73,7 +77,7 @@ class TrackRecord:
         if self.n < FEWEST:
             facts = f"Track record of {shown}: too short to judge; {ic}."
         verdict = _EVIDENCE if self.is_evidence else "This is no evidence of skill."
-        return f"{facts} {verdict}"
+        return " ".join(filter(None, [warn_of_beta(self.beta, "the index"), facts, verdict]))
 
     def _tell_index(self) -> str:
         if self.n_over_index is None:
@@ -96,7 +100,11 @@ def no_record() -> TrackRecord:
 
 
 def measure_record(
-    ic: pd.Series[float], returns: pd.DataFrame, beaten: pd.Series[bool], n_choices: int = 1
+    ic: pd.Series[float],
+    returns: pd.DataFrame,
+    beaten: pd.Series[bool],
+    n_choices: int = 1,
+    beta: float = np.nan,
 ) -> TrackRecord:
     """Measure the record of one forecaster.
 
@@ -112,6 +120,8 @@ def measure_record(
         Whether each past pick earned more than the median fund of its day.
     n_choices : int
         Number of settings that were tried on these decisions.
+    beta : float
+        Beta of the portfolio to the index; NaN without one.
     """
     if not len(ic):
         return no_record()
@@ -127,6 +137,7 @@ def measure_record(
         excess_high=interval[1],
         beat_median=float(beaten.mean()),
         **_against_index(returns),
+        beta=beta,
     )
 
 

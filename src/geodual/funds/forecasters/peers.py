@@ -51,7 +51,7 @@ def types_of_study(config: StudyConfig, facts: pd.DataFrame) -> dict[str, str]:
         With a column `type`, missing where unknown; or empty.
     """
     known = facts["type"].dropna() if "type" in facts else pd.Series(dtype=str)
-    return types_compared(config, dict(known.items()), facts.index)
+    return types_compared(config, {str(fund): kind for fund, kind in known.items()}, facts.index)
 
 
 def peer_groups(funds: Iterable[str], types: Mapping[str, str]) -> Groups:

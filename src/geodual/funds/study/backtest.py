@@ -41,6 +41,7 @@ from ..evaluation.result_tables import (
 )
 from ..evaluation.risk_free import RiskFree, rate_table, take_risk_free
 from ..evaluation.skill import factor_ics
+from ..evaluation.statistics import rank_by_ic
 from ..evaluation.tuning import tune_forecasters
 from ..factors.factor import FactorSet, take_factors
 from ..forecasters.forecast import Forecaster, factors_asked
@@ -53,7 +54,15 @@ from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
 from ..sources.reading.quality import inspect_index
 from .books import equal_weight_curve, rows_to_decide, run_ledgers
-from .notes import note_data, note_decisions, note_index, note_portfolios, note_rows, note_universe
+from .notes import (
+    note_concentration,
+    note_data,
+    note_decisions,
+    note_index,
+    note_portfolios,
+    note_rows,
+    note_universe,
+)
 from .study import Study
 
 EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
@@ -291,7 +300,17 @@ def _collect_notes(
         *note_universe(observations, universe),
         *note_decisions(decisions, config),
         *note_portfolios(books["trades"], books["holdings"], config, panel.findings),
+        *_note_last_picks(observations, books),
     )
+
+
+def _note_last_picks(observations: Observations, books: dict[str, Any]) -> list[str]:
+    """Return a note on the concentration of the last picks of the forecaster with the highest mean IC."""
+    holdings, name = books["holdings"], next(iter(rank_by_ic(books["ic"])), "")
+    own = holdings[holdings["forecaster"] == name]
+    day = own["date"].max()
+    funds = own.loc[own["date"] == day, "fund"].tolist()
+    return note_concentration(funds, day, observations, name) if funds else []
 
 
 @dataclass(frozen=True, eq=False)

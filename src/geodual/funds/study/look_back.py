@@ -14,6 +14,7 @@ from ..decisions.observations import Observations, possible_rows
 from ..decisions.picking import held_since, pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.market import FeeRules
+from ..evaluation.performance import compare
 from ..evaluation.periods import PERIODS, decisions_in, judged_period
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
 from ..evaluation.statistics import corrected_p, newey_west_t, rank_by_ic
@@ -218,11 +219,21 @@ def _judge(
             pd.DataFrame({each: _returns(curve, spans.loc[known]) for each, curve in curves.items()}),
             pd.concat([earned[day].dropna() > outcomes[day].median() for day in known]),
             decided.n_choices,
+            _beta(curves, spans.loc[known]),
         )
     past = tuple(
         (measure_volatility(nav, day, own.index, observations.types), own) for day, own in outcomes.items()
     )
     return LookBack(past, record, held, decided.chosen, name, decided.candidates)
+
+
+def _beta(curves: dict[str, pd.Series[float]], spans: pd.DataFrame) -> float:
+    """Return the beta of the portfolio to the index, from day to day; NaN without an index."""
+    if "index" not in curves:
+        return np.nan
+    both = pd.DataFrame({name: curves[name] for name in ("picks", "index")})
+    both = both.loc[spans["start"].min() : spans["end"].max()].dropna()
+    return float(compare(both["picks"], both["index"])["beta"]) if len(both) > 1 else np.nan
 
 
 def _holding_intervals(observations: Observations, rows: NDArray[np.intp], lag: int) -> pd.DataFrame:

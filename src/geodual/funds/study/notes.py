@@ -10,6 +10,7 @@ import pandas as pd
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations, skipped_days
+from ..evaluation.concentration import tell_concentration
 from ..evaluation.market import FeeRules
 from ..evaluation.statistics import FEWEST
 from ..evaluation.study_tables import StudyTables
@@ -219,6 +220,16 @@ def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
             f"{last.date()} and cannot be chosen. If the row is incomplete, select as of an earlier day."
         )
     return notes
+
+
+def note_concentration(
+    picks: Sequence[str], day: pd.Timestamp, observations: Observations, forecaster: str = ""
+) -> list[str]:
+    """Return a note on what many of the picks of a day have in common."""
+    facts = observations.facts
+    told = tell_concentration(picks, observations.panel.nav.loc[:day], facts.types, facts.companies)
+    whose = f"the picks of {forecaster_label(forecaster)} on {day.date()}" if forecaster else "the picks"
+    return [f"Concentration: of {whose}, {'; '.join(told)}."] if told else []
 
 
 def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, looked: LookBack) -> list[str]:

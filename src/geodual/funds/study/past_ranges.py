@@ -65,11 +65,9 @@ def measure_volatility(
         From `types_compared`.
     """
     values = nav.loc[:day, funds].iloc[-_YEAR - 1 :]
-    volatility = np.log(values).diff().std().to_numpy(float)
-    size, groups = (
-        np.log(volatility, where=volatility > 0.0, out=np.full(len(funds), np.nan)),
-        peer_groups(funds, types),
-    )
+    spread = values.pct_change(fill_method=None).std().to_numpy(float)
+    size = np.log(spread, where=spread > 0.0, out=np.full(len(funds), np.nan))
+    groups = peer_groups(funds, types)
     for rows in rows_of_groups(groups, len(funds)):
         known = np.isfinite(size[rows])
         size[rows] -= size[rows][known].mean() if known.any() else 0.0

@@ -35,7 +35,7 @@ from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
 from .continued_run import Plan, check_past, plan_of_run
 from .look_back import LookBack, look_back
-from .notes import note_decision, note_last_row, note_study, note_trading
+from .notes import note_concentration, note_decision, note_last_row, note_study, note_trading
 from .past_ranges import measure_volatility, past_ranges
 from .workbook import write_selection_workbook
 
@@ -236,6 +236,7 @@ def select(
         *([] if plan.study is None else note_study(plan.study)),
         *note_last_row(until.nav, asked),
         *note_decision(decision, config, decision.day in rebalances, looked),
+        *note_concentration(picks.funds, picks.day, now),
         *note_trading(config, fees),
     )
     return _assemble(now, decision, picks, looked, config, notes, plan.folder)
