@@ -83,7 +83,7 @@ def run_backtest(
     from geodual.funds.study.study import Study  # here, because the help must not wait for pandas
 
     written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
-    options.keep_inputs([nav, index, facts], [excel, *written])
+    options.keep_inputs([nav, *options.index_files(index), facts], [excel, *written])
     panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts)
     if not overwrite:
         keep_other_runs(out, panel.digest)
@@ -314,7 +314,9 @@ def run_select(
     _add_metrics(settings)
     options.find_own_modules(filter(None, [metric, forecaster]))
     options.find_modules_of_run(run)
-    options.keep_inputs([nav, index, facts, config, *_files_of(run)], [csv, html, excel])
+    options.keep_inputs(
+        [nav, *options.index_files(index), facts, config, *_files_of(run)], [csv, html, excel]
+    )
     panel = funds.read_nav(nav)
     given = options.read_given(index, index_column, facts) | {"forecaster": forecaster, "run": run}
     with options.use_cluster(dask, jobs), progress_of("past decisions", quiet or as_json) as progress:

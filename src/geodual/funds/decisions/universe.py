@@ -72,11 +72,11 @@ def _check_known(config: StudyConfig, facts: FundFacts, funds: Sequence[str]) ->
 def _of_types(funds: Sequence[str], wanted: Sequence[str], types: Mapping[str, str]) -> set[str]:
     of_funds = {fund: types[fund] for fund in funds if fund in types}
     for name in wanted:
-        if not any(_fits(kind, name) for kind in of_funds.values()):
+        if not any(fits(kind, name) for kind in of_funds.values()):
             known = sorted({types[fund] for fund in of_funds})
             shown = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
             raise DataError(f"`types`: no fund has the type {name!r}; known are {shown or 'none'}.")
-    return {fund for fund, kind in of_funds.items() if any(_fits(kind, name) for name in wanted)}
+    return {fund for fund, kind in of_funds.items() if any(fits(kind, name) for name in wanted)}
 
 
 def _matching(
@@ -85,7 +85,7 @@ def _matching(
     """Return the funds whose code or name fits one of the patterns."""
     found: set[str] = set()
     for pattern in patterns:
-        matched = {fund for fund in funds if _fits(fund, pattern) or _fits(names.get(fund, fund), pattern)}
+        matched = {fund for fund in funds if fits(fund, pattern) or fits(names.get(fund, fund), pattern)}
         if not matched:
             raise DataError(
                 f"`{setting}`: no fund has the code or name {pattern!r}; check it, or use * for any text."
@@ -94,7 +94,7 @@ def _matching(
     return found
 
 
-def _fits(text: str, pattern: str) -> bool:
+def fits(text: str, pattern: str) -> bool:
     """Return whether a text fits a pattern with * for any text; capitals do not matter."""
     # Nothing else has a meaning: a name may contain a question mark or a bracket.
     plain = pattern.casefold().replace("[", "[[]").replace("?", "[?]")

@@ -527,6 +527,24 @@ class StudyTables:
         embedded=True,
     )
 
+    benchmarks: pd.DataFrame = stored(
+        "Benchmarks",
+        "value of the mix of indices that each portfolio is compared with",
+        **_BY_DAY,
+        **_LATER,
+        default=pd.DataFrame,
+    )
+
+    def benchmark(self, name: str) -> pd.Series[float]:
+        """Return the levels that a portfolio is compared with: of the index, or of its own mix of indices.
+
+        Parameters
+        ----------
+        name : str
+            A forecaster.
+        """
+        return self.equity["index"] if self.benchmarks.empty or name == "index" else self.benchmarks[name]
+
     @returned("Annual returns", "returns of calendar years", percent=None, saved=True)
     def annual_returns(self) -> pd.DataFrame:
         """Return the returns of calendar years, as in Figure 2.
@@ -556,7 +574,7 @@ class StudyTables:
         for period in self.known_periods:
             equity = equity_in(period, self.equity, self.config.test_start)
             for name in equity.columns:
-                curve, market = equity[name], equity["index"]
+                curve, market = equity[name], self.benchmark(str(name)).reindex(equity.index)
                 compared = {} if name == "index" else performance.compare(curve, market, self._rate)
                 own = {"sortino": performance.sortino(curve, self._rate), "cvar": performance.cvar(curve)}
                 rows[period, str(name)] = {**compared, **own}

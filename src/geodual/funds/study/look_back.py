@@ -22,7 +22,8 @@ from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import TrackRecord, measure_record, no_record
 from ..evaluation.tuning import count_choices, tune_forecasters
 from ..forecasters.forecast import Forecaster
-from .books import equal_weight_curve, rows_to_decide, run_ledgers
+from .books import equal_weight_curve, rows_to_decide, run_ledgers, target_weights
+from .index_mix import mix_indices
 from .past_ranges import Volatilities, measure_volatility
 
 _LATE = pd.Timedelta(days=7)  # by which an index may end before an interval does
@@ -76,7 +77,7 @@ def look_back(
     forecasters: dict[str, Forecaster],
     config: StudyConfig,
     fees: FeeRules,
-    levels: pd.Series[float] | None,
+    levels: pd.Series[float] | pd.DataFrame | None,
     study: StudyTables | None = None,
     name: str | None = None,
     **effort: Any,
@@ -95,8 +96,8 @@ def look_back(
         The settings.
     fees : FeeRules
         What trades cost.
-    levels : Series, optional
-        Index levels to compare with.
+    levels : Series or DataFrame, optional
+        Index levels to compare with; as a DataFrame, by type of funds.
     study : StudyTables, optional
         The study that is continued. Its data must agree with the observations.
     name : str, optional
@@ -196,7 +197,7 @@ def _judge(
     decided: _Decided,
     config: StudyConfig,
     fees: FeeRules,
-    levels: pd.Series[float] | None,
+    levels: pd.Series[float] | pd.DataFrame | None,
 ) -> LookBack:
     """Measure what past decisions earned: the portfolio after costs, and its picks before them."""
     nav, name = observations.panel.nav, decided.name
@@ -211,7 +212,12 @@ def _judge(
         curves = {
             "picks": run_ledgers(nav, decided.holdings, (name,), config, fees)["equity"][name],
             "universe": equal_weight_curve(observations, rows.tolist(), config),
-        } | ({} if levels is None else {"index": levels})
+        }
+        if isinstance(levels, pd.DataFrame):
+            mix = mix_indices(levels, observations, int(rows[0]))
+            curves["index"] = mix.follow(target_weights(decided.holdings, name), config.execution_lag)
+        elif levels is not None:
+            curves["index"] = levels
         record = measure_record(
             ic_table(_with_outcome(decided.predictions, observations), observations.types)[name].reindex(
                 known

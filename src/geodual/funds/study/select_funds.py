@@ -32,7 +32,7 @@ from ..report.wording import TERMS
 from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
-from ..sources.reading.nav_file import read_index, read_nav
+from ..sources.reading.nav_file import read_indices, read_nav
 from .continued_run import Plan, check_past, plan_of_run
 from .look_back import LookBack, look_back
 from .notes import note_concentration, note_decision, note_last_row, note_study, note_trading
@@ -139,7 +139,7 @@ def select(
     *,
     forecaster: Any = None,
     forecasters: Any = None,
-    index: pd.Series[float] | str | Path | None = None,
+    index: pd.Series[float] | str | Path | Mapping[str, pd.Series[float] | str | Path] | None = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
     run: StudyTables | str | Path | None = None,
     n_jobs: int | None = None,
@@ -171,8 +171,8 @@ def select(
         of settings, or any forecaster or scikit-learn regressor. With `run`, one of those that it compared.
     forecasters : str, sequence of str, or mapping, optional
         Forecasters to choose from if none is named, as in `backtest`; by default the metrics of the paper.
-    index : Series or path, optional
-        Index levels that the track record is compared with; by default those of the run, if it has any.
+    index : Series, path, or mapping of str to Series or path, optional
+        Index levels that the track record is compared with, also by type of funds; by default those of the run, if it has any.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads.
     run : Study or path, optional
@@ -211,7 +211,7 @@ def select(
     True
     """
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
-    known, levels = take_facts(facts), None if index is None else read_index(index)
+    known, levels = take_facts(facts), None if index is None else read_indices(index)
     if run is None:
         plan = _plan(_compared(metric, forecaster, forecasters), top, settings)
     else:
@@ -226,7 +226,11 @@ def select(
     # The past comes first: it may choose hyper-parameters, and tells what is held.
     if plan.study is not None:
         check_past(plan.study, past)
-        levels = plan.study.equity["index"] if levels is None and plan.study.index_digest else levels
+        levels = (
+            plan.study.benchmark(plan.name or plan.study.strategy)
+            if levels is None and plan.study.index_digest
+            else levels
+        )
     looked = look_back(
         past, made, config, fees, levels, plan.study, plan.name, n_jobs=n_jobs, progress=progress
     )
