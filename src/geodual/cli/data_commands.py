@@ -38,7 +38,7 @@ def run_check(
     if index is not None:
         levels = options.read_index_option(index, index_column)
         single = levels.values() if isinstance(levels, dict) else [levels]
-        findings += [found for each in single for found in funds.inspect_index(each, panel.nav)]
+        findings += tuple(found for each in single for found in funds.inspect_index(each, panel.nav))
     serious = sum(finding.matters for finding in findings)
     if as_json:
         rows = list(map(asdict, findings))

@@ -59,7 +59,7 @@ def run_fund(
     geodual fund nav.csv 000001 --style indices.csv --json
     """
     given = options.read_given(index, index_column, facts)
-    if given["index"] is not None and given["index"].ndim > 1:
+    if isinstance(given["index"], dict):
         raise DataError("`--index`: a fact sheet compares a fund with one index; give the file alone.")
     sheet = funds.fund_sheet(funds.read_nav(nav), fund, style_indices=style, risk_free=risk_free, **given)
     path = out or Path("fund-" + re.sub(r"[^\w.-]", "_", sheet.code) + ".html")

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from geodual.arrays import Array
+from geodual.arrays import Array, Indices
 
 # Two funds with this correlation share 81 % of their variance: holding both in place of one lowers the
 # volatility by 1 − √((1 + 0.9)/2), less than 3 %.
@@ -65,7 +65,7 @@ def _correlations(nav: pd.DataFrame) -> Array:
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def largest_cluster(correlations: Array) -> Array:
+def largest_cluster(correlations: Array) -> Indices:
     """Return the rows of the largest group of funds of which each two have a correlation of 0.9 or more.
 
     Parameters

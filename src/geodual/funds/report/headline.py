@@ -105,7 +105,7 @@ def _warn_of_index(study: StudyTables, period: str, best: str) -> str:
     if not warning:
         return ""
     types = pd.DataFrame() if study.exposure.empty else study.exposure.xs(best, level="forecaster")
-    shares = types.mean().sort_values(ascending=False).head(_TYPES_NAMED)
+    shares = pd.Series(types.mean()).sort_values(ascending=False).head(_TYPES_NAMED)
     held = join_words([f"{share:.0%} {kind}" for kind, share in shares.items() if share >= _LEAST_NAMED])
     return f"{warning} {f'It held {held} on average. ' if held else ''}"
 

@@ -78,7 +78,9 @@ class IndexMix:
         execution_lag : int
             Rows from a decision to its execution.
         """
-        mixed = {day: own.groupby(self.of_fund).sum() / own.sum() for day, own in targets.items()}
+        mixed = {
+            day: own.groupby(own.index.map(self.of_fund)).sum() / own.sum() for day, own in targets.items()
+        }
         return run_ledger(self.levels, mixed, execution_lag=execution_lag).equity
 
 

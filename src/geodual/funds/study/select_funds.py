@@ -172,7 +172,8 @@ def select(
     forecasters : str, sequence of str, or mapping, optional
         Forecasters to choose from if none is named, as in `backtest`; by default the metrics of the paper.
     index : Series, path, or mapping of str to Series or path, optional
-        Index levels that the track record is compared with, also by type of funds; by default those of the run, if it has any.
+        Index levels that the track record is compared with, also by type of funds; by default those of the
+        run, if it has any.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads.
     run : Study or path, optional
@@ -240,7 +241,7 @@ def select(
         *([] if plan.study is None else note_study(plan.study)),
         *note_last_row(until.nav, asked),
         *note_decision(decision, config, decision.day in rebalances, looked),
-        *note_concentration(picks.funds, picks.day, now),
+        *note_concentration(picks.funds.tolist(), picks.day, now),
         *note_trading(config, fees),
     )
     return _assemble(now, decision, picks, looked, config, notes, plan.folder)
