@@ -63,7 +63,8 @@ def slow_past(nav, frequency, pick):
 def slow_ratios(nav, day):
     """Return the log of the volatility of the last 252 returns of each fund, less the mean over the funds."""
     funds = slow_universe(nav, day)
-    spread = {fund: np.log(nav.loc[:day, fund].iloc[-253:]).diff().std() for fund in funds}
+    rows = nav.loc[:day].iloc[-253:]
+    spread = {fund: rows[fund].pct_change(fill_method=None).std() for fund in funds}
     logs = np.log(pd.Series(spread))
     return logs - logs.mean()
 

@@ -76,7 +76,8 @@ def _no_predictions() -> pd.DataFrame:
     return pd.DataFrame(columns=list(_PREDICTIONS))
 
 
-def _no_curves() -> pd.DataFrame:
+def no_curves() -> pd.DataFrame:
+    """Return a table by day without columns."""
     return pd.DataFrame(columns=[]).rename_axis(index="date", columns="forecaster")
 
 
@@ -530,9 +531,10 @@ class StudyTables:
     benchmarks: pd.DataFrame = stored(
         "Benchmarks",
         "value of the mix of indices that each portfolio is compared with",
-        **_BY_DAY,
+        key="date",
+        per="portfolio",
         **_LATER,
-        default=pd.DataFrame,
+        default=no_curves,
     )
 
     def benchmark(self, name: str) -> pd.Series[float]:
@@ -734,7 +736,7 @@ class StudyTables:
         key="date",
         per="baseline",
         **_LATER,
-        default=_no_curves,
+        default=no_curves,
     )
     baseline_trades: pd.DataFrame = stored(
         "Baseline trades", "one row per baseline and rebalance", columns=_TRADES, **_LATER, default=_no_trades

@@ -41,6 +41,7 @@ from ..evaluation.result_tables import (
 from ..evaluation.risk_free import RiskFree, rate_table, take_risk_free
 from ..evaluation.skill import factor_ics
 from ..evaluation.statistics import rank_by_ic
+from ..evaluation.study_tables import no_curves
 from ..evaluation.tuning import tune_forecasters
 from ..factors.factor import FactorSet, take_factors
 from ..forecasters.forecast import Forecaster, factors_asked
@@ -247,13 +248,7 @@ def backtest(
     config, panel, compared = given.config, given.panel, given.forecasters
     observations = observe(given.prepared, config, given.factors, given.facts, asked=given.asked)
     rows = rows_to_decide(observations, config, given.fees)
-    mix, benchmark = None, None
-    filled: list[str] = []
-    if isinstance(given.levels, pd.DataFrame):
-        mix = mix_indices(given.levels, observations, rows[0])
-        benchmark = mix.follow(equal_weights(observations, rows), config.execution_lag).rename(mix.name)
-    else:
-        benchmark, filled = _benchmark(given.levels, observations, rows, config)
+    mix, (benchmark, filled) = _benchmark(given.levels, observations, rows, config)
     checkpoints = Checkpoints(Path(checkpoint_folder), given.keys()) if checkpoint_folder else None
     effort: dict[str, Any] = {"n_jobs": n_jobs, "checkpoints": checkpoints, "progress": progress}
     chosen = tune_forecasters(observations, compared, config, rows, **effort) if config.tune else {}
@@ -314,9 +309,7 @@ def _collect_notes(
 def _own_benchmarks(mix: IndexMix | None, holdings: pd.DataFrame, config: StudyConfig) -> pd.DataFrame:
     """Return the mix of indices that each portfolio is compared with; no rows if all have the same index."""
     if mix is None:
-        return pd.DataFrame(
-            columns=list(config.compared), index=pd.DatetimeIndex([], name="date"), dtype=float
-        )
+        return no_curves()
     curves = {
         name: mix.follow(target_weights(holdings, name), config.execution_lag) for name in config.compared
     }
@@ -390,14 +383,24 @@ def _take_inputs(
 
 
 def _benchmark(
-    levels: pd.Series[float] | None, observations: Observations, rows: list[int], config: StudyConfig
-) -> tuple[pd.Series[float] | None, list[str]]:
-    """Return the index from the execution of the first decision on, and a note if many levels are missing."""
+    levels: pd.Series[float] | pd.DataFrame | None,
+    observations: Observations,
+    rows: list[int],
+    config: StudyConfig,
+) -> tuple[IndexMix | None, tuple[pd.Series[float] | None, list[str]]]:
+    """Return the indices by type, if given; the index, or their mix by the universe; notes on missing levels.
+
+    The index begins with the execution of the first decision.
+    """
     if levels is None:
-        return None, []
+        return None, (None, [])
+    if isinstance(levels, pd.DataFrame):
+        mix = mix_indices(levels, observations, rows[0])
+        curve = mix.follow(equal_weights(observations, rows), config.execution_lag)
+        return mix, (curve.rename(mix.name), [])
     nav = observations.panel.nav
     first = nav.index.searchsorted(observations.days[rows[0]]) + config.execution_lag
-    return aligned_levels(levels, pd.DatetimeIndex(nav.index[first:]))
+    return None, aligned_levels(levels, pd.DatetimeIndex(nav.index[first:]))
 
 
 def _digest_of(levels: pd.Series[float] | pd.DataFrame | None) -> str:

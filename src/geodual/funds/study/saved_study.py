@@ -158,7 +158,7 @@ def _read_table(path: Path, about: Table, names: Mapping[str, Sequence[str]]) ->
     table = read_csv(path, dtype=dict.fromkeys([*texts, *old], str), keep_default_na=False, na_values=[""])
     if "forecaster" not in table:
         table = table.rename(columns=old)
-    wide = table.columns[1:] if about.per == "factor" else names.get(about.per, ())
+    wide = table.columns[1:] if about.per in ("factor", "portfolio") else names.get(about.per, ())
     columns = [*([about.key] if about.key else []), *wide, *about.columns]
     missing = [column for column in columns if column not in table]
     if missing:
@@ -197,6 +197,9 @@ def _check_forecasters(tables: dict[str, pd.DataFrame], config: StudyConfig) -> 
                 raise ValueError(f"{about.file}.csv: its baselines differ from those of config.toml")
         elif not found <= compared or not (about.sparse or found == compared):
             raise ValueError(f"{about.file}.csv: its forecasters differ from those of config.toml")
+    followed = tables.get("benchmarks", pd.DataFrame())
+    if not followed.empty and set(followed) != compared:
+        raise ValueError("benchmarks.csv: its forecasters differ from those of config.toml")
     if "baseline_equity" in tables and bool(config.baselines) == tables["baseline_equity"].empty:
         raise ValueError("baseline_equity.csv: its rows were changed")
 
