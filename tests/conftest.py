@@ -88,7 +88,7 @@ def blank_figures() -> Iterator[None]:
 @pytest.fixture
 def blank_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let studies save an empty report, where a test is about other files."""
-    monkeypatch.setattr("geodual.funds.study.study.write_report", lambda study, path: path.touch())
+    monkeypatch.setattr("geodual.funds.study.study.write_report", lambda study, path, title="": path.touch())
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds import DataError, Panel, backtest, read_facts
+from geodual.funds import DataError, Panel, backtest
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.observations import Observations
 from geodual.funds.factors.factor import choose_factors
@@ -158,14 +158,14 @@ def test_returns_that_are_all_equal_have_no_classes():
             backtest(Panel(nav), metrics=metric, k=3)
 
 
-def test_excess_over_the_own_type_or_over_all_if_it_is_rare_or_unknown(nav):
-    types = ["bond"] * 5 + ["rare"] * 4 + [None] * 11
-    facts = read_facts(pd.DataFrame({"code": nav.columns, "type": types}))
-    days = rebalance_days(pd.DatetimeIndex(nav.index))
-    plain = Observations(Panel(nav), days, choose_factors(), facts).training(3).returns
-    excess = Observations(Panel(nav), days, choose_factors(), facts, by_type=True).training(3).returns
-    means = np.where(np.arange(20) < 5, plain[:5].mean(), plain.mean())
-    np.testing.assert_allclose(excess, plain - means, atol=1e-15)
+def test_excess_over_the_own_type_or_over_the_other_funds_if_it_is_rare_or_unknown(nav):
+    types = dict(zip(nav.columns, ["bond"] * 10 + ["rare"] * 4, strict=False))
+    days, factors = rebalance_days(pd.DatetimeIndex(nav.index)), choose_factors()
+    plain = Observations(Panel(nav), days, factors).training(3).returns
+    training = Observations(Panel(nav), days, factors, types=types).training(3)
+    means = np.where(np.arange(20) < 10, plain[:10].mean(), plain[10:].mean())
+    np.testing.assert_allclose(training.returns, plain - means, atol=1e-15)
+    assert training.groups.tolist() == ["bond"] * 10 + ["other"] * 10
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf])

@@ -110,7 +110,6 @@ def test_types_names_and_codes_filter(panel, facts):
     [
         ({"types": ("gold",)}, True, r"`types`: no fund has the type 'gold'; known are B, E, M\."),
         ({"types": ("E",)}, False, r"types of funds, which are not known\. Give fund facts"),
-        ({"relative_to": "type"}, False, "types of funds, which are not known"),
         ({"max_company": 0.2}, False, "companies of funds, which are not known"),
         ({"include": ("zzz*",)}, True, r"`include`: no fund has the code or name 'zzz\*'"),
         ({"exclude": ("*",)}, True, "leave no fund"),

@@ -227,7 +227,10 @@ def test_random_portfolios_are_said_to_have_equal_weights(study, page):
 
 
 def test_forecasts_relative_to_a_type_are_named_so(study, html):
-    relative = reworded(study, config=replace(study.config, relative_to="type"))
+    kinds = ["a", "b"] * len(study.predictions)
+    funds = study.predictions["fund"].unique()
+    facts = pd.DataFrame({"name": None, "type": kinds[: len(funds)], "company": None}, funds)
+    relative = replace(study, facts=facts)
     assert "excess returns over the mean of the fund&#x27;s type" in render_report(relative)
     assert "excess returns" not in html
 

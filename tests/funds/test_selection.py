@@ -48,15 +48,25 @@ def slow_decision(nav, start, day):
     return {fund: forecast[fund] for fund in ranked}, neighbours
 
 
-def slow_past(nav, frequency):
-    """Return what the picks of each past decision earned, best first, up to the last row."""
+def slow_past(nav, frequency, pick):
+    """Return what the third of the funds that moved most like a pick earned after each past decision."""
     ends = nav.index.to_series().groupby(nav.index.to_period(frequency)).max().tolist()
-    earned = []
+    here, earned = slow_ratios(nav, nav.index[-1])[pick], []
     for start, day, end in zip(ends, ends[1:], ends[2:], strict=False):
         if len(slow_universe(nav, start)) > K:
-            picks = list(slow_decision(nav, start, day)[0])[:TOP]
-            earned.append([slow_return(nav, fund, day, end) for fund in picks])
-    return np.array(earned)
+            away = (slow_ratios(nav, day) - here).abs().round(9).sort_values(kind="stable")
+            like = away.index[: int(np.ceil(len(away) / 3))]
+            earned.append([slow_return(nav, fund, day, end) for fund in like])
+    return earned
+
+
+def slow_ratios(nav, day):
+    """Return the log of the volatility of the last 252 returns of each fund, less the mean over the funds."""
+    funds = slow_universe(nav, day)
+    rows = nav.loc[:day].iloc[-253:]
+    spread = {fund: rows[fund].pct_change(fill_method=None).std() for fund in funds}
+    logs = np.log(pd.Series(spread))
+    return logs - logs.mean()
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +82,7 @@ def chosen(nav):
 def assert_same(one, other):
     for name in ("picks", "neighbours", "reasons", "left_out"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
-    for name in ("as_of", "forecaster", "notes", "first_day", "pooled"):
+    for name in ("as_of", "forecaster", "notes", "first_day"):
         assert getattr(one, name) == getattr(other, name)
 
 
@@ -90,29 +100,26 @@ def test_picks_are_those_of_slow_code(nav, chosen):
     ]
 
 
-def test_intervals_are_of_all_past_picks_while_decisions_are_few(nav, chosen):
-    past = slow_past(nav, "Q")
-    assert len(past) == 8
+def test_ranges_are_those_of_funds_of_like_volatility(nav, chosen):
     assert chosen.picks["n_past"].tolist() == [8] * TOP
-    for column, q in (("past_low", 0.1), ("past_high", 0.9)):
-        assert chosen.picks[column].tolist() == pytest.approx([np.quantile(past, q)] * TOP)
-    assert chosen.pooled
-    assert any("all ranks together: 8 past decisions" in remark for remark in chosen.notes)
+    for pick in chosen.picks.itertuples():
+        past = np.concatenate(slow_past(nav, "Q", pick.fund))
+        assert [pick.past_low, pick.past_high] == pytest.approx(np.quantile(past, [0.1, 0.9]).tolist())
 
 
-def test_intervals_are_of_each_rank_where_decisions_are_many():
-    days = pd.bdate_range("2012-01-02", "2015-02-27", name="date")
-    steps = 0.01 * np.random.default_rng(0).standard_normal((len(days), 14))
-    nav = pd.DataFrame(np.exp(steps.cumsum(axis=0)), index=days, columns=[f"F{j:02d}" for j in range(14)])
-    found = select(nav, metric="euclidean", top=TOP, frequency="monthly")
-    past = slow_past(nav, "M")
-    assert found.picks["n_past"].tolist() == [len(past)] * TOP
-    assert len(past) >= 30
-    for column, q in (("past_low", 0.1), ("past_high", 0.9)):
-        assert found.picks[column].tolist() == pytest.approx(np.quantile(past, q, axis=0).tolist())
-    assert not found.pooled
-    assert not any("all ranks" in remark for remark in found.notes)
-    assert "10 % of past picks of the same rank earned less" in render_selection(found)
+def test_a_money_market_fund_and_a_small_cap_fund_have_ranges_of_their_own():
+    """Planted: quarterly returns of 1 % ± 0.1 % and of 2 % ± 16 %."""
+    days = pd.bdate_range("2012-01-02", "2016-12-30", name="date")
+    rng = np.random.default_rng(0)
+    money = 1.5e-4 + 1e-5 * rng.standard_normal((len(days), 12))
+    small = 3e-4 + 2e-2 * rng.standard_normal((len(days), 12))
+    names = [f"{kind}{j:02d}" for kind in ("money", "small") for j in range(12)]
+    nav = pd.DataFrame(np.exp(np.hstack([money, small]).cumsum(axis=0)), days, names)
+    found = select(nav, metric="euclidean", top=24).picks.set_index("fund")
+    width = found["past_high"] - found["past_low"]
+    assert width.filter(like="money").max() < 0.002
+    assert width.filter(like="small").min() > 0.2
+    assert found.filter(like="money", axis=0)["past_low"].between(0.005, 0.01).all()
 
 
 def test_too_few_decisions_have_no_intervals(nav):
@@ -209,8 +216,7 @@ def test_the_page_names_the_data_and_what_shares_mean(nav):
     page = render_selection(found)
     assert "<li>my &lt;funds&gt;.csv</li>" in page
     assert "<li>2012-01-04 to 2014-12-31</li>" in page
-    assert "10 % of past picks earned less" in page
-    assert "same rank" not in page
+    assert "10 % of the funds of like volatility earned less" in page
     for words in ("What made its neighbours near", "What sets it apart from the universe", "negative share"):
         assert words in page
 

@@ -36,7 +36,9 @@ def run_check(
     panel = funds.read_nav(nav)
     findings = panel.findings
     if index is not None:
-        findings += funds.inspect_index(funds.read_index(index, index_column), panel.nav)
+        levels = options.read_index_option(index, index_column)
+        single = levels.values() if isinstance(levels, dict) else [levels]
+        findings += tuple(found for each in single for found in funds.inspect_index(each, panel.nav))
     serious = sum(finding.matters for finding in findings)
     if as_json:
         rows = list(map(asdict, findings))

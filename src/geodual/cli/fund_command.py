@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from geodual import funds
+from geodual.errors import DataError
 
 from . import options
 from .console import format_number, format_percent, print_json, print_table, say
@@ -58,10 +59,14 @@ def run_fund(
     geodual fund nav.csv 000001 --style indices.csv --json
     """
     given = options.read_given(index, index_column, facts)
+    if isinstance(given["index"], dict):
+        raise DataError("`--index`: a fact sheet compares a fund with one index; give the file alone.")
     sheet = funds.fund_sheet(funds.read_nav(nav), fund, style_indices=style, risk_free=risk_free, **given)
     path = out or Path("fund-" + re.sub(r"[^\w.-]", "_", sheet.code) + ".html")
     if out is not None or not as_json:
-        options.keep_inputs([nav, index, facts, style, Path(risk_free)], [options.check_file(path)])
+        options.keep_inputs(
+            [nav, *options.index_files(index), facts, style, Path(risk_free)], [options.check_file(path)]
+        )
         sheet.to_html(path)
     if as_json:
         print_json(sheet.summary())

@@ -32,11 +32,20 @@ ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="TOML file with settings of the study; options override it.")
 ]
 Index = Annotated[
-    Path | None,
-    typer.Option("--index", help="Index levels to compare with. (default: the equal-weight universe)"),
+    str | None,
+    typer.Option(
+        "--index",
+        metavar="FILE|TYPE=FILE,…",
+        help="Index levels to compare with, or a file per type of funds, with * for any text. "
+        "(default: the equal-weight universe)",
+    ),
 ]
 IndexColumn = Annotated[
-    str | None, typer.Option(help="Column of the index file. (default: the only one, or 930950)")
+    str | None,
+    typer.Option(
+        metavar="NAME|TYPE=NAME,…",
+        help="Column of the index file, or one per type of funds. (default: the only one, or 930950)",
+    ),
 ]
 IndexName = Annotated[str | None, typer.Option(help="Name of the index in report and page.")]
 Title = Annotated[str, typer.Option(help="Title of the page.")]
@@ -80,13 +89,39 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def by_type(text: str) -> dict[str, str]:
+    """Return what a text such as equity=e.csv,bond=b.csv gives by type; nothing if it is one plain value."""
+    pairs = [part.split("=", 1) for part in split_names(text)]
+    if os.path.exists(text) or any(len(pair) < 2 for pair in pairs):
+        return {}
+    return {kind.strip(): value.strip() for kind, value in pairs}
+
+
+def index_files(index: str | None) -> list[Path]:
+    """Return the files that the option `--index` names."""
+    return [] if index is None else [Path(file) for file in by_type(index).values() or [index]]
+
+
+def read_index_option(index: str, column: str | None) -> Any:
+    """Return the levels that `--index` and `--index-column` name: of one index, or of one per type."""
+    files, columns = by_type(index), by_type(column or "")
+    if files and columns and set(files) != set(columns):
+        raise DataError("`--index` and `--index-column` name different types; give both for the same types.")
+    kinds = files or columns
+    if not kinds:
+        return funds.read_index(index, column)
+    return {kind: funds.read_index(files.get(kind, index), columns.get(kind, column)) for kind in kinds}
+
+
 def read_given(
-    index: Path | None, index_column: str | None, facts: Path | None, index_name: str | None = None
+    index: str | None, index_column: str | None, facts: Path | None, index_name: str | None = None
 ) -> dict[str, Any]:
     """Return the index and the facts about funds as arguments of a study; None for what is not given."""
     if index_name is not None and index is None:
         raise DataError("`--index-name` names the levels of `--index`; give both, or leave it out.")
-    levels = None if index is None else funds.read_index(index, index_column)
+    levels = None if index is None else read_index_option(index, index_column)
+    if index_name is not None and isinstance(levels, dict):
+        raise DataError("`--index-name` names one index; several, by type, go by the names of their columns.")
     return {
         "index": levels if index_name is None or levels is None else levels.rename(index_name),
         "facts": None if facts is None else funds.read_facts(facts),

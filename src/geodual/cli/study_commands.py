@@ -36,7 +36,7 @@ _TABLE_WIDTH = 118  # columns of the terminal that Table 1 needs
 _TITLES = {"validation": "validation period", "test": "test period", "both": "both periods"}
 
 _LEFT_OUT_SHOWN = 10  # funds printed
-_NUMERIC = ("rank", "weight", "forecast", "80 % of past picks")
+_NUMERIC = ("rank", "weight", "forecast", "80 % of like funds")
 _KNOWN = 0.9  # tell of picks of which a smaller share of the factors is known
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")]
@@ -96,7 +96,7 @@ def run_backtest(
     from geodual.funds.study.study import Study  # here, because the help must not wait for pandas
 
     written = [out / f"{table.file}.csv" for table in Study.tables() if table.saved]
-    options.keep_inputs([nav, index, facts], [excel, *written])
+    options.keep_inputs([nav, *options.index_files(index), facts], [excel, *written])
     panel, given = funds.read_nav(nav), options.read_given(index, index_column, facts, index_name)
     if overwrite and update:
         raise funds.DataError("`--update` continues a run and `--overwrite` replaces it; give one of them.")
@@ -374,7 +374,7 @@ def run_select(
     if run is not None and html is None:
         html = run / PICKS
     orders = _beside(csv or html) if holdings is not None else None
-    read = [nav, index, facts, config, holdings, *_files_of(run, orders)]
+    read = [nav, *options.index_files(index), facts, config, holdings, *_files_of(run, orders)]
     options.keep_inputs(read, [csv, html, excel, orders])
     panel = funds.read_nav(nav)
     given = options.read_given(index, index_column, facts, index_name) | {
@@ -478,7 +478,7 @@ def _print_selection(selection: funds.Selection, quiet: bool) -> None:
             "fund": " ".join(filter(None, (pick["fund"], pick["name"]))),
             "weight": format_percent(pick["weight"]),
             "forecast": show(pick["forecast"]),
-            "80 % of past picks": _interval(pick["past_low"], pick["past_high"]),
+            "80 % of like funds": _interval(pick["past_low"], pick["past_high"]),
             "main factors": pick["factors"],
             "neighbours": pick["neighbours"],
         }

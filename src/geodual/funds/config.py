@@ -24,7 +24,7 @@ FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # name → code
 
 CHOICES = {
     "label": ("sign", "median"),
-    "relative_to": ("all", "type"),
+    "relative_to": ("type", "all"),
     "neighbours": ("train", "current"),
     "share_classes": ("one", "all"),
     "weights": ("equal", "forecast", "inverse-volatility", "minimum-variance"),
@@ -85,8 +85,10 @@ class StudyConfig:
         Classes to learn from: "sign" of the return, as in the paper, or above and below the "median". If one
         class would hold fewer than 5 % of the funds, the median is used and the study says so.
     relative_to : str
-        What returns are learnt and forecast: those of "all" funds as they are, as in the paper, or the excess
-        over the mean of the funds of the same "type".
+        Which funds a fund is compared with: those of the same "type", if the fund facts have types, or "all",
+        as in the paper. Within types, factors are standardised, the excess over the mean of the type is
+        learnt and forecast, and ICs and picks go by the rank in the type. On each day, types with fewer than
+        10 funds, and funds of unknown type, form one group. If all funds are of one type, "type" is as "all".
     neighbours : str
         Where to look for neighbours: among the funds of the training data ("train"), or among the other funds
         of the same day ("current").
@@ -158,7 +160,7 @@ class StudyConfig:
     k: int = 10
     top: int = 10
     label: str = "sign"
-    relative_to: str = "all"
+    relative_to: str = "type"
     neighbours: str = "train"
     train_quarters: int = 1
     weights: str = "equal"

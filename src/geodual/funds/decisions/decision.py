@@ -17,6 +17,7 @@ from geodual.threads import one_thread
 from ..config import check_choice
 from ..forecasters.forecast import NO_LABEL, Forecast, Forecaster, Rows, Today, Training, ask, check_values
 from ..forecasters.learning import TARGETS
+from ..forecasters.peers import Groups, ranks_within
 
 _PARTS = 5  # parts of a forecast that are kept per fund
 
@@ -55,6 +56,8 @@ class Decision:
         parts, sum to 1. Empty for forecasters that are not sums.
     part_names : array of str, of the same shape
         What these parts come from.
+    groups : array of shape (n_funds,)
+        The peer group of each fund; empty if all are compared with each other.
     """
 
     day: pd.Timestamp
@@ -70,11 +73,18 @@ class Decision:
     unit: str = "return"
     parts: Array = field(default_factory=lambda: np.empty((0, 0)))
     part_names: NDArray[np.str_] = field(default_factory=lambda: np.empty((0, 0), dtype=str))
+    groups: Groups = field(default_factory=lambda: np.empty(0, dtype=str))
 
     @property
     def ranking(self) -> Rows:
-        """Positions of the funds, best forecast first, ties by name."""
-        return np.lexsort((self.funds.to_numpy(str), -self.forecast))
+        """Positions of the funds, best forecast first, ties by name.
+
+        With peer groups the rank within the group comes first. So of each group about the same share is
+        among the best, and of a group of few funds a smaller one.
+        """
+        keys = self.funds.to_numpy(str), -self.forecast
+        within = (-ranks_within(self.forecast, self.groups),) if len(self.groups) else ()
+        return np.lexsort((*keys, *within))
 
 
 def decide(name: str, forecaster: Forecaster, training: Training, today: Today) -> Decision:
@@ -112,6 +122,7 @@ def decide(name: str, forecaster: Forecaster, training: Training, today: Today) 
         unit=made.unit,
         parts=shares,
         part_names=names,
+        groups=today.groups,
     )
 
 

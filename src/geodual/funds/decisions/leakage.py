@@ -23,7 +23,7 @@ from ..panel import Panel
 from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
-from ..sources.reading.nav_file import read_index, read_nav
+from ..sources.reading.nav_file import read_indices, read_nav
 from .observations import decision_rows, observe, possible_rows, prepare_panel
 from .walk_forward import check_jobs, walk_forward
 from .without_future import COLUMNS, Procedure, SentProcedure, forecast_without_future, run_fresh, send
@@ -36,7 +36,7 @@ def check_leakage(
     panel: Panel | pd.DataFrame | str | Path,
     metrics: Any = None,
     *,
-    index: pd.Series[float] | str | Path | None = None,
+    index: Any = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
     n_days: int | None = None,
     forecasters: Any = None,
@@ -58,7 +58,7 @@ def check_leakage(
     metrics : sequence of str, or mapping of str to transformer
         Metrics to check: registered names, places such as ``package.module:Class``, or any scikit-learn
         transformers by name. By default the six of the paper, or none if `forecasters` are given.
-    index : Series or path, optional
+    index : Series, path or mapping, optional
         Index levels; their days help to tell trading days.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads. They count as known on every day.
@@ -124,7 +124,7 @@ def check_leakage(
             "look ahead. Check the forecasters with the settings that were chosen."
         )
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
-    known, index_days = take_facts(facts), None if index is None else read_index(index).index
+    known, index_days = take_facts(facts), None if index is None else read_indices(index).index
     forecast = forecaster or partial(
         forecast_days,
         forecasters=resolve_compared(metrics, forecasters, config),

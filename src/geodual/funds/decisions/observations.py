@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +19,11 @@ from ..config import FREQUENCIES, StudyConfig
 from ..factors.compute import compute_columns, compute_factors
 from ..factors.factor import FactorSet
 from ..forecasters.forecast import Today, Training
+from ..forecasters.peers import Groups, rows_of_groups, types_compared
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts, no_facts
 from .universe import FundHistory, filter_funds, take_cross_section
 
-_ENOUGH_OF_TYPE = 5  # a type with fewer funds has no mean of its own
 _FEWEST = 10  # a study needs this many funds at least
 
 
@@ -43,8 +42,9 @@ class Observations:
         Facts about the funds.
     one_class : bool
         Whether only one share class per group belongs to the universe.
-    by_type : bool
-        Whether to learn the excess of returns over the mean of the funds of the same type.
+    types : mapping of str to str, optional
+        The types within which funds are compared, from `types_compared`; by default all are compared with
+        each other.
     asked : iterable of str
         Factors whose raw values forecasters want to see, such as "sharpe_90"; no other result depends on it.
     """
@@ -57,18 +57,18 @@ class Observations:
         facts: FundFacts | None = None,
         *,
         one_class: bool = False,
-        by_type: bool = False,
+        types: Mapping[str, str] | None = None,
         asked: Iterable[str] = (),
     ) -> None:
         self.panel, self.days, self.factors = panel, days, factors
-        self.facts, self._by_type = facts or no_facts(), by_type
+        self.facts, self.types = facts or no_facts(), dict(types or {})
         self._history = FundHistory(panel.nav, days)
         table = compute_factors(panel, days, factors)
         grouped = self.facts if one_class and self.facts.groups else None
         needed = factors.values_needed
         by_day = table.to_numpy().reshape(len(days), panel.nav.shape[1], table.shape[1])
         self.sections = [
-            take_cross_section(panel.nav.columns, day, self._history, row, raw, needed, grouped)
+            take_cross_section(panel.nav.columns, day, self._history, row, raw, needed, grouped, types)
             for row, (raw, day) in enumerate(zip(by_day, days, strict=True))
         ]
         self._asked = compute_columns(panel, days, asked, factors)
@@ -106,13 +106,10 @@ class Observations:
         section = self.sections[t]
         at = self.funds.get_indexer(section.funds)
         asked = {name: values[t, at] for name, values in self._asked.items()}
-        return Today(section.day, section.funds, section.features, section.known, self.factors.columns, asked)
-
-    def _groups(self, funds: pd.Index[str]) -> NDArray[np.str_]:
-        """Return the type of each fund if returns are relative to types, "" if it is rare; or nothing."""
-        types = [self.facts.types.get(fund, "") for fund in funds] if self._by_type else []
-        count = Counter(types)
-        return np.array([kind if count[kind] >= _ENOUGH_OF_TYPE else "" for kind in types], dtype=str)
+        columns = self.factors.columns
+        return Today(
+            section.day, section.funds, section.features, section.known, columns, asked, section.groups
+        )
 
     def seen(self, t: int) -> pd.Series[bool]:
         """Return which funds of the universe at q_{t−1} have a value in (q_{t−1}, q_t].
@@ -126,17 +123,19 @@ class Observations:
 
     def _interval(self, s: int) -> Interval:
         section, seen = self.sections[s - 1], np.asarray(self.seen(s), dtype=bool)
-        returns = self.returns(s)[seen]
-        earned = np.asarray(self._excess(returns) if self._by_type else returns, float)
-        funds = section.funds[seen]
-        return Interval(section.features, seen, earned, funds, self._groups(funds))
+        earned = self.returns(s)[seen].to_numpy(float)
+        groups = section.groups[seen] if len(section.groups) else section.groups
+        if len(groups):
+            earned = _excess(earned, groups)
+        return Interval(section.features, seen, earned, section.funds[seen], groups)
 
-    def _excess(self, returns: pd.Series[float]) -> pd.Series[float]:
-        """Return returns less the mean of the funds of the same type, or of all funds if these are few."""
-        types = pd.Series([self.facts.types.get(fund, "") for fund in returns.index], index=returns.index)
-        groups = returns.groupby(types)
-        own = (types != "") & (groups.transform("size") >= _ENOUGH_OF_TYPE)
-        return returns - groups.transform("mean").where(own, returns.mean())
+
+def _excess(returns: Array, groups: Groups) -> Array:
+    """Return returns less the mean of the funds of the same peer group."""
+    excess = np.empty(len(returns))
+    for rows in rows_of_groups(groups, len(returns)):
+        excess[rows] = returns[rows] - returns[rows].mean()
+    return excess
 
 
 def prepare_panel(
@@ -204,7 +203,7 @@ def observe(
         factors,
         facts,
         one_class=config.share_classes == "one",
-        by_type=config.relative_to == "type",
+        types=types_compared(config, facts.types, panel.nav.columns),
         asked=asked,
     )
 
@@ -223,11 +222,11 @@ class Interval:
     seen : array of bool, of shape (n_funds,)
         Which of these funds have a return in the interval.
     returns : array of shape (n_seen,)
-        The returns of the funds seen; less the mean of the fund's type if the study asks for it.
+        The returns of the funds seen; less the mean of their peer groups if there are any.
     funds : Index of shape (n_seen,)
         The funds seen.
     groups : array of shape (n_seen,)
-        Group within which each is ranked; empty without groups.
+        Peer group of each; empty without groups.
     """
 
     features: Array

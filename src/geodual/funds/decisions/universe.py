@@ -14,6 +14,7 @@ from geodual.arrays import Array, Indices
 from geodual.errors import DataError
 
 from ..config import StudyConfig
+from ..forecasters.peers import Groups, peer_groups, rows_of_groups
 from ..panel import Panel, fund_blocks
 from ..sources.reading.fund_facts import FundFacts
 from ..sources.reading.quality import LONG_STALE_ROWS
@@ -50,7 +51,7 @@ def filter_funds(panel: Panel, config: StudyConfig, facts: FundFacts) -> Panel:
 
 def _check_known(config: StudyConfig, facts: FundFacts, funds: Sequence[str]) -> None:
     """Raise if a setting asks for types or companies and these are known of no fund of the table."""
-    by_type = config.types or config.settlement_lag or config.relative_to == "type" or config.max_type < 1.0
+    by_type = config.types or config.settlement_lag or config.max_type < 1.0
     for needed, known, what in (
         (bool(by_type), facts.types, "types"),
         (config.max_company < 1.0, facts.companies, "companies"),
@@ -71,11 +72,11 @@ def _check_known(config: StudyConfig, facts: FundFacts, funds: Sequence[str]) ->
 def _of_types(funds: Sequence[str], wanted: Sequence[str], types: Mapping[str, str]) -> set[str]:
     of_funds = {fund: types[fund] for fund in funds if fund in types}
     for name in wanted:
-        if not any(_fits(kind, name) for kind in of_funds.values()):
+        if not any(fits(kind, name) for kind in of_funds.values()):
             known = sorted({types[fund] for fund in of_funds})
             shown = ", ".join(known[:_SHOWN]) + (", …" if len(known) > _SHOWN else "")
             raise DataError(f"`types`: no fund has the type {name!r}; known are {shown or 'none'}.")
-    return {fund for fund, kind in of_funds.items() if any(_fits(kind, name) for name in wanted)}
+    return {fund for fund, kind in of_funds.items() if any(fits(kind, name) for name in wanted)}
 
 
 def _matching(
@@ -84,7 +85,7 @@ def _matching(
     """Return the funds whose code or name fits one of the patterns."""
     found: set[str] = set()
     for pattern in patterns:
-        matched = {fund for fund in funds if _fits(fund, pattern) or _fits(names.get(fund, fund), pattern)}
+        matched = {fund for fund in funds if fits(fund, pattern) or fits(names.get(fund, fund), pattern)}
         if not matched:
             raise DataError(
                 f"`{setting}`: no fund has the code or name {pattern!r}; check it, or use * for any text."
@@ -93,7 +94,7 @@ def _matching(
     return found
 
 
-def _fits(text: str, pattern: str) -> bool:
+def fits(text: str, pattern: str) -> bool:
     """Return whether a text fits a pattern with * for any text; capitals do not matter."""
     # Nothing else has a meaning: a name may contain a question mark or a bracket.
     plain = pattern.casefold().replace("[", "[[]").replace("?", "[?]")
@@ -175,11 +176,14 @@ class CrossSection:
         Funds that may be chosen: with a value on that day, a history long enough for every factor, a NAV that
         moves, and no better share class.
     features : array of shape (n_funds, n_factors)
-        z-scores across these funds, clipped to ±3; 0 where a factor is missing.
+        z-scores across these funds, or across those of the same group, clipped to ±3; 0 where a factor is
+        missing.
     known : array of shape (n_funds,)
         Share of the factors of each fund that are not missing.
     left_out : Series of str
         Why the other funds may not be chosen, by fund.
+    groups : array of shape (n_funds,)
+        The peer group of each fund; empty if all are compared with each other.
     """
 
     day: pd.Timestamp
@@ -187,6 +191,7 @@ class CrossSection:
     features: Array
     known: Array
     left_out: pd.Series[str]
+    groups: Groups
 
     @property
     def coverage(self) -> float:
@@ -202,6 +207,7 @@ def take_cross_section(
     factors: Array,
     values_needed: int,
     facts: FundFacts | None = None,
+    types: Mapping[str, str] | None = None,
 ) -> CrossSection:
     """Return the universe of a day, without looking at later rows.
 
@@ -222,6 +228,8 @@ def take_cross_section(
     facts : FundFacts, optional
         If given, one share class per group belongs to the universe: the cheapest; of several, that with the
         longest history up to the day.
+    types : mapping of str to str, optional
+        From `types_compared`: the types within which funds are compared.
     """
     known = np.isfinite(factors).mean(axis=1) if factors.shape[1] else np.ones(len(funds))
     why = _reasons_against(day, history, row, values_needed)
@@ -229,7 +237,11 @@ def take_cross_section(
         why = _leave_one_class(funds, why, history.n_values[row], facts)
     member = why == ""
     left_out = pd.Series(why[~member], index=funds[~member], dtype=object)
-    return CrossSection(day, funds[member], standardised(factors[member]), known[member], left_out)
+    groups = peer_groups(funds[member], types or {})
+    features = np.zeros((int(member.sum()), factors.shape[1]))
+    for rows in rows_of_groups(groups, len(features)):
+        features[rows] = standardised(factors[member][rows])
+    return CrossSection(day, funds[member], features, known[member], left_out, groups)
 
 
 def _reasons_against(day: pd.Timestamp, history: FundHistory, row: int, needed: int) -> NDArray[np.object_]:

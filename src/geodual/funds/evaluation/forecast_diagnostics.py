@@ -6,12 +6,13 @@ fund, forecast and realised (NaN if not known yet). Forecasters keep the order o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 
+from ..forecasters.peers import peer_groups, rank_predictions, ranks_within
 from .statistics import corrected_p, newey_west_t, rank_correlations, spearman_ic, summarise_ic
 
 FIFTHS = (1, 2, 3, 4, 5)  # from the worst forecasts to the best
@@ -205,7 +206,12 @@ def summarise_types(by_type: pd.DataFrame, forecasters: Iterable[str]) -> pd.Dat
     return table.reindex(list(forecasters), level="forecaster")
 
 
-def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int] = MONTHS) -> pd.DataFrame:
+def ic_decay(
+    predictions: pd.DataFrame,
+    nav: pd.DataFrame,
+    months: Iterable[int] = MONTHS,
+    types: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
     """Return how skill fades: the mean IC of the forecasts with the return over one month, two months, ….
 
     The return over m months after a decision on day d goes from the last value up to d to the last value up
@@ -221,6 +227,8 @@ def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int]
         Day × fund; NaN where there is no value.
     months : iterable of int
         Numbers of months.
+    types : mapping of str to str, optional
+        From `types_compared`. Forecasts and returns are then ranked within peer groups.
 
     Returns
     -------
@@ -229,7 +237,7 @@ def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int]
     """
     months, days = sorted(months), pd.DatetimeIndex(nav.index)
     filled, tables = nav.ffill(), []
-    for day, decided in predictions.groupby("date"):
+    for day, decided in rank_predictions(predictions, types or {}, "forecast").groupby("date"):
         forecasts = decided.pivot(index="fund", columns="forecaster", values="forecast").dropna()
         ends = pd.DatetimeIndex([pd.Timestamp(str(day)) + pd.DateOffset(months=m) for m in (0, *months)])
         ends = ends[ends <= days[-1]]
@@ -237,6 +245,9 @@ def ic_decay(predictions: pd.DataFrame, nav: pd.DataFrame, months: Iterable[int]
         known = filled.iloc[rows].reindex(columns=forecasts.index).to_numpy(float)
         has_value = np.isfinite(known[0])
         earned = known[1:, has_value] / known[0, has_value] - 1.0
+        if types:
+            groups = peer_groups(forecasts.index, types)[has_value]
+            earned = np.array([ranks_within(row, groups) for row in earned]).reshape(earned.shape)
         ics = rank_correlations(earned, forecasts.to_numpy(float)[has_value].T)
         index = pd.Index(months[: len(ics)], dtype=int)  # whole numbers also if empty
         tables.append(pd.DataFrame(ics, index=index, columns=forecasts.columns))

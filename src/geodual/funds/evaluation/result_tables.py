@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from ..decisions.decision import Decision
 from ..decisions.observations import Observations
 from ..decisions.picking import Picks
 from ..forecasters.forecast import NO_LABEL
+from ..forecasters.peers import rank_predictions
 from .performance import annual_return, rolling_drawdown, worst_drawdowns, years_between
 from .statistics import spearman_ic
 from .weights import make_caps, portfolio_weights
@@ -42,12 +43,21 @@ def predictions_table(decisions: Sequence[Decision], observations: Observations)
     return pd.concat(tables, ignore_index=True)
 
 
-def ic_table(predictions: pd.DataFrame) -> pd.DataFrame:
+def ic_table(predictions: pd.DataFrame, types: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Return the information coefficients, the rank correlations of forecast and realised returns.
 
     The table is rebalance day × forecaster, with the forecasters in the order of the predictions.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        One row per decision and fund.
+    types : mapping of str to str, optional
+        From `types_compared`. Forecasts and returns are then ranked within peer groups, and these ranks are
+        correlated: about the mean of the coefficients of the groups, weighted by their numbers of funds.
     """
-    groups = predictions.groupby(["date", "forecaster"], sort=False)
+    ranked = rank_predictions(predictions, types or {}, "forecast", "realised")
+    groups = ranked.groupby(["date", "forecaster"], sort=False)
     values = {key: spearman_ic(group["forecast"], group["realised"]) for key, group in groups}
     table = pd.Series(values).unstack()
     table.index.name, table.columns.name = "date", "forecaster"

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from ..config import StudyConfig
 from ..decisions.observations import Observations
 from ..forecasters.learning import centred_ranks
+from ..forecasters.peers import ranks_within
 from ..forecasters.registry import find_forecaster, is_known
 from .statistics import corrected_p, newey_west_t, rank_correlations, simultaneous_interval, spearman_ic
 
@@ -230,9 +231,12 @@ def factor_ics(observations: Observations, rows: Sequence[int]) -> pd.DataFrame:
     values = np.full((len(rows), len(columns)), np.nan)
     for i, t in enumerate(rows):
         if t < last:
+            section = observations.sections[t]
             realised = observations.returns(t + 1).to_numpy(float)
+            if len(section.groups):
+                realised = ranks_within(realised, section.groups)
             known = np.isfinite(realised)
-            features = observations.sections[t].features[known]
+            features = section.features[known]
             values[i] = rank_correlations(features.T, realised[None, known])[:, 0]
     days = pd.DatetimeIndex(observations.days[list(rows)], name="date")
     return pd.DataFrame(values, index=days, columns=pd.Index(columns, name="forecaster"))

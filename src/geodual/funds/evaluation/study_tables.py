@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ..config import StudyConfig
+from ..forecasters.peers import rank_predictions, types_of_study
 from ..panel import Finding
 from . import performance
 from .forecast_diagnostics import (
@@ -75,7 +76,8 @@ def _no_predictions() -> pd.DataFrame:
     return pd.DataFrame(columns=list(_PREDICTIONS))
 
 
-def _no_curves() -> pd.DataFrame:
+def no_curves() -> pd.DataFrame:
+    """Return a table by day without columns."""
     return pd.DataFrame(columns=[]).rename_axis(index="date", columns="forecaster")
 
 
@@ -330,7 +332,11 @@ class StudyTables:
         for table in (self.baseline_predictions, self.predictions):
             momentum = table[table["forecaster"] == MOMENTUM] if len(table) else table
             if len(momentum):
-                return compare_with_momentum(predictions, momentum)
+                columns = "forecast", "realised"
+                return compare_with_momentum(
+                    rank_predictions(predictions, self.types, *columns),
+                    rank_predictions(momentum, self.types, *columns),
+                )
         return None, None
 
     factor_ic: pd.DataFrame = stored(
@@ -409,6 +415,16 @@ class StudyTables:
         return ic_by_day_and_type(self.predictions, self._types)
 
     @cached_property
+    def types(self) -> dict[str, str]:
+        """The type of each fund if funds are compared within types; empty otherwise."""
+        return types_of_study(self.config, self.facts)
+
+    @cached_property
+    def _ranked(self) -> pd.DataFrame:
+        """The predictions, with forecasts as ranks within peer groups if there are any."""
+        return rank_predictions(self.predictions, self.types, "forecast")
+
+    @cached_property
     def _types(self) -> pd.Series[str]:
         known = self.facts["type"].dropna() if "type" in self.facts else pd.Series(dtype=str)
         return known[known.index.isin(self.predictions["fund"].unique())]
@@ -416,7 +432,7 @@ class StudyTables:
     @computed("Rank autocorrelation", "forecasts against those one rebalance before")
     def rank_autocorrelation(self) -> pd.DataFrame:
         """The rank correlation of the forecasts with those of the rebalance day before, day × forecaster."""
-        return correlate_ranks(self.predictions)
+        return correlate_ranks(self._ranked)
 
     @computed("Fifths", "mean returns by fifth of the forecasts; 5 has the best", file="quantile_returns")
     def fifths(self) -> pd.DataFrame:
@@ -436,13 +452,13 @@ class StudyTables:
         DataFrame
             Forecaster × fifth, from 1 (worst forecasts) to 5 (best).
         """
-        chosen = self.predictions[self.predictions["date"].isin(self.decided(period))]
+        chosen = self._ranked[self._ranked["date"].isin(self.decided(period))]
         return returns_by_fifth(chosen, self.config.compared)
 
     @computed("Spreads", "best fifth minus worst, rebalance day × forecaster", percent=None)
     def spreads(self) -> pd.DataFrame:
         """What the fifth with the best forecasts earned more than the worst, rebalance day × forecaster."""
-        return measure_spreads(self.predictions)
+        return measure_spreads(self._ranked)
 
     @computed("Spread summary", "the mean of these spreads", percent={"mean", "low", "high"})
     def spread_summary(self) -> pd.DataFrame:
@@ -512,6 +528,25 @@ class StudyTables:
         embedded=True,
     )
 
+    benchmarks: pd.DataFrame = stored(
+        "Benchmarks",
+        "value of the mix of indices that each portfolio is compared with",
+        key="date",
+        per="portfolio",
+        **_LATER,
+        default=no_curves,
+    )
+
+    def benchmark(self, name: str) -> pd.Series[float]:
+        """Return the levels that a portfolio is compared with: of the index, or of its own mix of indices.
+
+        Parameters
+        ----------
+        name : str
+            A forecaster.
+        """
+        return self.equity["index"] if self.benchmarks.empty or name == "index" else self.benchmarks[name]
+
     @returned("Annual returns", "returns of calendar years", percent=None, saved=True)
     def annual_returns(self) -> pd.DataFrame:
         """Return the returns of calendar years, as in Figure 2.
@@ -541,7 +576,7 @@ class StudyTables:
         for period in self.known_periods:
             equity = equity_in(period, self.equity, self.config.test_start)
             for name in equity.columns:
-                curve, market = equity[name], equity["index"]
+                curve, market = equity[name], self.benchmark(str(name)).reindex(equity.index)
                 compared = {} if name == "index" else performance.compare(curve, market, self._rate)
                 own = {"sortino": performance.sortino(curve, self._rate), "cvar": performance.cvar(curve)}
                 rows[period, str(name)] = {**compared, **own}
@@ -693,7 +728,7 @@ class StudyTables:
         """The information coefficients of the baselines, rebalance day × baseline; empty without any."""
         if self.baseline_predictions.empty:
             return pd.DataFrame(index=self.ic.index)
-        return ic_table(self.baseline_predictions)
+        return ic_table(self.baseline_predictions, self.types)
 
     baseline_equity: pd.DataFrame = stored(
         "Baseline equity",
@@ -702,7 +737,7 @@ class StudyTables:
         per="baseline",
         **_LATER,
         embedded=True,
-        default=_no_curves,
+        default=no_curves,
     )
     baseline_trades: pd.DataFrame = stored(
         "Baseline trades", "one row per baseline and rebalance", columns=_TRADES, **_LATER, default=_no_trades

@@ -57,7 +57,8 @@ class Table:
     columns : tuple of str
         Of data: the other columns of the CSV.
     per : str
-        Of data with a column for each thing of a kind: "forecaster", "baseline" or "factor".
+        Of data with a column for each thing of a kind: "forecaster", "baseline", "factor", or "portfolio" if
+        there may be none.
     sparse, gaps : bool
         Of data: whether there may be no rows, or rows for some forecasters only; whether values may be
         missing.

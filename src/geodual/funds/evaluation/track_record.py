@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts
+from .alike import warn_of_beta
 from .case import PickCase
 from .orders import Orders
 from .statistics import FEWEST, corrected_p, stationary_bootstrap_interval
@@ -39,6 +40,8 @@ class TrackRecord:
         interval; NaN without an index.
     n_over_index : int, optional
         Number of past decisions for which the return of the index is known; None without an index.
+    beta : float
+        Beta of the portfolio to the index over the record; NaN without an index.
     """
 
     n: int
@@ -54,6 +57,7 @@ class TrackRecord:
     over_index_low: float = np.nan
     over_index_high: float = np.nan
     n_over_index: int | None = field(default=None, kw_only=True)
+    beta: float = field(default=np.nan, kw_only=True)
 
     @property
     def is_evidence(self) -> bool:
@@ -77,7 +81,7 @@ class TrackRecord:
         if self.n < FEWEST:
             facts = f"Track record of {shown}: too short to judge; {ic}."
         verdict = _EVIDENCE if self.is_evidence else "This is no evidence of skill."
-        return f"{facts} {verdict}"
+        return " ".join(filter(None, [warn_of_beta(self.beta, "the index"), facts, verdict]))
 
     def _tell_index(self) -> str:
         if self.n_over_index is None:
@@ -100,7 +104,11 @@ def no_record() -> TrackRecord:
 
 
 def measure_record(
-    ic: pd.Series[float], returns: pd.DataFrame, beaten: pd.Series[bool], n_choices: int = 1
+    ic: pd.Series[float],
+    returns: pd.DataFrame,
+    beaten: pd.Series[bool],
+    n_choices: int = 1,
+    beta: float = np.nan,
 ) -> TrackRecord:
     """Measure the record of one forecaster.
 
@@ -116,6 +124,8 @@ def measure_record(
         Whether each past pick earned more than the median fund of its day.
     n_choices : int
         Number of settings that were tried on these decisions.
+    beta : float
+        Beta of the portfolio to the index; NaN without one.
     """
     if not len(ic):
         return no_record()
@@ -131,6 +141,7 @@ def measure_record(
         excess_high=interval[1],
         beat_median=float(beaten.mean()),
         **_against_index(returns),
+        beta=beta,
     )
 
 
@@ -163,14 +174,13 @@ class SelectionTables:
     notes: tuple[str, ...]
     source: str
     first_day: pd.Timestamp
-    pooled: bool
     candidates: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     unit: str = "return"
     run: str = ""
     case: PickCase | None = field(default=None, repr=False)
     panel: Panel | None = field(default=None, repr=False)
     facts: FundFacts | None = field(default=None, repr=False)
-    levels: pd.Series[float] | None = field(default=None, repr=False)
+    levels: Mapping[str, pd.Series[float]] = field(default_factory=dict, repr=False)
     orders: Orders | None = field(default=None, repr=False)
 
     @property

@@ -69,7 +69,7 @@ def tune_forecasters(
     if not validation or not candidates:
         return {}
     decisions = walk_forward(observations, candidates, validation, **effort)
-    mean_ic = ic_table(predictions_table(decisions, observations)).mean()
+    mean_ic = ic_table(predictions_table(decisions, observations), observations.types).mean()
     chosen = {name: _best_candidate(name, grid, mean_ic) for name, grid in grids.items() if grid}
     for name, changes in chosen.items():
         forecasters[name] = candidates[_name(name, changes)]

@@ -39,13 +39,14 @@ class Training:
     features : array of shape (n, n_factors)
         Standardised factors at the start of the interval.
     returns : array of shape (n,)
-        Returns over the interval; less the mean of the fund's type if the study asks for it.
+        Returns over the interval; less the mean of the fund's peer group if the study has groups.
     age : array of shape (n,)
         Number of intervals that ended after this one: 0 for the interval that ended last.
     funds : Index of shape (n,)
         Fund of each row.
     groups : array of shape (n,)
-        Group within which a fund is ranked: its type if the study asks for it; empty without groups.
+        Peer group of each fund in the interval, such as its type; empty if all funds are compared with each
+        other.
 
     See Also
     --------
@@ -104,6 +105,8 @@ class Today:
         Names of these factors.
     factors : mapping of str to array of shape (n_funds,)
         Raw values of the factors that a forecaster asked for by its attribute `factors`; NaN if unknown.
+    groups : array of shape (n_funds,)
+        Peer group of each fund, such as its type; empty if all funds are compared with each other.
 
     See Also
     --------
@@ -126,6 +129,7 @@ class Today:
     known: Array
     columns: tuple[str, ...] = ()
     factors: Mapping[str, Array] = field(default_factory=dict)
+    groups: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=str))
 
     def __sizeof__(self) -> int:
         """Return the size with the features, so that Dask knows how much memory its workers use."""

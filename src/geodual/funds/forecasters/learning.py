@@ -88,16 +88,16 @@ def make_classes(training: Training, values: Array, label: str) -> tuple[str, ND
     values : array of shape (n,)
         Their targets.
     label : str
-        "sign" of the target, or above and below the "median" of the interval. If a class would hold fewer
-        than 5 % of the rows, the median is used.
+        "sign" of the target, or above and below the "median" of the interval (and group). If a class would
+        hold fewer than 5 % of the rows, the median is used.
     """
     rises = values > 0.0
     smaller = min(rises.mean(), 1.0 - rises.mean()) if rises.size else 0.0
     if label == "sign" and smaller >= _SMALLEST_CLASS:
         return "sign", rises.astype(np.int64)
-    # The median of each interval: otherwise a good interval would be one class and a bad one the other.
+    # The median of each interval and group: otherwise a good one would be one class, a bad one the other.
     above = np.zeros(len(values), dtype=np.int64)
-    for rows in _parts(training, by_group=False):
+    for rows in _parts(training, by_group=True):
         above[rows] = values[rows] > np.median(values[rows])
     return "median", above
 

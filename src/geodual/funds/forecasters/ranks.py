@@ -20,7 +20,7 @@ from .forecast import (
     factors_asked,
     window_of,
 )
-from .learning import centred_ranks
+from .peers import ranks_within
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class FactorForecaster:
         return (self.factor,)
 
     def forecast(self, training: Training, today: Today) -> Forecast:
-        """Return the ranks of the funds of the day by the factor, from −½ to ½."""
-        ranks = self.sign * centred_ranks(np.asarray(today.factors[self.factor], dtype=float))
+        """Return the ranks of the funds of the day by the factor, from −½ to ½, within their peer groups."""
+        ranks = self.sign * np.nan_to_num(ranks_within(today.factors[self.factor], today.groups))
         return Forecast(ranks, unit="rank", parts=ranks[:, None], part_names=(self.factor,))
 
 
@@ -122,10 +122,10 @@ class EnsembleForecaster:
         return factors_asked(self.members.values())
 
     def forecast(self, training: Training, today: Today) -> Forecast:
-        """Return the mean rank of each fund of the day, from −½ to ½."""
+        """Return the mean rank of each fund of the day, from −½ to ½, within its peer group."""
         made = {name: ask(member, training, today) for name, member in self.members.items()}
         values = [check_values(name, each, today) for name, each in made.items()]
-        ranks = np.column_stack([centred_ranks(each) for each in values])
+        ranks = np.column_stack([ranks_within(each, today.groups) for each in values])
         return Forecast(
             ranks.mean(axis=1),
             unit="rank",

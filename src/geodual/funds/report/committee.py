@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..evaluation import performance
+from ..evaluation.alike import warn_of_beta
 from ..evaluation.case import INDEX, PICKS, PickCase, worst_quarter
 from ..evaluation.skill import MOMENTUM
 from ..evaluation.statistics import FEWEST
@@ -60,7 +61,7 @@ def answer_all(selection: SelectionTables, case: PickCase) -> list[Answer]:
         Answer("Why?", *_say_why(selection, case)),
         Answer("After fees, what did it earn?", *_say_earned(case)),
         Answer("At what risk?", *_say_risk(case)),
-        Answer("Against which peers and index?", *_say_against(case)),
+        Answer("Against which peers and index?", *_say_against(selection, case)),
         Answer("How sure is that?", *_say_sure(selection, case)),
         Answer("What speaks against it?", *_say_doubts(selection, case)),
     ]
@@ -178,7 +179,7 @@ def mean_correlation(correlations: pd.DataFrame) -> float:
     return float(known.mean()) if len(known) else np.nan
 
 
-def _say_against(case: PickCase) -> tuple[str, str]:
+def _say_against(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
     measures = case.record.measures(case.risk_free)
     rivals = [name for name in (UNIVERSE, INDEX, MOMENTUM) if name in measures.index]
     if PICKS not in measures.index or not rivals:
@@ -190,7 +191,8 @@ def _say_against(case: PickCase) -> tuple[str, str]:
         wins.append(f"{_inside(name, case)} in {won} of {known}")
     lead = f"{format_percent(measures['annual_return'][PICKS])} per year against {join_words(shown)}."
     text = f"By {TERMS[case.config.frequency]}, it earned more than {join_words(wins)}."
-    return lead, text + _tell_index(measures, case)
+    warning = warn_of_beta(selection.record.beta, case.index_name)
+    return lead, " ".join(filter(None, [text + _tell_index(measures, case), warning]))
 
 
 def _tell_index(measures: pd.DataFrame, case: PickCase) -> str:

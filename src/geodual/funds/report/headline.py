@@ -10,6 +10,7 @@ import pandas as pd
 
 from geodual.metric.registry import BASELINE
 
+from ..evaluation.alike import warn_of_beta
 from ..evaluation.skill import AgainstBaseline
 from ..evaluation.statistics import FEWEST, rank_by_ic
 from ..evaluation.study_tables import StudyTables
@@ -24,6 +25,8 @@ from .wording import (
 )
 
 LEVEL = 0.05  # of significance
+_TYPES_NAMED = 3  # types of funds
+_LEAST_NAMED = 0.05  # share of a type
 _EXPLAIN_IC = "The IC is the rank correlation of forecasts and returns: 0 is no skill, 1 is perfect."
 _TOO_SHORT = "the record is too short to tell this from chance"
 
@@ -87,13 +90,24 @@ def write_headline(study: StudyTables) -> Headline:
         sentence = (
             f"{phrase} {forecaster_label(best)} did best, with a mean IC of {mean} over {terms}. {lead}."
         )
-    sentence = _add_baseline(sentence, study, period)
+    sentence = _warn_of_index(study, period, best) + _add_baseline(sentence, study, period)
     notes = (
         _judge_ic(study, period, best, rows.T[best]),
         *_compare_periods(study, best, period),
         _EXPLAIN_IC,
     )
     return Headline(period, best, _give_verdict(study, period, best, n), sentence, notes)
+
+
+def _warn_of_index(study: StudyTables, period: str, best: str) -> str:
+    """Return the sentence that comes first if the portfolio of a forecaster and the index are not alike."""
+    warning = warn_of_beta(float(study.against_index["beta"].get((period, best), np.nan)), study.index_name)
+    if not warning:
+        return ""
+    types = pd.DataFrame() if study.exposure.empty else study.exposure.xs(best, level="forecaster")
+    shares = pd.Series(types.mean()).sort_values(ascending=False).head(_TYPES_NAMED)
+    held = join_words([f"{share:.0%} {kind}" for kind, share in shares.items() if share >= _LEAST_NAMED])
+    return f"{warning} {f'It held {held} on average. ' if held else ''}"
 
 
 def _give_verdict(study: StudyTables, period: str, best: str, n: int) -> str:

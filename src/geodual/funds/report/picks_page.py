@@ -154,11 +154,13 @@ def _write_sheets(selection: SelectionTables, folder: Path) -> dict[str, str]:
         return {}
     (folder / SHEETS).mkdir(parents=True, exist_ok=True)
     risk_free = 0.0 if selection.case is None else selection.case.risk_free
+    given: dict[str, Any] = {"facts": selection.facts, "risk_free": risk_free}
     addresses = {}
     for fund in selection.picks["fund"]:
         addresses[fund] = f"{SHEETS}/{_file_name(fund)}"
-        given: dict[str, Any] = {"index": selection.levels, "facts": selection.facts, "risk_free": risk_free}
-        fund_sheet(selection.panel, fund, **given).to_html(folder / addresses[fund])
+        index = selection.levels.get(fund)
+        sheet = fund_sheet(selection.panel, fund, index=index, **given)
+        sheet.to_html(folder / addresses[fund])
     return addresses
 
 
@@ -230,7 +232,7 @@ def _draw(case: PickCase) -> str:
 
 
 def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Section:
-    past = "past picks" if selection.pooled else "past picks of the same rank"
+    past = "the funds of like volatility"
     picks, case = _with_texts(selection.picks), selection.case
     if case is not None:
         picks = picks.join(case.risk.drop(columns="sharpe"), on="fund")
@@ -250,7 +252,7 @@ def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Sec
         basis = "The forecast is the mean of what the fund's nearest neighbours earned over a past interval."
     n_past = int(picks["n_past"].max()) if len(picks) else 0
     lead = (
-        f"{basis} 80 % of {past} earned between the past low and the past high, in {n_past} past decisions."
+        f"{basis} 80 % of {past} earned between the past low and the past high after {n_past} past decisions."
     )
     lead = lead if n_past else basis
     if case is not None:

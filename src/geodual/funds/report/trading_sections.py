@@ -120,7 +120,7 @@ def _tell_steps(steps: Steps) -> str:
 
 def _tell_forecasts(study: StudyTables, term: str) -> str:
     """Return what the forecasts are, and what the reasons for a pick mean."""
-    relative = _RELATIVE if study.config.relative_to == "type" else ""
+    relative = _RELATIVE if study.types else ""
     told = []
     if len(study.neighbours):
         averaged = "mean return" if set(study.units.values()) <= {"return"} else "mean result"

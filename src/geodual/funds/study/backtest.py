@@ -41,6 +41,8 @@ from ..evaluation.result_tables import (
 )
 from ..evaluation.risk_free import RiskFree, rate_table, take_risk_free
 from ..evaluation.skill import factor_ics
+from ..evaluation.statistics import rank_by_ic
+from ..evaluation.study_tables import no_curves
 from ..evaluation.tuning import tune_forecasters
 from ..factors.factor import FactorSet, take_factors
 from ..forecasters.forecast import Forecaster, factors_asked
@@ -50,18 +52,25 @@ from ..panel import Finding, Panel
 from ..run import DECISIONS, ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
-from ..sources.reading.nav_file import read_index, read_nav
+from ..sources.reading.nav_file import read_indices, read_nav
 from ..sources.reading.quality import inspect_index
-from .books import equal_weight_curve, rows_to_decide, run_ledgers
+from .books import equal_weight_curve, equal_weights, rows_to_decide, run_ledgers, target_weights
 from .folder_lock import keep_other_runs
-from .notes import note_data, note_decisions, note_index, note_portfolios, note_rows, note_universe
+from .index_mix import IndexMix, aligned_levels, each_index, mix_indices
+from .notes import (
+    note_concentration,
+    note_data,
+    note_decisions,
+    note_index,
+    note_portfolios,
+    note_rows,
+    note_universe,
+)
 from .study import Study
 
 EQUAL_WEIGHT = "equal-weight universe"  # the index of a study without one
 # Packages whose code does not change between two runs; the version of geodual is checked besides.
 _INSTALLED = ("geodual", "sklearn", "numpy", "pandas", "scipy", "builtins")
-_LATE_ROWS = 5  # rows by which an index may end before the data
-_FILLED = 0.05  # warn above this share of missing index days
 
 
 def keep_ledgers(
@@ -85,8 +94,8 @@ def keep_ledgers(
     return {
         **books,
         "predictions": predictions,
-        "ic": ic_table(predictions),
-        "ic_decay": ic_decay(predictions, nav),
+        "ic": ic_table(predictions, observations.types),
+        "ic_decay": ic_decay(predictions, nav, types=observations.types),
         "holdings": holdings,
         "equity": equity.rename_axis(index="date", columns="forecaster"),
         "random_portfolios": draw_random_portfolios(
@@ -172,7 +181,7 @@ def _source(thing: Any) -> str:
 @takes_settings()
 def backtest(
     panel: Panel | pd.DataFrame | str | Path,
-    index: pd.Series[float] | str | Path | None = None,
+    index: pd.Series[float] | str | Path | Mapping[str, pd.Series[float] | str | Path] | None = None,
     metrics: str | Sequence[str] | Mapping[str, Any] | None = None,
     *,
     forecasters: str | Sequence[str] | Mapping[str, Any] | None = None,
@@ -193,8 +202,10 @@ def backtest(
     ----------
     panel : Panel, DataFrame or path
         Net asset values, day × fund.
-    index : Series or path, optional
-        Index levels to compare with. They must reach from the first trade to at most 5 rows before the last
+    index : Series, path, or mapping of str to Series or path, optional
+        Index levels to compare with; as a mapping, an index per type of funds, with * for any text. The
+        benchmark of a portfolio is then the mix of the indices by its weights in the types, rebalanced with
+        it. They must reach from the first trade to at most 5 rows before the last
         row of the data. By default the index is the universe with equal weights.
     metrics : str, sequence of str, or mapping of str to transformer
         Metrics to compare: registered names (`geodual.metric.metric_names` lists them), places such as
@@ -244,7 +255,7 @@ def backtest(
     config, panel, compared = given.config, given.panel, given.forecasters
     observations = observe(given.prepared, config, given.factors, given.facts, asked=given.asked)
     rows = rows_to_decide(observations, config, given.fees)
-    benchmark, filled = _benchmark(given.levels, observations, rows, config)
+    mix, (benchmark, filled) = _benchmark(given.levels, observations, rows, config)
     checkpoints = _keep_decisions(given, observations, checkpoint_folder, run)
     if run is not None and checkpoints is not None:
         _check_run(Path(run), checkpoints, observations.days[rows[0]], given)
@@ -264,6 +275,7 @@ def backtest(
         index_name=EQUAL_WEIGHT if benchmark is None else str(benchmark.name),
         index_digest=_digest_of(given.levels),
         **books,
+        benchmarks=_own_benchmarks(mix, books["holdings"], config),
         **keep_baselines(observations, rows, config, given.fees, equal),
         factor_ic=factor_ics(observations, rows),
         universe=universe,
@@ -322,7 +334,27 @@ def _collect_notes(
         *note_universe(observations, universe),
         *note_decisions(decisions, config),
         *note_portfolios(books["trades"], books["holdings"], config, panel.findings),
+        *_note_last_picks(observations, books),
     )
+
+
+def _own_benchmarks(mix: IndexMix | None, holdings: pd.DataFrame, config: StudyConfig) -> pd.DataFrame:
+    """Return the mix of indices that each portfolio is compared with; no rows if all have the same index."""
+    if mix is None:
+        return no_curves()
+    curves = {
+        name: mix.follow(target_weights(holdings, name), config.execution_lag) for name in config.compared
+    }
+    return pd.DataFrame(curves).rename_axis(index="date", columns="forecaster")
+
+
+def _note_last_picks(observations: Observations, books: dict[str, Any]) -> list[str]:
+    """Return a note on the concentration of the last picks of the forecaster with the highest mean IC."""
+    holdings, name = books["holdings"], next(iter(rank_by_ic(books["ic"])), "")
+    own = holdings[holdings["forecaster"] == name]
+    day = own["date"].max()
+    funds = own.loc[own["date"] == day, "fund"].tolist()
+    return note_concentration(funds, day, observations, name) if funds else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +362,7 @@ class _Inputs:
     """What the user gave, read and checked."""
 
     panel: Panel
-    levels: pd.Series[float] | None
+    levels: pd.Series[float] | pd.DataFrame | None
     config: StudyConfig
     factors: FactorSet
     facts: FundFacts
@@ -346,7 +378,8 @@ class _Inputs:
     @cached_property
     def index_findings(self) -> tuple[Finding, ...]:
         """What was found in the levels of the index."""
-        return () if self.levels is None else inspect_index(self.levels, self.panel.nav)
+        every = () if self.levels is None else each_index(self.levels)
+        return tuple(found for own in every for found in inspect_index(own, self.panel.nav))
 
     @property
     def prepared(self) -> Panel:
@@ -372,7 +405,7 @@ def _take_inputs(
     known = take_facts(facts)
     return _Inputs(
         panel=read,
-        levels=None if index is None else read_index(index),
+        levels=None if index is None else read_indices(index),
         config=config,
         factors=factors,
         facts=known,
@@ -383,41 +416,32 @@ def _take_inputs(
 
 
 def _benchmark(
-    levels: pd.Series[float] | None, observations: Observations, rows: list[int], config: StudyConfig
-) -> tuple[pd.Series[float] | None, list[str]]:
-    """Return the index from the execution of the first decision on, and a note if many levels are missing."""
+    levels: pd.Series[float] | pd.DataFrame | None,
+    observations: Observations,
+    rows: list[int],
+    config: StudyConfig,
+) -> tuple[IndexMix | None, tuple[pd.Series[float] | None, list[str]]]:
+    """Return the indices by type, if given; the index, or their mix by the universe; notes on missing levels.
+
+    The index begins with the execution of the first decision.
+    """
     if levels is None:
-        return None, []
+        return None, (None, [])
+    if isinstance(levels, pd.DataFrame):
+        mix = mix_indices(levels, observations, rows[0])
+        curve = mix.follow(equal_weights(observations, rows), config.execution_lag)
+        return mix, (curve.rename(mix.name), [])
     nav = observations.panel.nav
     first = nav.index.searchsorted(observations.days[rows[0]]) + config.execution_lag
-    return _aligned(levels, pd.DatetimeIndex(nav.index[first:]))
+    return None, aligned_levels(levels, pd.DatetimeIndex(nav.index[first:]))
 
 
-def _digest_of(levels: pd.Series[float] | None) -> str:
+def _digest_of(levels: pd.Series[float] | pd.DataFrame | None) -> str:
     """Return the SHA-256 of an index, days and levels; nothing without one."""
     if levels is None:
         return ""
     hasher = hashlib.sha256(levels.index.to_numpy("datetime64[ns]").tobytes())
     hasher.update(levels.to_numpy(float).tobytes())
+    if isinstance(levels, pd.DataFrame):
+        hasher.update("\n".join(levels.columns).encode())
     return hasher.hexdigest()
-
-
-def _aligned(levels: pd.Series[float], days: pd.DatetimeIndex) -> tuple[pd.Series[float], list[str]]:
-    """Return index levels on some days, filled forward, and a note if many levels are missing."""
-    first, last = levels.index[0], levels.index[-1]
-    if len(days) and first > days[0]:
-        raise DataError(
-            f"The index begins on {first.date()}, after the first trade, on {days[0].date()}. Give an "
-            "`index` with earlier levels."
-        )
-    missing = int((days > last).sum())
-    if missing > _LATE_ROWS:
-        raise DataError(
-            f"The index ends on {last.date()}, {missing} rows before the last day, {days[-1].date()}. Give "
-            "an `index` with later levels."
-        )
-    filled = int((~days.isin(levels.index)).sum())
-    note = f"The index has no level on {filled} of {len(days)} days; the last earlier level is used."
-    # Fill forward before choosing the days, so that levels between two of them are used.
-    aligned = levels.reindex(levels.index.union(days)).ffill().reindex(days)
-    return aligned, [note] if filled > _FILLED * len(days) else []

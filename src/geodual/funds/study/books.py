@@ -44,9 +44,14 @@ def equal_weight_curve(
     On each decision day all funds that could be chosen get the same weight. Orders are filled on the same
     days as those of the portfolios, without cost, as in an index.
     """
-    sections = (observations.sections[t] for t in rows)
-    targets = {each.day: pd.Series(1.0 / len(each.funds), index=each.funds) for each in sections}
+    targets = equal_weights(observations, rows)
     return run_ledger(observations.panel.nav, targets, execution_lag=config.execution_lag).equity
+
+
+def equal_weights(observations: Observations, rows: Sequence[int]) -> dict[Any, pd.Series[float]]:
+    """Return equal weights of all funds that could be chosen, by decision day."""
+    sections = (observations.sections[t] for t in rows)
+    return {each.day: pd.Series(1.0 / len(each.funds), index=each.funds) for each in sections}
 
 
 def run_ledgers(

@@ -9,28 +9,27 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from geodual.arrays import Array
-
 from ..config import StudyConfig
 from ..decisions.observations import Observations, possible_rows
 from ..decisions.picking import held_since, pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.case import INDEX, PICKS, StrategyRecord
 from ..evaluation.market import FeeRules
+from ..evaluation.performance import compare
 from ..evaluation.periods import PERIODS, decisions_in, judged_period
 from ..evaluation.result_tables import holdings_table, ic_table, predictions_table
 from ..evaluation.skill import MOMENTUM
-from ..evaluation.statistics import FEWEST, corrected_p, newey_west_t, rank_by_ic
+from ..evaluation.statistics import corrected_p, newey_west_t, rank_by_ic
 from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import TrackRecord, measure_record, no_record
 from ..evaluation.tuning import count_choices, tune_forecasters
 from ..forecasters.forecast import Forecaster
 from ..forecasters.make import resolve_baselines
 from ..forecasters.registry import UNIVERSE
-from .books import equal_weight_curve, rows_to_decide, run_ledgers
+from .books import equal_weight_curve, rows_to_decide, run_ledgers, target_weights
+from .index_mix import mix_indices
+from .past_ranges import Volatilities, measure_volatility
 
-FEWEST_PER_RANK = 30  # fewest past decisions for an interval per rank
-_INTERVAL = [0.1, 0.9]  # quantiles between which 80 % of past picks lie
 _LATE = pd.Timedelta(days=7)  # by which an index may end before an interval does
 
 
@@ -40,9 +39,9 @@ class LookBack:
 
     Attributes
     ----------
-    earned : DataFrame
-        What past picks earned before costs, from the execution of their decision to that of the next one,
-        decision × rank; empty without past decisions.
+    past : tuple of (Volatilities, Series)
+        The universe of each past decision, and what its funds earned before costs, from the execution of the
+        decision to that of the next one.
     record : TrackRecord
         How good past forecasts and the portfolio were.
     held : dict of str to Timestamp
@@ -58,26 +57,13 @@ class LookBack:
         What the portfolio earned, net of costs, beside the universe, momentum and the index.
     """
 
-    earned: pd.DataFrame
+    past: tuple[tuple[Volatilities, pd.Series[float]], ...]
     record: TrackRecord
     held: dict[str, pd.Timestamp]
     chosen: dict[str, dict[str, Any]]
     name: str
     candidates: pd.DataFrame
     strategy: StrategyRecord = field(default_factory=StrategyRecord)
-
-    @property
-    def pooled(self) -> bool:
-        """Whether there are too few past decisions to show what the picks of each rank earned."""
-        return len(self.earned) < FEWEST_PER_RANK
-
-    def bounds(self, n_picks: int) -> Array:
-        """Return between which values 80 % of past picks earned, by rank; the same for all if pooled."""
-        if len(self.earned) < FEWEST:
-            return np.full((2, n_picks), np.nan)
-        if self.pooled:
-            return np.repeat(np.nanquantile(self.earned, _INTERVAL)[:, None], n_picks, axis=1)
-        return self.earned.quantile(_INTERVAL).reindex(columns=range(n_picks)).to_numpy(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +84,7 @@ def look_back(
     forecasters: dict[str, Forecaster],
     config: StudyConfig,
     fees: FeeRules,
-    levels: pd.Series[float] | None,
+    levels: pd.Series[float] | pd.DataFrame | None,
     study: StudyTables | None = None,
     name: str | None = None,
     **effort: Any,
@@ -117,8 +103,8 @@ def look_back(
         The settings.
     fees : FeeRules
         What trades cost.
-    levels : Series, optional
-        Index levels to compare with.
+    levels : Series or DataFrame, optional
+        Index levels to compare with; as a DataFrame, by type of funds.
     study : StudyTables, optional
         The study that is continued. Its data must agree with the observations.
     name : str, optional
@@ -127,7 +113,7 @@ def look_back(
         Passed on to `walk_forward`: n_jobs, progress.
     """
     if not _can_look_back(observations, config):
-        return LookBack(pd.DataFrame(), no_record(), {}, {}, next(iter(forecasters)), pd.DataFrame())
+        return LookBack((), no_record(), {}, {}, next(iter(forecasters)), pd.DataFrame())
     rows = rows_to_decide(observations, config, fees)
     if study is None:
         decided = _decide(observations, forecasters, config, rows, effort)
@@ -154,7 +140,7 @@ def _decide(
     chosen = tune_forecasters(observations, forecasters, config, rows, **effort) if config.tune else {}
     decisions = walk_forward(observations, forecasters, rows, **effort)
     predictions = predictions_table(decisions, observations)
-    ic, days = ic_table(predictions), pd.DatetimeIndex(observations.panel.nav.index)
+    ic, days = ic_table(predictions, observations.types), pd.DatetimeIndex(observations.panel.nav.index)
     parts = {period: decisions_in(period, ic.index, days, config.test_start) for period in PERIODS}
     known = [period for period, own in parts.items() if ic.loc[own].notna().any(axis=None)]
     period = judged_period(known, tuned=bool(chosen))
@@ -218,7 +204,7 @@ def _judge(
     decided: _Decided,
     config: StudyConfig,
     fees: FeeRules,
-    levels: pd.Series[float] | None,
+    levels: pd.Series[float] | pd.DataFrame | None,
 ) -> LookBack:
     """Measure what past decisions earned: the portfolio after costs, and its picks before them."""
     nav, name = observations.panel.nav, decided.name
@@ -235,18 +221,38 @@ def _judge(
             PICKS: books["equity"][name],
             UNIVERSE: equal_weight_curve(observations, rows.tolist(), config),
             **_momentum(observations, rows.tolist(), name, config, fees),
-        } | ({} if levels is None else {INDEX: levels})
+            **_index(levels, observations, int(rows[0]), target_weights(decided.holdings, name), config),
+        }
         returns = pd.DataFrame({each: _returns(curve, spans.loc[known]) for each, curve in curves.items()})
+        predictions = _with_outcome(decided.predictions, observations)
         record = measure_record(
-            ic_table(_with_outcome(decided.predictions, observations))[name].reindex(known),
+            ic_table(predictions, observations.types)[name].reindex(known),
             returns,
             pd.concat([earned[day].dropna() > outcomes[day].median() for day in known]),
             decided.n_choices,
+            _beta(curves, spans.loc[known]),
         )
         days = pd.DatetimeIndex(nav.index[nav.index >= spans.loc[known, "start"].min()])
         strategy = StrategyRecord(_on_days(curves, days), returns, books["trades"])
-    shown = pd.DataFrame(list(earned.values())).dropna(how="all")
-    return LookBack(shown, record, held, decided.chosen, name, decided.candidates, strategy)
+    past = tuple(
+        (measure_volatility(nav, day, own.index, observations.types), own) for day, own in outcomes.items()
+    )
+    return LookBack(past, record, held, decided.chosen, name, decided.candidates, strategy)
+
+
+def _index(
+    levels: pd.Series[float] | pd.DataFrame | None,
+    observations: Observations,
+    first: int,
+    targets: dict[pd.Timestamp, pd.Series[float]],
+    config: StudyConfig,
+) -> dict[str, pd.Series[float]]:
+    """Return the levels that a portfolio is compared with, if any: of the index, or its mix of indices."""
+    if levels is None:
+        return {}
+    if isinstance(levels, pd.Series):
+        return {INDEX: levels}
+    return {INDEX: mix_indices(levels, observations, first).follow(targets, config.execution_lag)}
 
 
 def _momentum(
@@ -278,6 +284,15 @@ def _on_days(curves: dict[str, pd.Series[float]], days: pd.DatetimeIndex) -> pd.
         known = near.dropna()
         table[name] = near / known.iloc[0] if len(known) else near
     return pd.DataFrame(table).rename_axis("date")
+
+
+def _beta(curves: dict[str, pd.Series[float]], spans: pd.DataFrame) -> float:
+    """Return the beta of the portfolio to the index, from day to day; NaN without an index."""
+    if INDEX not in curves:
+        return np.nan
+    both = pd.DataFrame({name: curves[name] for name in (PICKS, INDEX)})
+    both = both.loc[spans["start"].min() : spans["end"].max()].dropna()
+    return float(compare(both[PICKS], both[INDEX])["beta"]) if len(both) > 1 else np.nan
 
 
 def _holding_intervals(observations: Observations, rows: NDArray[np.intp], lag: int) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import pandas as pd
 from ..config import StudyConfig
 from ..decisions.decision import Decision
 from ..decisions.observations import Observations, skipped_days
+from ..evaluation.concentration import tell_concentration
 from ..evaluation.market import FeeRules
 from ..evaluation.statistics import FEWEST
 from ..evaluation.study_tables import StudyTables
@@ -221,14 +222,27 @@ def note_last_row(nav: pd.DataFrame, asked: pd.Timestamp) -> list[str]:
     return notes
 
 
+def note_concentration(
+    picks: Sequence[str], day: pd.Timestamp, observations: Observations, forecaster: str = ""
+) -> list[str]:
+    """Return a note on what many of the picks of a day have in common."""
+    facts = observations.facts
+    told = tell_concentration(picks, observations.panel.nav.loc[:day], facts.types, facts.companies)
+    whose = f"the picks of {forecaster_label(forecaster)} on {day.date()}" if forecaster else "the picks"
+    return [f"Concentration: of {whose}, {'; '.join(told)}."] if told else []
+
+
 def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, looked: LookBack) -> list[str]:
     """Return notes on the decision of a selection and on its track record."""
-    notes, n_past = note_choice(looked), len(looked.earned)
+    notes, n_past = note_choice(looked), len(looked.past)
     for parameters in looked.chosen.values():
         told = ", ".join(f"{name} = {value}" for name, value in parameters.items())
         notes.append(f"Chosen on past decisions before {config.test_start}: {told}.")
-    if config.relative_to == "type":
-        notes.append("Forecasts are relative: the excess over the mean return of the funds of the same type.")
+    if len(decision.groups):
+        notes.append(
+            "Funds are compared within their type: forecasts are the excess over the mean of the type, "
+            "and picks go by the rank in it."
+        )
     if not is_rebalance:
         notes.append(
             f"{decision.day.date()} is not a {config.frequency} rebalance day; the last holding interval is "
@@ -240,12 +254,7 @@ def note_decision(decision: Decision, config: StudyConfig, is_rebalance: bool, l
             "as label."
         )
     if n_past < FEWEST:
-        notes.append(f"There are only {n_past} past decisions, too few to show what such picks earned.")
-    elif looked.pooled:
-        notes.append(
-            f"What past picks earned is shown for all ranks together: {n_past} past decisions are too few to "
-            "show it for each rank."
-        )
+        notes.append(f"There are only {n_past} past decisions, too few to show what such funds earned.")
     return notes + list(decision.notes)
 
 

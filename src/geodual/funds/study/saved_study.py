@@ -20,6 +20,7 @@ from ..evaluation.performance import portfolio_row
 from ..evaluation.result_tables import ic_table
 from ..evaluation.risk_free import rate_of_table
 from ..evaluation.table_registry import Table
+from ..forecasters.peers import types_of_study
 from ..forecasters.registry import UNIVERSE
 from ..panel import Finding
 from ..run import CONFIG, SUMMARY
@@ -99,7 +100,7 @@ def read_study(folder: str | Path) -> Study:
 def _read(folder: Path) -> Study:
     """Read the settings and the tables of a run folder, and check that they belong together."""
     summary = _read_summary(folder / SUMMARY)
-    config = StudyConfig(**read_config(folder / CONFIG))
+    config = StudyConfig(**({"relative_to": "all"} | read_config(folder / CONFIG)))  # the default once
     if _is_old(summary):
         config = replace(config, baselines=())
     names = {"forecaster": config.compared, "baseline": config.baselines}
@@ -109,7 +110,7 @@ def _read(folder: Path) -> Study:
     _check_keys(tables)
     if (tables["equity"] <= 0.0).any(axis=None):
         raise ValueError("equity.csv: a value is not positive")
-    compare_tables(tables)
+    compare_tables(tables, types_of_study(config, tables.get("facts", pd.DataFrame())))
     compare_summary(summary, tables)
     return Study(
         config=config,
@@ -157,7 +158,7 @@ def _read_table(path: Path, about: Table, names: Mapping[str, Sequence[str]]) ->
     table = read_csv(path, dtype=dict.fromkeys([*texts, *old], str), keep_default_na=False, na_values=[""])
     if "forecaster" not in table:
         table = table.rename(columns=old)
-    wide = table.columns[1:] if about.per == "factor" else names.get(about.per, ())
+    wide = table.columns[1:] if about.per in ("factor", "portfolio") else names.get(about.per, ())
     columns = [*([about.key] if about.key else []), *wide, *about.columns]
     missing = [column for column in columns if column not in table]
     if missing:
@@ -196,6 +197,9 @@ def _check_forecasters(tables: dict[str, pd.DataFrame], config: StudyConfig) -> 
                 raise ValueError(f"{about.file}.csv: its baselines differ from those of config.toml")
         elif not found <= compared or not (about.sparse or found == compared):
             raise ValueError(f"{about.file}.csv: its forecasters differ from those of config.toml")
+    followed = tables.get("benchmarks", pd.DataFrame())
+    if not followed.empty and set(followed) != compared:
+        raise ValueError("benchmarks.csv: its forecasters differ from those of config.toml")
     if "baseline_equity" in tables and bool(config.baselines) == tables["baseline_equity"].empty:
         raise ValueError("baseline_equity.csv: its rows were changed")
 
@@ -238,20 +242,22 @@ def _read_findings(path: Path) -> tuple[Finding, ...]:
     return tuple(Finding(*row) for row in table.itertuples(index=False, name=None))
 
 
-def compare_tables(tables: Mapping[str, pd.DataFrame]) -> None:
+def compare_tables(tables: Mapping[str, pd.DataFrame], types: Mapping[str, str]) -> None:
     """Raise if tables of a run disagree.
 
     Parameters
     ----------
     tables : mapping of str to DataFrame
         The tables by name, as `Study` has them.
+    types : mapping of str to str
+        From `types_of_study`.
 
     Raises
     ------
     ValueError
         With the file, the row, what is there and what should be.
     """
-    _compare(tables["ic"], ic_table(tables["predictions"]), "ic.csv", "predictions.csv")
+    _compare(tables["ic"], ic_table(tables["predictions"], types), "ic.csv", "predictions.csv")
     _compare_holdings(tables["holdings"], tables["predictions"])
     fills = tables["fills"]
     values = fills.set_index(["day", "forecaster", "fund"])[["value"]].astype(float)

@@ -21,7 +21,7 @@ from ..decisions.picking import Picks, pick_funds
 from ..decisions.walk_forward import walk_forward
 from ..evaluation.case import PickCase, correlate_picks, measure_picks, mix_picks
 from ..evaluation.market import FeeRules, make_fee_rules
-from ..evaluation.orders import plan_orders, value_holdings
+from ..evaluation.orders import Orders, Position, plan_orders, value_holdings
 from ..evaluation.result_tables import neighbours_table, reasons_table
 from ..evaluation.risk_free import take_risk_free
 from ..evaluation.study_tables import StudyTables
@@ -37,10 +37,12 @@ from ..run import ProgressCallback, ignore_progress
 from ..settings import takes_settings
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.holdings_file import Holdings, take_holdings
-from ..sources.reading.nav_file import read_index, read_nav
+from ..sources.reading.nav_file import read_indices, read_nav
 from .continued_run import Plan, check_past, plan_of_run
+from .index_mix import index_by_fund, name_indices
 from .look_back import LookBack, look_back
-from .notes import note_decision, note_last_row, note_study, note_trading
+from .notes import note_concentration, note_decision, note_last_row, note_study, note_trading
+from .past_ranges import measure_volatility, past_ranges
 from .workbook import write_selection_workbook
 
 
@@ -56,11 +58,11 @@ class Selection(SelectionTables):
         Name of the forecaster.
     picks : DataFrame
         One row per pick, best first: rank, fund, name, type, weight, forecast, past_low and past_high (80 %
-        of past picks earned between these two, before costs: past picks of the same rank or, if `pooled`, of
-        all ranks; NaN with fewer than 8 past decisions), n_past (number of past decisions), known (share of
-        its factors that are known), finding (what was found in its data, if that matters), neighbours (their
-        codes; empty for forecasters without), factors (those that did most to make the neighbours near, or
-        that add most to the forecast).
+        of the funds of like volatility earned between these two after past decisions, before costs: of each
+        peer group, the third nearest in volatility; NaN with fewer than 8 past decisions), n_past
+        (number of past decisions), known (share of its factors that are known), finding (what was found in
+        its data, if that matters), neighbours (their codes; empty for forecasters without), factors (those
+        that did most to make the neighbours near, or that add most to the forecast).
     neighbours : DataFrame
         One row per pick and neighbour: date, forecaster, fund, neighbour, distance, earned.
     reasons : DataFrame
@@ -87,16 +89,15 @@ class Selection(SelectionTables):
         zero, corrected for the number compared), n (past decisions). Empty if one was named.
     unit : str
         What the forecasts are: a "return", an "excess" return over the mean fund, or a "rank" from −½ to ½.
-    pooled : bool
-        Whether past_low and past_high cover the picks of all ranks, because there are fewer than 30 past
-        decisions.
     run : str
         The folder of the study that the selection continues; "" without one. The page links to its report.
     case : PickCase
         What the page tells besides: what the strategy earned, net of costs, beside universe, momentum and
         index; what the picks risked, how far they move together, and their fees.
-    panel, facts, levels : Panel, FundFacts, Series
-        The data up to the day, the facts about the funds, and the index, for the fact sheets of the picks.
+    panel, facts : Panel, FundFacts
+        The data up to the day, and the facts about the funds, for the fact sheets of the picks.
+    levels : mapping of str to Series
+        Levels of the index of each pick, for its fact sheet; empty without an index.
     orders : Orders, optional
         The orders that lead from the holdings to the picks; None without holdings.
 
@@ -158,7 +159,7 @@ def select(
     *,
     forecaster: Any = None,
     forecasters: Any = None,
-    index: pd.Series[float] | str | Path | None = None,
+    index: pd.Series[float] | str | Path | Mapping[str, pd.Series[float] | str | Path] | None = None,
     facts: FundFacts | pd.DataFrame | str | Path | None = None,
     run: StudyTables | str | Path | None = None,
     holdings: Holdings | pd.DataFrame | str | Path | None = None,
@@ -192,8 +193,9 @@ def select(
         of settings, or any forecaster or scikit-learn regressor. With `run`, one of those that it compared.
     forecasters : str, sequence of str, or mapping, optional
         Forecasters to choose from if none is named, as in `backtest`; by default the metrics of the paper.
-    index : Series or path, optional
-        Index levels that the track record is compared with; by default those of the run, if it has any.
+    index : Series, path, or mapping of str to Series or path, optional
+        Index levels that the track record is compared with, also by type of funds; by default those of the
+        run, if it has any.
     facts : FundFacts, DataFrame or path, optional
         Facts about the funds, in any form that `read_facts` reads.
     run : Study or path, optional
@@ -237,12 +239,8 @@ def select(
     True
     """
     panel = panel if isinstance(panel, Panel) else read_nav(panel)
-    known, levels = take_facts(facts), None if index is None else read_index(index)
-    if run is None:
-        plan = _plan(_compared(metric, forecaster, forecasters), top, settings)
-    else:
-        given = {"metric": metric, "forecasters": forecasters, "top": top, **settings}
-        plan = plan_of_run(run, forecaster, given, known)
+    known, levels = take_facts(facts), None if index is None else read_indices(index)
+    plan = _plan(run, (metric, forecaster, forecasters), known, {"top": top, **settings})
     mine, cash = _take_money(holdings, cash)
     asked = _day_asked(panel, as_of)
     config, made = plan.config, plan.forecasters
@@ -253,54 +251,80 @@ def select(
     # The past comes first: it may choose hyper-parameters, and tells what is held.
     if plan.study is not None:
         check_past(plan.study, past)
-        levels = plan.study.equity["index"] if levels is None and plan.study.index_digest else levels
+        levels = _levels_of(plan.study, plan.name) if levels is None else levels
     looked = look_back(
         past, made, config, fees, levels, plan.study, plan.name, n_jobs=n_jobs, progress=progress
     )
     decision = walk_forward(now, {looked.name: made[looked.name]}, [len(now.days) - 1])[0]
-    position = None
-    if mine is not None:  # also funds that the strategy may not choose
-        position = value_holdings(mine, panel.nav.loc[until.nav.index], fees, config.min_holding)
+    table = panel.nav.loc[until.nav.index]  # also of funds that the strategy may not choose
+    position = None if mine is None else value_holdings(mine, table, fees, config.min_holding)
     held = looked.held if position is None else position.held_since()
     picks = pick_funds(now, [decision], made, config, held)[0]
     notes = (
         *([] if plan.study is None else note_study(plan.study)),
         *note_last_row(until.nav, asked),
         *note_decision(decision, config, decision.day in rebalances, looked),
+        *note_concentration(picks.funds.tolist(), picks.day, now),
         *note_trading(config, fees),
     )
     found = _assemble(now, decision, picks, looked, config, notes, plan.folder)
     weights = found.picks.set_index("fund")["weight"]
-    case = PickCase(
+    return replace(
+        found,
+        case=_make_case(now, weights, looked, config, fees, levels),
+        panel=panel.until(asked),
+        facts=known,
+        levels=_levels_by_pick(levels, plan.study if index is None else None, known, weights.index),
+        orders=None if position is None else _plan_orders(position, weights, decision, fees, cash),
+    )
+
+
+def _make_case(
+    now: Observations,
+    weights: pd.Series[float],
+    looked: LookBack,
+    config: StudyConfig,
+    fees: FeeRules,
+    levels: pd.Series[float] | pd.DataFrame | None,
+) -> PickCase:
+    """Return what speaks for and against the picks, besides forecasts and reasons."""
+    nav = now.panel.nav
+    return PickCase(
         config=config,
         record=looked.strategy,
-        **_measure(weights, until.nav, fees),
+        risk=measure_picks(nav, weights.index, fees),
+        correlations=correlate_picks(nav, weights.index),
+        mixed=mix_picks(nav, weights),
         n_funds=len(now.sections[-1].funds),
-        index_name=_name_index(levels, plan.study if index is None else None),
+        index_name="" if levels is None else name_indices(levels),
         risk_free=take_risk_free(config.risk_free),
     )
-    found = replace(found, case=case, panel=panel.until(asked), facts=known, levels=levels)
-    if position is None:
-        return found
+
+
+def _levels_by_pick(
+    levels: pd.Series[float] | pd.DataFrame | None,
+    study: StudyTables | None,
+    facts: FundFacts,
+    picks: pd.Index[str],
+) -> dict[str, pd.Series[float]]:
+    """Return the levels that each pick alone is compared with; what a study mixed for a portfolio is none."""
+    if levels is None or (study is not None and len(study.benchmarks)):
+        return {}
+    return index_by_fund(levels, facts.types, picks)
+
+
+def _plan_orders(
+    position: Position, weights: pd.Series[float], decision: Decision, fees: FeeRules, cash: float
+) -> Orders:
+    """Return the orders that lead from what is held to the picks."""
     ranked = decision.funds[decision.ranking]
     ranks = pd.Series(np.arange(1, len(ranked) + 1), ranked)
-    return replace(found, orders=plan_orders(position, weights, ranks, fees, cash))
+    return plan_orders(position, weights, ranks, fees, cash)
 
 
-def _name_index(levels: pd.Series[float] | None, study: StudyTables | None) -> str:
-    """Return the name of the levels, which are those of a study or given; "" without levels."""
-    if levels is None:
-        return ""
-    return study.index_name if study is not None else str(levels.name or "index")
-
-
-def _measure(weights: pd.Series[float], nav: pd.DataFrame, fees: FeeRules) -> dict[str, Any]:
-    """Return what the picks risked, how far they move together, and what they were worth together."""
-    return {
-        "risk": measure_picks(nav, weights.index, fees),
-        "correlations": correlate_picks(nav, weights.index),
-        "mixed": mix_picks(nav, weights),
-    }
+def _levels_of(study: StudyTables, name: str | None) -> pd.Series[float] | None:
+    """Return the levels that a study compares the portfolio of a forecaster with; None without an index."""
+    return study.benchmark(name or study.strategy).rename(study.index_name) if study.index_digest else None
 
 
 def _take_money(
@@ -314,9 +338,15 @@ def _take_money(
     return None if holdings is None else take_holdings(holdings), float(cash)
 
 
-def _plan(compared: tuple[Any, Any], top: int | None, settings: dict[str, Any]) -> Plan:
-    """Return the strategy that the arguments describe."""
-    factors, settings = take_factors({**settings, **({} if top is None else {"top": top})})
+def _plan(
+    run: StudyTables | str | Path | None, named: tuple[Any, Any, Any], facts: FundFacts, given: dict[str, Any]
+) -> Plan:
+    """Return the strategy: that of a study, or the one that the arguments describe."""
+    metric, forecaster, forecasters = named
+    if run is not None:
+        return plan_of_run(run, forecaster, {"metric": metric, "forecasters": forecasters, **given}, facts)
+    factors, settings = take_factors({k: v for k, v in given.items() if k != "top" or v is not None})
+    compared = _compared(*named)
     config = StudyConfig(**compared_settings(*compared), **check_names(settings, "select"))
     return Plan(config, factors, resolve_compared(*compared, config))
 
@@ -426,7 +456,6 @@ def _assemble(
         notes=notes,
         source=now.panel.source,
         first_day=pd.Timestamp(now.panel.nav.index[0]),
-        pooled=looked.pooled,
         candidates=looked.candidates,
         unit=decision.unit,
         run=folder,
@@ -440,7 +469,8 @@ def _table_of_picks(
     facts = now.facts.of_funds(picked.funds)
     main = reasons[reasons["view"].isin(["near", "adds"])]
     main_factors = main.groupby("fund", sort=False)["factor"].agg(", ".join)
-    low, high = looked.bounds(len(picked.funds))
+    today = measure_volatility(now.panel.nav, picked.day, now.sections[-1].funds, now.types)
+    ranges = past_ranges(looked.past, today, picked.funds)
     forecast = pd.Series(picked.forecast, picked.funds)
     return pd.DataFrame(
         {
@@ -452,9 +482,7 @@ def _table_of_picks(
                 config.weights, forecast, now.panel.nav, make_caps(config, now.facts)
             ),
             "forecast": picked.forecast,
-            "past_low": low,
-            "past_high": high,
-            "n_past": len(looked.earned),
+            **{column: ranges[column].to_numpy() for column in ranges},
             "known": picked.known,
             "finding": _findings_of(picked.funds, now.panel),
             "neighbours": [", ".join(dict.fromkeys(row)) for row in picked.neighbours],

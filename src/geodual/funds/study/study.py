@@ -119,6 +119,9 @@ class Study(StudyTables):
     units : dict
         What the forecasts are, by forecaster: "return", "excess" (return over the mean fund)
         or "rank" (from −½ to ½).
+    benchmarks : DataFrame
+        Value of the mix of indices that each portfolio is compared with, day × forecaster; empty unless there
+        is an index per type of funds.
     baseline_predictions, baseline_equity, baseline_trades : DataFrame
         The same as `predictions`, `equity` and `trades` for the baselines, with `universe` for all funds with
         equal weights; the property `baselines` sums them up. Empty without baselines.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,27 @@ def read_index(
     if len(levels) < 2:
         raise table.error("there are fewer than two levels", "Give one per day", column=chosen)
     return levels
+
+
+def read_indices(source: Any) -> pd.Series[float] | pd.DataFrame:
+    """Read one index, or an index for each type of funds.
+
+    Parameters
+    ----------
+    source : path, Series, or mapping of str to path or Series
+        As for `read_index`; as a mapping, by type of funds.
+
+    Returns
+    -------
+    Series or DataFrame
+        Levels by day; as a DataFrame, with a column per type, and the names of the indices in its `attrs`.
+    """
+    if not isinstance(source, Mapping):
+        return read_index(source)
+    levels = {kind: read_index(own) for kind, own in source.items()}
+    table = pd.DataFrame(levels)
+    table.attrs["names"] = {kind: str(own.name) for kind, own in levels.items()}
+    return table
 
 
 def _choose_index(table: RawTable, others: list[int], column: str | None) -> int:

@@ -1,0 +1,128 @@
+"""Peer groups: which funds are compared with each other, and ranks within these groups.
+
+A bond fund that ranks first among bond funds is as good a find as the first of the equity funds, although it
+earned less. Where the types of funds are known, funds are compared within their type.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from geodual.arrays import Array
+
+from ..config import StudyConfig
+
+FEWEST_PEERS = 10  # funds of a type from which it is a group of its own: as many as a study needs to decide
+OTHER = "other"  # the group of the types with fewer funds, and of funds whose type is not known
+
+Groups = NDArray[np.str_]
+
+
+def types_compared(config: StudyConfig, types: Mapping[str, str], funds: Iterable[str]) -> dict[str, str]:
+    """Return the type of each fund if funds are compared within types; nothing if all are of one kind.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        The setting `relative_to`.
+    types : mapping of str to str
+        Types by fund, as far as they are known.
+    funds : iterable of str
+        All funds of the study.
+    """
+    of_funds = {fund: types.get(fund, OTHER) for fund in funds}
+    several = config.relative_to == "type" and len(set(of_funds.values())) > 1
+    return of_funds if several else {}
+
+
+def types_of_study(config: StudyConfig, facts: pd.DataFrame) -> dict[str, str]:
+    """Return `types_compared` of a study with these facts: one row per fund, by code.
+
+    Parameters
+    ----------
+    config : StudyConfig
+        The settings.
+    facts : DataFrame
+        With a column `type`, missing where unknown; or empty.
+    """
+    known = facts["type"].dropna() if "type" in facts else pd.Series(dtype=str)
+    return types_compared(config, {str(fund): kind for fund, kind in known.items()}, facts.index)
+
+
+def peer_groups(funds: Iterable[str], types: Mapping[str, str]) -> Groups:
+    """Return the peer group of each fund of a day: its type, or "other" if fewer than ten are of this type.
+
+    Parameters
+    ----------
+    funds : iterable of str
+        The universe of the day.
+    types : mapping of str to str
+        From `types_compared`.
+
+    Returns
+    -------
+    array of shape (n_funds,)
+        Empty if funds are not compared within types.
+    """
+    if not types:
+        return np.empty(0, dtype=str)
+    own = [types.get(fund, OTHER) for fund in funds]
+    count = Counter(own)
+    return np.array([kind if count[kind] >= FEWEST_PEERS else OTHER for kind in own], dtype=str)
+
+
+def rows_of_groups(groups: Groups, n: int) -> list[NDArray[np.intp]]:
+    """Return the rows of each group; all n rows without groups."""
+    if not len(groups):
+        return [np.arange(n)]
+    return [np.flatnonzero(groups == each) for each in np.unique(groups)]
+
+
+def ranks_within(values: ArrayLike, groups: Groups) -> Array:
+    """Return the rank of each value in its group, (rank − (n + 1)/2) / n; NaN where a value is missing.
+
+    Ranks lie between −½ (lowest) and ½; ties get their mean. The first of a few has a lower rank than the
+    first of many: ¼ of two funds, and 0 if a fund is alone.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        What to rank.
+    groups : array of shape (n,)
+        The group of each; empty if all belong together.
+    """
+    series = pd.Series(np.asarray(values, dtype=float))
+    own = series.groupby(groups if len(groups) else np.zeros(len(series)))
+    n = own.transform("count")
+    return np.asarray((own.rank() - (n + 1.0) / 2.0) / n, dtype=float)
+
+
+def rank_predictions(predictions: pd.DataFrame, types: Mapping[str, str], *columns: str) -> pd.DataFrame:
+    """Return predictions with some columns as ranks within the peer groups of each day.
+
+    Parameters
+    ----------
+    predictions : DataFrame
+        One row per decision and fund; each decision has all funds of its universe.
+    types : mapping of str to str
+        From `types_compared`; without any, the predictions are returned as they are.
+    *columns : str
+        The columns to rank, such as "forecast" and "realised".
+    """
+    if not types or predictions.empty:
+        return predictions
+    kinds = predictions["fund"].map(types).fillna(OTHER)
+    decision = [predictions["date"], predictions["forecaster"]]
+    size = kinds.groupby([*decision, kinds]).transform("size")
+    groups = [*decision, kinds.where(size >= FEWEST_PEERS, OTHER)]
+    ranked = {}
+    for name in columns:
+        own = predictions[name].groupby(groups)
+        n = own.transform("count")
+        ranked[name] = (own.rank() - (n + 1.0) / 2.0) / n
+    return predictions.assign(**ranked)
