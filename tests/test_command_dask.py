@@ -106,7 +106,7 @@ def test_negative_jobs_are_counted_from_the_number_of_cores(geodual_command, nav
         return small_cluster(1)
 
     monkeypatch.setattr(geodual.cluster, "local_cluster", start)
-    monkeypatch.setattr(study_commands, "run_study", lambda *arguments: None)
+    monkeypatch.setattr(study_commands, "run_study", lambda *arguments, **options: None)
     for jobs in (-1, -2, -1000):
         assert geodual_command("backtest", nav_file, "--dask", "local", "--jobs", jobs)[0] == 0
     n_cores = joblib.cpu_count()

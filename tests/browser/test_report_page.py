@@ -112,7 +112,7 @@ def test_the_pointer_shows_all_curves(page):
     page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
     ActionChains(page).move_to_element(canvas).perform()
     WebDriverWait(page, 5).until(lambda _: in_chart(page, "equity", "chart.tooltip.opacity") == 1)
-    assert in_chart(page, "equity", "chart.tooltip.dataPoints.length") == 4
+    assert in_chart(page, "equity", "chart.tooltip.dataPoints.length") == 6  # with universe and momentum
     row = in_chart(page, "equity", "chart.tooltip.dataPoints[0].dataIndex")
     assert in_chart(page, "equity", "chart.tooltip.title") == [
         f"{hostile_study().equity.index[row]:%Y-%m-%d}"
@@ -195,10 +195,10 @@ def test_tables_sort(page):
 def test_tabs_follow_click_and_keys(page):
     tabs = find_all(page, "#table1 [role=tab]")
     assert [tab.text for tab in tabs] == ["Validation", "Test", "Both"]
+    assert tabs[2].get_attribute("aria-selected") == "true"  # all decisions count
+    tabs[2].send_keys(Keys.ARROW_LEFT)
     assert tabs[1].get_attribute("aria-selected") == "true"
-    tabs[1].send_keys(Keys.ARROW_RIGHT)
-    assert tabs[2].get_attribute("aria-selected") == "true"
-    assert "both periods" in find(page, "#table1 .panel:not([hidden]) caption").text
+    assert "test period" in find(page, "#table1 .panel:not([hidden]) caption").text
 
 
 def test_long_tables_are_filled_when_opened(page):

@@ -210,6 +210,9 @@ def test_a_selection_has_its_picks_and_reasons(universe, tmp_path):
     assert book["Summary"]["A1"].value == "Track record"
     assert book["Summary"]["B1"].value == selection.record_text
     for sheet in SELECTION_TABLES:
+        if sheet.title in ("Orders", "Lots"):  # there are no holdings
+            assert sheet.title not in book.sheetnames
+            continue
         told = sheet.of(selection).replace("", np.nan)  # an empty cell is read as missing
         assert_same_numbers(read_sheet(path, sheet.title), told)
 

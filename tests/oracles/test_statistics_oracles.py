@@ -39,7 +39,9 @@ def test_holm_is_statsmodels(m):
 
 def test_without_lags_the_paired_comparison_is_the_paired_t_test(monkeypatch):
     ic = pd.DataFrame(np.random.default_rng(0).standard_normal((12, 2)), columns=["a", "b"])
-    monkeypatch.setattr("geodual.funds.evaluation.statistics.newey_west_t", lambda x: newey_west_t(x, lags=0))
+    monkeypatch.setattr(
+        "geodual.funds.evaluation.statistics.newey_west_t", lambda x, **_: newey_west_t(x, lags=0)
+    )
     expected = ttest_rel(ic["a"], ic["b"])
     row = compare_pairs(ic).iloc[0]
     assert (row["t"], row["p"]) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-12)

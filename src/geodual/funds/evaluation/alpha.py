@@ -34,7 +34,7 @@ class FundAlphas:
     ----------
     table : DataFrame
         By fund: alpha, error (standard error) and shrunk, all per year; t, p (two-sided); r2; n (rows); and
-        beta_… for each factor. NaN for funds with too few rows.
+        a beta for each factor, named ``beta_`` and the factor. NaN for funds with too few rows.
     luck : DataFrame
         By significance level: positive and negative (shares of the funds with a significant alpha), lucky and
         unlucky (shares expected among funds whose alpha is zero), skilled and unskilled (the differences, at

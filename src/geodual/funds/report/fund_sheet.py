@@ -47,7 +47,8 @@ class FundSheet(SheetTables):
     years : DataFrame
         The same by complete calendar year, the latest first.
     risk : DataFrame
-        Measure × span: volatility, max_drawdown, sharpe and sortino of the fund and (index_…) of the index;
+        Measure × span: volatility, max_drawdown, sharpe and sortino of the fund and, named ``index_`` and the
+        measure, of the index;
         alpha, beta, tracking_error, information_ratio, up_capture and down_capture.
     factors : DataFrame
         By factor: value, percentile (the share of the peers with a smaller value) and funds.
