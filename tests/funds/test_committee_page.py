@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -137,6 +137,22 @@ def test_overlap_is_the_correlation_of_weekly_returns(universe, selection):
     assert selection.case.correlations.loc[one, other] == pytest.approx(expected, abs=1e-12)
     flat = nav.assign(**{other: 1.0})
     assert np.isnan(correlate_picks(flat, pd.Index([one, other])).loc[one, other])
+
+
+def test_the_pair_that_moves_together_most_is_named(selection):
+    table = selection.case.correlations
+    pairs = {(one, other): table.loc[one, other] for one, other in combinations(table, 2)}
+    one, other = max(pairs, key=pairs.get)
+    text = render_selection(selection).replace("−", "-")
+    assert f"highest for {one} and {other}, {pairs[one, other]:.2f}." in text
+
+
+def test_an_index_that_is_not_like_the_picks_is_named(selection):
+    unlike = replace(selection, record=replace(selection.record, beta=0.2))
+    question = "Against which peers and index?"
+    assert "the picks take 20% of the moves of" in told(unlike)[question]
+    alike = replace(selection, record=replace(selection.record, beta=1.0))
+    assert "not alike" not in told(alike)[question]
 
 
 def test_seven_questions_are_answered_in_order_before_anything_else(selection):

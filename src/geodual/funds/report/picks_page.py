@@ -333,7 +333,7 @@ def _show_risk(selection: SelectionTables) -> Section | None:
     alike, table = mean_correlation(case.correlations), case.correlations
     if np.isnan(alike):
         return make_section("overlap", "Overlap of the picks", make_paragraph("Too few common weeks."))
-    above = table.where(np.triu(np.ones(table.shape, dtype=bool), 1)).stack()
+    above = table.where(np.triu(np.ones(table.shape, dtype=bool), 1)).stack().dropna()
     place = int(above.to_numpy().argmax())
     (one, other), most = list(above.index)[place], above.iloc[place]
     lead = (
