@@ -110,7 +110,7 @@ def test_update_continues_a_run_and_refuses_other_data(geodual, folder, universe
 def test_the_guide_runs(geodual, folder):
     """Each command of the guide, in its order; the watch may find something."""
     text = (DOCS / "how_to" / "work_from_holdings.md").read_text("utf-8")
-    (folder / "mine.csv").write_text(re.findall(r"```csv\n(.*?)```", text, flags=re.S)[0], "utf-8")
+    (folder / "mine.csv").write_text(re.findall(r"```text\n(.*?)```", text, flags=re.S)[0], "utf-8")
     commands = re.findall(r"^geodual (.*)$", text, flags=re.M)
     assert len(commands) >= 4
     for command in commands:

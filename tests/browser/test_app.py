@@ -164,8 +164,11 @@ def test_from_a_table_to_picks_and_a_comparison(opened, table, tmp_path):
     for box in find_all(opened, "input[name=run]"):
         click(opened, box)
     click(opened, find(opened, "form[method=get] button"))
-    rows = [row.text.split() for row in find_all(opened, "tbody tr")]
-    assert ["Funds", "to", "hold", "5", "3"] in rows
+    WebDriverWait(opened, 20, ignored_exceptions=[StaleElementReferenceException]).until(
+        lambda page: (
+            ["Funds", "to", "hold", "5", "3"] in [row.text.split() for row in find_all(page, "tbody tr")]
+        )
+    )
     assert_looks_fine(opened)
     assert find_all(opened, "main img") == []
     click(opened, find(opened, "#quit"))

@@ -78,7 +78,8 @@ def _no_predictions() -> pd.DataFrame:
 
 def no_curves() -> pd.DataFrame:
     """Return a table by day without columns."""
-    return pd.DataFrame(columns=[]).rename_axis(index="date", columns="forecaster")
+    days = pd.DatetimeIndex([], dtype="datetime64[s]", name="date")
+    return pd.DataFrame(index=days, columns=pd.Index([], dtype=str, name="forecaster"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
