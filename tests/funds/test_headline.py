@@ -214,7 +214,7 @@ def test_survivorship_is_told_as_it_was_found(study):
 def test_trading_that_cannot_be_had_is_told(study, universe):
     free = trust_in(study)["Trading"]
     assert free.text == "on the day of the decision, no fees"
-    assert free.note == "Neither can be had in practice."
+    assert free.note == "Neither is possible in practice."
     metrics, settings = ("euclidean",), {"top": 5, "test_start": "2014-01-01"}
     dear = backtest(universe.panel, None, metrics, execution_lag=1, cost=0.001, **settings)
     paid = trust_in(dear)["Trading"]

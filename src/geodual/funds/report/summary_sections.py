@@ -174,7 +174,7 @@ def _weigh_trading(study: StudyTables, best: str) -> TrustFact:
     cost = f"fees of {format_percent(paid, 2)} per year" if fees > 0.0 else "no fees"
     free = not fees > 0.0
     note = {
-        (True, True): "Neither can be had in practice.",
+        (True, True): "Neither is possible in practice.",
         (True, False): "In practice, orders are filled at a later value than the one decided on.",
         (False, True): "In practice, trading is not free.",
     }.get((lag == 0, free), "")
