@@ -106,4 +106,4 @@ $(STAMP): $(RUNTIME)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist output docs/gallery docs/reference/generated
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist output docs/gallery docs/_notebooks docs/reference/generated

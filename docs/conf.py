@@ -30,6 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 import geodual  # noqa: E402
 from docs.command_reference import describe_commands  # noqa: E402
+from docs.make_notebooks import write_notebooks  # noqa: E402
 from docs.table_reference import describe_tables  # noqa: E402
 
 project = "geodual"
@@ -45,7 +46,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_templates", "examples.md", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
+exclude_patterns = ["_templates", "_notebooks", "examples.md", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
 templates_path = ["_templates"]
 highlight_language = "none"  # blocks without a language are commands and the like
 smartquotes = False  # in docstrings, quotes are those of Python
@@ -176,3 +177,4 @@ def setup(app: Sphinx) -> None:
     app.add_role("name", NameRole())
     app.connect("missing-reference", show_as_code)
     app.connect("source-read", insert_descriptions)
+    app.connect("builder-inited", lambda app: write_notebooks(Path(app.srcdir) / "_notebooks"))
