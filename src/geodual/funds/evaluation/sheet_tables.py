@@ -306,7 +306,7 @@ class DayFactors:
 
     def __init__(self, panel: Panel) -> None:
         self._panel = panel
-        self._known: dict[tuple[pd.Timestamp, bytes], pd.DataFrame] = {}
+        self._known: dict[tuple[Any, bytes], pd.DataFrame] = {}
 
     def of(self, nav: pd.DataFrame, code: str, index: pd.Series[float] | None) -> pd.DataFrame:
         """Return the factors of a fund and its peers, fund × factor.
@@ -325,7 +325,7 @@ class DayFactors:
         if day is None:
             return pd.DataFrame(index=nav.columns)
         past = traded.loc[:day]
-        key = pd.Timestamp(day), past.index.to_numpy().tobytes()
+        key = day, past.index.to_numpy().tobytes()
         if key not in self._known:
             table = compute_factors(Panel(past), [day], PAPER_FACTORS)
             self._known[key] = table.droplevel("date").replace([np.inf, -np.inf], np.nan)
