@@ -46,7 +46,14 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_templates", "_notebooks", "examples.md", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
+exclude_patterns = [
+    "_templates",
+    "_notebooks",
+    "examples.md",
+    "gallery/**/*.ipynb",
+    "gallery/**/*.py",
+    "gallery/**/*.md5",
+]
 templates_path = ["_templates"]
 highlight_language = "none"  # blocks without a language are commands and the like
 smartquotes = False  # in docstrings, quotes are those of Python

@@ -1,7 +1,7 @@
 """Make a Jupyter notebook of each tutorial: ``python -m docs.make_notebooks FOLDER``.
 
-The page is the source: its code becomes cells, its commands cells that begin with ``!``, and its text Markdown
-without links, which would lead nowhere. What a page prints is left out, because the notebook prints it anew.
+The page is the source: its code becomes cells, its commands become cells with lines that begin with ``!``,
+and its text Markdown without links, which would lead nowhere. What a page prints is left out.
 """
 
 from __future__ import annotations

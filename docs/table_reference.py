@@ -6,8 +6,8 @@ from geodual.funds import Study
 
 
 def describe_tables() -> str:
-    """Return one row per table: how it is called, what it tells, and where it is found."""
-    rows = ["| in Python | tells | run folder | Excel |", "| --- | --- | --- | --- |"]
+    """Return one row per table: its name, what it is about, and where it is saved."""
+    rows = ["| in Python | about | run folder | Excel |", "| --- | --- | --- | --- |"]
     for table in Study.tables():
         called = f"`{table.name}()`" if callable(getattr(Study, table.name, None)) else f"`{table.name}`"
         file = f"`{table.file}.csv`" if table.saved else ""
