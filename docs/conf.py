@@ -93,7 +93,7 @@ html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = html_show_sourcelink = False
-html_sidebars = {"comparison": [], "roadmap": [], "releases": []}
+html_sidebars = {"comparison": [], "questions": [], "roadmap": [], "releases": []}
 html_theme_options: dict[str, Any] = {
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,

@@ -81,7 +81,7 @@ def blank_figures() -> Iterator[None]:
             path.with_suffix(suffix).touch()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("geodual.funds.study.study.save_figure", save_blank)
+        patch.setattr("geodual.funds.report.plots.save_figure", save_blank)
         yield
 
 

@@ -5,14 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds.report.plots import (
-    INDEX_COLOUR,
-    colour_map,
-    draw_annual_returns,
-    draw_ic,
-    draw_performance,
-    save_figure,
-)
+from geodual.funds.report.curves import INDEX_COLOUR, colour_map
+from geodual.funds.report.plots import draw_annual_returns, draw_ic, draw_performance, save_figure
 
 DAYS = pd.bdate_range("2015-01-01", periods=400, name="date")
 

@@ -410,6 +410,7 @@ def _write_selection(
 ) -> None:
     """Write the files that were asked for."""
     from geodual.funds.csv_cells import write_csv  # here, because the help must not wait for pandas
+    from geodual.funds.report import add_link_to_picks
 
     if csv is not None:
         write_csv(csv, selection.picks, keep_index=False)
@@ -417,8 +418,8 @@ def _write_selection(
         write_csv(orders, selection.order_table, keep_index=False)
     if html is not None:
         selection.report(html, sheets=sheets, title=title)
-    if run is not None:
-        _link_to_picks(run)
+    if run is not None and (run / PICKS).exists():
+        add_link_to_picks(run / REPORT)
     if excel is not None:
         selection.to_excel(excel)
 
@@ -433,14 +434,6 @@ def _files_of(run: Path | None, orders: Path | None) -> list[Path]:
     if run is None or not run.is_dir():
         return []
     return [path for path in run.iterdir() if path.name != PICKS and path != orders]
-
-
-def _link_to_picks(run: Path) -> None:
-    """Write the report of a run once more if there is a page of picks that it does not link to."""
-    report = run / REPORT
-    is_linked = report.exists() and f'href="{PICKS}"' in report.read_text("utf-8")
-    if (run / PICKS).exists() and not is_linked:
-        funds.read_study(run).report(report)
 
 
 def _add_metrics(settings: dict[str, Any]) -> None:

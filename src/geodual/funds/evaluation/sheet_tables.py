@@ -108,6 +108,7 @@ def make_tables(
     facts: FundFacts,
     indices: pd.DataFrame | None,
     risk_free: RiskFree,
+    factors: DayFactors,
 ) -> dict[str, Any]:
     """Return all fields of the sheet of a fund, by name.
 
@@ -125,6 +126,8 @@ def make_tables(
         Levels of indices for its style.
     risk_free : float or Series
         Risk-free rate per year, or such rates by day.
+    factors : DayFactors
+        Factors of the panel, which the sheets of other funds may share.
     """
     own = panel.nav[code].dropna()
     if own.empty:
@@ -136,7 +139,7 @@ def make_tables(
     curves = _curves(own, index)
     whole = None if indices is None else style_regression(own, indices, window=None)
     closed = bool(last < panel.nav.index[-1] - pd.Timedelta(days=DELAY_DAYS))
-    features = _features_of_day(panel, nav[alive], code, index)
+    features = factors.of(nav[alive], code, index)
     kind = facts.types.get(code, "")
     fields = {
         "code": code,
@@ -292,17 +295,41 @@ def _measure(curves: pd.DataFrame, risk_free: RiskFree) -> dict[str, float]:
     return measured
 
 
-def _features_of_day(
-    panel: Panel, nav: pd.DataFrame, code: str, index: pd.Series[float] | None
-) -> pd.DataFrame:
-    """Return the factors of the fund and its peers on the fund's last trading day, fund × factor."""
-    traded = keep_trading_days(panel, None if index is None else index.index).nav.index
-    rows = nav[nav.index.isin(traded)]
-    day = rows[code].last_valid_index()
-    if day is None:
-        return pd.DataFrame(index=nav.columns)
-    table = compute_factors(Panel(rows.loc[:day]), [day], PAPER_FACTORS)
-    return table.droplevel("date").replace([np.inf, -np.inf], np.nan)
+class DayFactors:
+    """The factors of all funds on the last trading day of a fund; those of a day are computed once.
+
+    Parameters
+    ----------
+    panel : Panel
+        Net asset values of all funds.
+    """
+
+    def __init__(self, panel: Panel) -> None:
+        self._panel = panel
+        self._known: dict[tuple[Any, bytes], pd.DataFrame] = {}
+
+    def of(self, nav: pd.DataFrame, code: str, index: pd.Series[float] | None) -> pd.DataFrame:
+        """Return the factors of a fund and its peers, fund × factor.
+
+        Parameters
+        ----------
+        nav : DataFrame of shape (n_days, n_funds)
+            The fund and its peers.
+        code : str
+            The fund.
+        index : Series or None
+            Levels of an index; on its days fewer values make a trading day.
+        """
+        traded = keep_trading_days(self._panel, None if index is None else index.index).nav
+        day = traded[code].loc[: nav.index[-1]].last_valid_index()
+        if day is None:
+            return pd.DataFrame(index=nav.columns)
+        past = traded.loc[:day]
+        key = day, past.index.to_numpy().tobytes()
+        if key not in self._known:
+            table = compute_factors(Panel(past), [day], PAPER_FACTORS)
+            self._known[key] = table.droplevel("date").replace([np.inf, -np.inf], np.nan)
+        return self._known[key].loc[nav.columns]
 
 
 def rank_factors(features: pd.DataFrame, code: str) -> pd.DataFrame:

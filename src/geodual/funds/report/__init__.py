@@ -1,6 +1,6 @@
 """The report of a fund study: one HTML file that works from disk."""
 
 from .picks_page import render_selection, write_selection
-from .render import render_report, write_report
+from .render import add_link_to_picks, render_report, write_report
 
-__all__ = ["render_report", "render_selection", "write_report", "write_selection"]
+__all__ = ["add_link_to_picks", "render_report", "render_selection", "write_report", "write_selection"]

@@ -11,13 +11,12 @@ from string import Template
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ..evaluation.sheet_tables import SheetTables
 from ..evaluation.trailing import rolling_returns, underwater
 from ..factors.factor import FACTORS
+from .line_chart import draw_lines, draw_style
 from .markup import Column, Section, make_list, make_paragraph, make_section, make_table
-from .plots import draw_lines, draw_style, svg_of
 from .render import content_policy, read_asset
 from .wording import MISSING, format_day, format_number, format_percent, format_two, format_whole
 
@@ -175,10 +174,10 @@ def _short(name: str) -> str:
     return name if len(name) <= _LEGEND else f"{name[: _LEGEND - 1].rstrip()}…"
 
 
-def show_figure(draw: Callable[..., Figure], title: str, told: str) -> str:
+def show_figure(draw: Callable[..., str], title: str, told: str) -> str:
     """Return a figure in two shapes, of which a narrow screen shows the second."""
     wide, narrow = (
-        f"data:image/svg+xml;base64,{base64.b64encode(svg_of(draw(narrow=narrow))).decode()}"
+        f"data:image/svg+xml;base64,{base64.b64encode(draw(narrow=narrow).encode()).decode()}"
         for narrow in (False, True)
     )
     return (

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ..evaluation.risk_free import take_risk_free
-from ..evaluation.sheet_tables import SheetTables, find_fund, make_tables
+from ..evaluation.sheet_tables import DayFactors, SheetTables, find_fund, make_tables
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts, take_facts
 from ..sources.reading.nav_file import read_index, read_nav
@@ -178,4 +178,5 @@ def fund_sheet(
     levels = None if index is None else read_index(index)
     indices = None if style_indices is None else read_nav(style_indices).nav
     found = find_fund(table.nav.columns, known, code)
-    return FundSheet(**make_tables(table, found, levels, known, indices, take_risk_free(risk_free)))
+    rate = take_risk_free(risk_free)
+    return FundSheet(**make_tables(table, found, levels, known, indices, rate, DayFactors(table)))

@@ -17,7 +17,7 @@ from geodual.metric.registry import FEATURED
 from ..csv_cells import csv_text
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
-from .plots import COLOURS, colour_map, compared_curves
+from .curves import COLOURS, colour_map, compared_curves
 from .wording import ALL_VIEWS, name_factor
 
 _KEY = ["date", "forecaster", "fund"]

@@ -17,9 +17,11 @@ import numpy as np
 import pandas as pd
 
 from ..evaluation.case import INDEX, PickCase
+from ..evaluation.sheet_tables import DayFactors, make_tables
 from ..evaluation.track_record import SelectionTables
 from ..forecasters.registry import forecaster_label
 from ..run import REPORT
+from ..sources.reading.fund_facts import take_facts
 from .committee import (
     Answer,
     answer_all,
@@ -31,7 +33,8 @@ from .committee import (
     tell_range,
 )
 from .fund_page import show_figure
-from .fund_sheet import fund_sheet
+from .fund_sheet import FundSheet
+from .line_chart import draw_record
 from .markup import (
     Column,
     Section,
@@ -43,7 +46,6 @@ from .markup import (
     make_text,
 )
 from .orders_section import show_orders
-from .plots import draw_record
 from .render import content_policy, make_link, read_asset, write_page
 from .wording import (
     ALL_VIEWS,
@@ -150,17 +152,17 @@ def _address_of_report(run: str, page: Path) -> str:
 
 def _write_sheets(selection: SelectionTables, folder: Path) -> dict[str, str]:
     """Write the fact sheet of each pick; return its address, as seen from the folder, by code."""
-    if selection.panel is None:
+    panel = selection.panel
+    if panel is None:
         return {}
     (folder / SHEETS).mkdir(parents=True, exist_ok=True)
     risk_free = 0.0 if selection.case is None else selection.case.risk_free
-    given: dict[str, Any] = {"facts": selection.facts, "risk_free": risk_free}
-    addresses = {}
+    facts, addresses, factors = take_facts(selection.facts), {}, DayFactors(panel)
     for fund in selection.picks["fund"]:
         addresses[fund] = f"{SHEETS}/{_file_name(fund)}"
         index = selection.levels.get(fund)
-        sheet = fund_sheet(selection.panel, fund, index=index, **given)
-        sheet.to_html(folder / addresses[fund])
+        tables = make_tables(panel, fund, index, facts, None, risk_free, factors)
+        FundSheet(**tables).to_html(folder / addresses[fund])
     return addresses
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import math
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,24 +13,18 @@ import numpy as np
 import pandas as pd
 from matplotlib import font_manager
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, YearLocator
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from geodual.atomic_file import write_atomically
-from geodual.metric.registry import FEATURED, metric_names
+from geodual.metric.registry import FEATURED
 
-from ..evaluation.performance import YEAR, rolling_drawdown
+from ..evaluation.performance import rolling_drawdown
 from ..evaluation.persistence import Persistence
-from ..evaluation.skill import MOMENTUM
-from ..evaluation.study_tables import StudyTables
-from ..forecasters.registry import UNIVERSE, forecaster_label
+from ..forecasters.registry import forecaster_label
+from .curves import COLOURS, colour_map
 
-# The palette of Okabe and Ito without yellow and black, and two more colours.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
-INDEX_COLOUR = "#6B6B6B"
 _DARKEST = 0.6  # share of a quartile that has the darkest blue
-_MOST_POINTS = 600  # of a curve in a figure of a fact sheet
 # A fixed hash salt makes the identifiers in SVG files, and so the files, the same in every run.
 _STYLE = {
     "font.size": 9,
@@ -61,35 +53,6 @@ def _style() -> Iterator[None]:
 def _plain(name: object) -> str:
     """Return a name in which matplotlib does not take `$` for the start of a formula."""
     return str(name).replace("$", r"\$")
-
-
-def colour_map(names: Iterable[Hashable]) -> dict[str, str]:
-    """Return the colour of each curve by name.
-
-    The index is grey. A forecaster of the paper has the same colour in every study. Other forecasters take
-    the colours that are left, and share them if there are too few.
-    """
-    forecasters = [str(name) for name in names if name != "index"]
-    fixed = dict(zip(metric_names(in_paper=True), COLOURS, strict=False))
-    colours = {name: fixed[name] for name in forecasters if name in fixed}
-    others = [name for name in forecasters if name not in fixed]
-    free = [colour for colour in COLOURS if colour not in colours.values()] or COLOURS
-    colours |= {name: free[i % len(free)] for i, name in enumerate(others)}
-    return {name: colours[name] for name in forecasters} | {"index": INDEX_COLOUR}
-
-
-def compared_curves(study: StudyTables) -> pd.DataFrame:
-    """Return the curves of Figure 1: those of the study, all funds with equal weights, and momentum.
-
-    Parameters
-    ----------
-    study : StudyTables
-        A finished study. Without an index, its index is the universe already.
-    """
-    known = study.baseline_equity
-    shown = [MOMENTUM, *([UNIVERSE] if study.index_digest else [])]
-    more = [name for name in shown if name in known and name not in study.equity]
-    return study.equity.join(known[more]) if more else study.equity
 
 
 def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> Figure:
@@ -187,92 +150,6 @@ def draw_ic(ic: pd.DataFrame) -> Figure:
         return figure
 
 
-def draw_lines(
-    curves: pd.DataFrame, labels: Mapping[str, str], *, percent: bool = True, narrow: bool = False
-) -> Figure:
-    """Draw curves of a fact sheet by day, on an axis with zero; the index is grey.
-
-    Parameters
-    ----------
-    curves : DataFrame
-        Day × curve: `fund`, and `index` if there is one.
-    labels : mapping
-        Name of each curve in the legend.
-    percent : bool
-        Whether the values are shares.
-    narrow : bool
-        Whether the figure is for a phone.
-    """
-    with _style():
-        figure = Figure(figsize=_sheet_size(narrow))
-        axes = figure.subplots()
-        for name, curve in _thinned(curves).items():
-            colour, style = (INDEX_COLOUR, "--") if name == "index" else (COLOURS[0], "-")
-            axes.plot(curve.index, curve, style, color=colour, linewidth=1.2, label=_plain(labels[str(name)]))
-        if percent:
-            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        else:
-            axes.set_ylim(bottom=0.0)
-        axes.axhline(0.0, color="black", linewidth=0.8)
-        _finish(axes, narrow)
-        return figure
-
-
-def draw_record(curves: pd.DataFrame, labels: Mapping[str, str], *, narrow: bool = False) -> Figure:
-    """Draw what a strategy returned beside what it is compared with, on an axis with zero; the index is grey.
-
-    Parameters
-    ----------
-    curves : DataFrame
-        Day × curve, each starting at 1; the first is the strategy.
-    labels : mapping
-        Name of each curve in the legend.
-    narrow : bool
-        Whether the figure is for a phone.
-    """
-    with _style():
-        figure = Figure(figsize=(4.2, 3.4) if narrow else (4.6, 4.8))
-        axes = figure.subplots()
-        free = iter(COLOURS)
-        for place, (name, curve) in enumerate(_thinned(curves).items()):
-            colour, style = (INDEX_COLOUR, "--") if name == "index" else (next(free), "-")
-            width = 1.8 if place == 0 else 1.1
-            axes.plot(
-                curve.index,
-                curve - 1.0,
-                style,
-                color=colour,
-                linewidth=width,
-                label=_plain(labels[str(name)]),
-            )
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axes.axhline(0.0, color="black", linewidth=0.8)
-        _finish(axes, narrow=True)
-        return figure
-
-
-def draw_style(weights: pd.DataFrame, *, narrow: bool = False) -> Figure:
-    """Draw the style of a fund in the course of time: the weights of the indices, stacked to one.
-
-    Parameters
-    ----------
-    weights : DataFrame
-        Last month of the window × index.
-    narrow : bool
-        Whether the figure is for a phone.
-    """
-    with _style():
-        figure = Figure(figsize=_sheet_size(narrow))
-        axes = figure.subplots()
-        colours = [COLOURS[i % len(COLOURS)] for i in range(weights.shape[1])]
-        labels = [_plain(name) for name in weights]
-        axes.stackplot(weights.index, weights.to_numpy().T, labels=labels, colors=colours, linewidth=0.0)
-        axes.set_ylim(0.0, 1.0)
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        _finish(axes, narrow)
-        return figure
-
-
 def draw_persistence(persistence: Persistence) -> Figure:
     """Draw where the funds of each quartile of a year are in the next, and rank correlations by year.
 
@@ -318,34 +195,6 @@ def draw_persistence(persistence: Persistence) -> Figure:
         right.xaxis.set_major_locator(MaxNLocator(integer=True))
         right.set_ylabel("rank correlation with the year before")
         return figure
-
-
-def _sheet_size(narrow: bool) -> tuple[float, float]:
-    return (4.2, 2.7) if narrow else (8.6, 2.6)
-
-
-def _thinned(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return at most some 600 rows, the last one among them: more cannot be seen."""
-    step = -(-len(curves) // _MOST_POINTS)
-    return curves.iloc[::-step].iloc[::-1] if step > 1 else curves
-
-
-def _finish(axes: Axes, narrow: bool) -> None:
-    axes.margins(x=0.01)
-    first, last = axes.get_xlim()  # in days
-    years, most = (last - first) / YEAR, 5 if narrow else 10
-    locator = YearLocator(max(1, math.ceil(years / most))) if years > 2.5 else AutoDateLocator()
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    axes.legend(ncols=1 if narrow else 4, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))
-
-
-def svg_of(figure: Figure) -> bytes:
-    """Return a figure as SVG with its texts as texts, without a time stamp."""
-    stream = io.BytesIO()
-    with _style(), mpl.rc_context({"svg.fonttype": "none"}):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    return stream.getvalue()
 
 
 def save_figure(figure: Figure, path: Path) -> None:

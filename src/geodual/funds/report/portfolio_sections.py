@@ -10,6 +10,7 @@ import pandas as pd
 from ..evaluation.study_tables import StudyTables
 from ..evaluation.trailing import trailing_returns
 from ..forecasters.registry import forecaster_label
+from .curves import compared_curves
 from .headline import Headline
 from .markup import (
     Column,
@@ -27,7 +28,6 @@ from .markup import (
     make_tabs,
     name_column,
 )
-from .plots import compared_curves
 from .wording import (
     format_day,
     format_number,

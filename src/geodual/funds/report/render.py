@@ -41,7 +41,7 @@ from .wording import (
 )
 
 _SCRIPTS = ("vendor/chart.umd.min.js", "page.js", "tables.js", "plots.js", "axes.js", "charts.js", "picks.js")
-_TEXTS = ("name", "type", "finding")  # of the picks; a table may lack them, and a text may be missing
+_NO_PICKS = "<!-- no picks yet -->"  # stands in a report where the link to them would be
 
 
 def render_report(study: StudyTables, picks: str = "", title: str = "") -> str:
@@ -67,7 +67,8 @@ def render_report(study: StudyTables, picks: str = "", title: str = "") -> str:
         style=style,
         source=escape(name),
         title=escape(title) if title else make_breakable(name),
-        facts=_facts(study) + make_link(picks, "The next picks of this strategy"),
+        facts=_facts(study),
+        picks=_link_to_picks(picks) or _NO_PICKS,
         contents=make_contents(groups),
         groups="\n\n".join(group.html() for group in groups),
         data=make_payload(study, headline.best),
@@ -134,6 +135,17 @@ def write_report(study: StudyTables, path: str | Path, title: str = "") -> Path:
     """
     picks = PICKS if (Path(path).parent / PICKS).exists() else ""
     return write_page(path, render_report(study, picks, title))
+
+
+def add_link_to_picks(report: Path) -> None:
+    """Let a report that was written before the page of picks link to it."""
+    text = report.read_text("utf-8") if report.exists() else ""
+    if _NO_PICKS in text:
+        write_page(report, text.replace(_NO_PICKS, _link_to_picks(PICKS), 1))
+
+
+def _link_to_picks(address: str) -> str:
+    return make_link(address, "The next picks of this strategy")
 
 
 def write_page(path: str | Path, text: str) -> Path:

@@ -7,10 +7,9 @@ import time
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from geodual.atomic_file import write_atomically
 
@@ -19,9 +18,9 @@ from ..decisions.walk_forward import Checkpoints
 from ..evaluation.study_tables import StudyTables
 from ..panel import Panel
 from ..report import write_report
+from ..report.curves import compared_curves
 from ..report.headline import write_headline
 from ..report.payload import summarise
-from ..report.plots import compared_curves, draw_annual_returns, draw_ic, draw_performance, save_figure
 from ..run import CONFIG, PICKS, REPORT, SUMMARY
 from ..sources.reading.fund_facts import FundFacts
 from .folder_lock import hold_folder
@@ -29,6 +28,9 @@ from .forecasts import Forecasts
 from .retrade import take_forecasts, trading_settings
 from .trading import trade
 from .workbook import write_study_workbook
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NOTEBOOK_COLUMNS = (
     *("ic_mean", "ic_std", "t", "low", "high", "hit_rate"),
@@ -59,12 +61,18 @@ def save_study(study: StudyTables, folder: Path) -> Path:
     for table in study.tables():
         if table.saved:
             write_csv(folder / f"{table.file}.csv", table.of(study), keep_index=table.indexed)
-    figure1 = draw_performance(compared_curves(study), study.index_name, study.config.test_start)
-    save_figure(figure1, folder / "figure1")
-    save_figure(draw_annual_returns(study.annual_returns(), study.index_name), folder / "figure2")
+    _save_figures(study, folder)
     write_report(study, folder / REPORT)
     _write_text(folder / SUMMARY, json.dumps(summarise(study), indent=2, ensure_ascii=False) + "\n")
     return folder
+
+
+def _save_figures(study: StudyTables, folder: Path) -> None:
+    from ..report.plots import draw_annual_returns, draw_performance, save_figure  # matplotlib loads slowly
+
+    figure1 = draw_performance(compared_curves(study), study.index_name, study.config.test_start)
+    save_figure(figure1, folder / "figure1")
+    save_figure(draw_annual_returns(study.annual_returns(), study.index_name), folder / "figure2")
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -296,6 +304,8 @@ class Study(StudyTables):
         matplotlib.figure.Figure
             A figure with two axes, one above the other.
         """
+        from ..report.plots import draw_performance  # here, because matplotlib loads slowly
+
         return draw_performance(compared_curves(self), self.index_name, self.config.test_start)
 
     def plot_annual_returns(self) -> Figure:
@@ -306,6 +316,8 @@ class Study(StudyTables):
         matplotlib.figure.Figure
             A figure with one group of bars per year.
         """
+        from ..report.plots import draw_annual_returns  # here, because matplotlib loads slowly
+
         return draw_annual_returns(self.annual_returns(), self.index_name)
 
     def plot_ic(self) -> Figure:
@@ -316,4 +328,6 @@ class Study(StudyTables):
         matplotlib.figure.Figure
             A figure with two axes, one above the other.
         """
+        from ..report.plots import draw_ic  # here, because matplotlib loads slowly
+
         return draw_ic(self.ic)
