@@ -139,8 +139,8 @@ class FactorSeries:
 
     def _last_values(self, day: pd.Timestamp) -> pd.Series[float]:
         """Return the last value of each fund up to a day, of those that are not too old."""
-        table = self.values.loc[day - pd.Timedelta(days=self.max_age) : day]
-        return table.ffill().iloc[-1] if len(table) else pd.Series(dtype=float)
+        table = pd.DataFrame(self.values).loc[day - pd.Timedelta(days=self.max_age) : day]
+        return pd.Series(table.ffill().iloc[-1] if len(table) else np.nan, table.columns, dtype=float)
 
 
 def _by_day_and_fund(values: Any) -> pd.DataFrame:
