@@ -13,7 +13,7 @@ from geodual.funds import WindowedFactor
 from geodual.funds import backtest as full_backtest
 from geodual.funds.decisions.decision import Decision
 from geodual.funds.decisions.walk_forward import Checkpoints
-from geodual.funds.study.backtest import fingerprint
+from geodual.funds.study.inputs import fingerprint
 from geodual.metric import RPDML
 
 pytestmark = pytest.mark.usefixtures("blank_figures", "blank_report")

@@ -24,6 +24,7 @@ from .forecasters.forecast import Training as Training
 from .forecasters.neighbours import NeighbourForecaster as NeighbourForecaster
 from .forecasters.ranks import EnsembleForecaster as EnsembleForecaster
 from .forecasters.ranks import FactorForecaster as FactorForecaster
+from .forecasters.ranks import FactorSeries as FactorSeries
 from .forecasters.registry import forecaster_names as forecaster_names
 from .forecasters.registry import register_forecaster as register_forecaster
 from .forecasters.regression import FactorICRegressor as FactorICRegressor
@@ -60,6 +61,7 @@ __all__ = [
     "EnsembleForecaster",
     "FactorForecaster",
     "FactorICRegressor",
+    "FactorSeries",
     "FetchSummary",
     "Finding",
     "Forecast",

@@ -42,7 +42,7 @@ _RATES = (
 )  # risk-free rates lie between; others are percentages, such as 6 for 6 %
 _MAX_COST = 0.1  # a higher cost is almost certainly a percentage, such as 0.15 for 0.15 %
 # Settings that no forecast depends on: a change of them learns nothing anew.
-_AFTER_FORECASTS = (
+AFTER_FORECASTS = (
     *("top", "weights", *_CAPS, "keep_rank", "min_holding"),
     *("cost", "redemption_fees", "settlement_lag", "execution_lag", "risk_free", "baselines"),
 )
@@ -231,7 +231,7 @@ class StudyConfig:
 
     def for_forecasts(self) -> StudyConfig:
         """Return the settings with those that no forecast depends on at their defaults."""
-        reset = _AFTER_FORECASTS if self.tune else (*_AFTER_FORECASTS, *_PERIODS)
+        reset = AFTER_FORECASTS if self.tune else (*AFTER_FORECASTS, *_PERIODS)
         defaults: dict[str, Any] = {
             field.name: field.default for field in fields(self) if field.name in reset
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -75,7 +76,7 @@ class Decision:
     part_names: NDArray[np.str_] = field(default_factory=lambda: np.empty((0, 0), dtype=str))
     groups: Groups = field(default_factory=lambda: np.empty(0, dtype=str))
 
-    @property
+    @cached_property
     def ranking(self) -> Rows:
         """Positions of the funds, best forecast first, ties by name.
 

@@ -32,7 +32,7 @@ def filter_funds(panel: Panel, config: StudyConfig, facts: FundFacts) -> Panel:
         If a setting matches no fund, or needs facts that are not known.
     """
     funds = list(panel.nav.columns)
-    _check_known(config, facts, funds)
+    check_known(config, facts, funds)
     kept = set(funds)
     if config.types:
         kept &= _of_types(funds, config.types, facts.types)
@@ -49,7 +49,7 @@ def filter_funds(panel: Panel, config: StudyConfig, facts: FundFacts) -> Panel:
     return Panel(panel.nav[[fund for fund in funds if fund in kept]], panel.source, panel.findings)
 
 
-def _check_known(config: StudyConfig, facts: FundFacts, funds: Sequence[str]) -> None:
+def check_known(config: StudyConfig, facts: FundFacts, funds: Sequence[str]) -> None:
     """Raise if a setting asks for types or companies and these are known of no fund of the table."""
     by_type = config.types or config.settlement_lag or config.max_type < 1.0
     for needed, known, what in (

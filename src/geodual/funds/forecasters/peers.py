@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
 from geodual.arrays import Array
 
@@ -96,10 +97,13 @@ def ranks_within(values: ArrayLike, groups: Groups) -> Array:
     groups : array of shape (n,)
         The group of each; empty if all belong together.
     """
-    series = pd.Series(np.asarray(values, dtype=float))
-    own = series.groupby(groups if len(groups) else np.zeros(len(series)))
-    n = own.transform("count")
-    return np.asarray((own.rank() - (n + 1.0) / 2.0) / n, dtype=float)
+    given = np.asarray(values, dtype=float)
+    ranks = np.full(len(given), np.nan)
+    for rows in rows_of_groups(groups, len(given)):
+        known = rows[~np.isnan(given[rows])]
+        n = len(known)
+        ranks[known] = (rankdata(given[known]) - (n + 1.0) / 2.0) / max(n, 1)
+    return ranks
 
 
 def rank_predictions(predictions: pd.DataFrame, types: Mapping[str, str], *columns: str) -> pd.DataFrame:

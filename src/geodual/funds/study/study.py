@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from geodual.atomic_file import write_atomically
 
 from ..csv_cells import write_csv
 from ..decisions.walk_forward import Checkpoints
 from ..evaluation.study_tables import StudyTables
+from ..panel import Panel
 from ..report import write_report
 from ..report.curves import compared_curves
 from ..report.headline import write_headline
 from ..report.payload import summarise
 from ..run import CONFIG, PICKS, REPORT, SUMMARY
+from ..sources.reading.fund_facts import FundFacts
 from .folder_lock import hold_folder
+from .forecasts import Forecasts
+from .retrade import take_forecasts, trading_settings
+from .trading import trade
 from .workbook import write_study_workbook
 
 if TYPE_CHECKING:
@@ -140,6 +148,8 @@ class Study(StudyTables):
         Run time.
     checkpoints : object, optional
         Finished decisions on disk, if `backtest` got a checkpoint folder; `save` clears them.
+    forecasts : object, optional
+        What `retrade` trades anew, unless the study was read from a folder.
 
     See Also
     --------
@@ -156,6 +166,7 @@ class Study(StudyTables):
     """
 
     checkpoints: Checkpoints | None = field(default=None, repr=False)
+    forecasts: Forecasts | None = field(default=None, repr=False)
 
     def save(self, folder: str | Path) -> Path:
         """Write the run folder: settings, tables (CSV), figures (SVG, PNG), report and summary.
@@ -178,6 +189,54 @@ class Study(StudyTables):
             if self.checkpoints is not None:
                 self.checkpoints.clear()
         return saved
+
+    def retrade(
+        self,
+        *,
+        panel: Panel | pd.DataFrame | str | Path | None = None,
+        index: Any = None,
+        facts: FundFacts | pd.DataFrame | str | Path | None = None,
+        **settings: Any,
+    ) -> Study:
+        """Trade the same forecasts by other rules and costs; nothing is learned anew.
+
+        The result is that of `backtest` with all settings of the study but those given, to the last digit.
+        Its p-values do not count how often a study was traded anew; `sweep` counts every trial.
+
+        Parameters
+        ----------
+        panel : Panel, DataFrame or path, optional
+            The table of the study, if the study was read from a folder: run folders do not keep it.
+        index, facts : optional
+            The index and the facts about funds, as in `backtest`, if the study was read from a folder and
+            had some.
+        **settings
+            Settings that no forecast depends on: `top`, `weights`, `max_weight`, `max_type`, `max_company`,
+            `keep_rank`, `min_holding`, `cost`, `redemption_fees`, `settlement_lag`, `execution_lag`,
+            `risk_free` and `baselines`. The others, and those not given, are those of the study.
+
+        Returns
+        -------
+        Study
+            Of a study that was read from a folder, `neighbours` and `reasons` have only the picks that it had
+            before; all else is complete.
+
+        See Also
+        --------
+        sweep : Try several settings, and correct for their number.
+
+        Examples
+        --------
+        >>> from geodual.funds import backtest, synthetic_universe
+        >>> study = backtest(synthetic_universe(20, "2014-01-02", "2015-06-30").panel, metrics="gmml")
+        >>> dear = study.retrade(top=5, cost=0.005)
+        >>> len(dear.holdings) // len(dear.ic), dear.ic.equals(study.ic)
+        (5, True)
+        """
+        started = time.perf_counter()
+        config = trading_settings(self.config, settings)
+        forecasts = take_forecasts(self, self.forecasts, panel, index, facts).with_trading(config)
+        return Study(**trade(forecasts), forecasts=forecasts, seconds=time.perf_counter() - started)
 
     @property
     def headline(self) -> str:
