@@ -34,23 +34,23 @@ MAX_ITER = 1000
 
 @dataclass(frozen=True)
 class Method:
-    """A solver with its options, and its label and colour in the figure."""
+    """A solver with its options, and its label and color in the figure."""
 
     label: str
     name: str
     options: dict[str, Any]
-    colour: str
+    color: str
 
 
-# Colours of Okabe and Ito, which colour-blind readers can tell apart.
+# Colors of Okabe and Ito, which color-blind readers can tell apart.
 ALGORITHM_1 = Method(
     "Algorithm 1, α = 0", "primal-dual", {"alpha": 0.0, "step": "sqrt", "max_iter": MAX_ITER}, "#0072B2"
 )
-ALGORITHM_1_REGULARISED = Method(
+ALGORITHM_1_REGULARizED = Method(
     "Algorithm 1, α = 0.1", "primal-dual", {"alpha": 0.1, "step": "sqrt", "max_iter": MAX_ITER}, "#D55E00"
 )
 DEFAULT = Method("default method", "proximal-lagrangian", {}, "#009E73")
-METHODS = (ALGORITHM_1, ALGORITHM_1_REGULARISED, DEFAULT)
+METHODS = (ALGORITHM_1, ALGORITHM_1_REGULARizED, DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _draw_residuals(ax: Axes, traces: list[Trace]) -> None:
         # The start has no products; 1 keeps it on the logarithmic axis.
         work = np.maximum(np.cumsum(trace.column("hessian_products")), 1)
         marker = "o" if trace.method is DEFAULT else None
-        ax.loglog(work, trace.residuals, color=trace.method.colour, label=trace.method.label, marker=marker)
+        ax.loglog(work, trace.residuals, color=trace.method.color, label=trace.method.label, marker=marker)
     ax.axhline(TOL, color="0.6", linestyle=":", linewidth=1)
     ax.set_xlabel("Hessian products so far")
     ax.grid(alpha=0.25)
@@ -170,8 +170,8 @@ def _draw_gaps(ax: Axes, case: BenchmarkProblem, traces: list[Trace]) -> None:
     for trace, width in zip(algorithm, (3.0, 1.4), strict=True):
         gaps = trace.column("cost")[1:] - case.cost
         steps = np.arange(1, len(gaps) + 1)
-        ax.plot(steps, gaps, color=trace.method.colour, linewidth=0.8, alpha=0.6)
-        ax.plot(steps, np.minimum.accumulate(gaps), color=trace.method.colour, linewidth=width)
+        ax.plot(steps, gaps, color=trace.method.color, linewidth=0.8, alpha=0.6)
+        ax.plot(steps, np.minimum.accumulate(gaps), color=trace.method.color, linewidth=width)
     longest = max(algorithm, key=lambda trace: trace.result.n_iter)
     bound = theorem1_bound(
         longest.column("step_size")[1:],

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import LMNN
-from geodual.metric.margin.large_margin import LargeMargin, target_neighbours
+from geodual.metric.margin.large_margin import LargeMargin, target_neighbors
 from testing.metric_learn_shim import working_metric_learn
 
 from .samples import synthetic_set
@@ -22,7 +22,7 @@ Data = tuple[NDArray[Any], NDArray[Any]]
 
 
 def digits_data() -> Data:
-    """Return the standardised 1,797 digits."""
+    """Return the standardized 1,797 digits."""
     X, y = load_digits(return_X_y=True)
     return StandardScaler().fit_transform(X), y
 
@@ -87,5 +87,5 @@ def lmnn_objective(data: Data, L: NDArray[Any], n_neighbors: int) -> float:
     X, y = data
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
-    objective = LargeMargin(X, y, target_neighbours(X, y, n_neighbors), 0.5)
+    objective = LargeMargin(X, y, target_neighbors(X, y, n_neighbors), 0.5)
     return objective.value_and_gradient(L, 1e-6)[0].objective

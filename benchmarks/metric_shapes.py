@@ -36,7 +36,7 @@ def local_pairs_table(C: float = 100.0, report: Callable[[str], object] = print)
         Receives a progress line for each data set.
     """
     loaders = (load_iris, load_wine, load_breast_cancer, load_digits)
-    sets: list[Callable[[], tuple[Array, Any]]] = [partial(_standardised, load) for load in loaders]
+    sets: list[Callable[[], tuple[Array, Any]]] = [partial(_standardized, load) for load in loaders]
     sets += [synthetic_set, *(partial(classes, *shape) for shape in ((2000, 500), (3000, 70), (5000, 50)))]
     rows = []
     for load in sets:
@@ -90,7 +90,7 @@ def processor_seconds(function: Callable[[], object]) -> float:
     return min(times)
 
 
-def _standardised(load: Callable[..., Any]) -> tuple[Array, Any]:
+def _standardized(load: Callable[..., Any]) -> tuple[Array, Any]:
     X, y = load(return_X_y=True)
     return StandardScaler().fit_transform(X), y
 

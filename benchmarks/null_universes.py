@@ -31,7 +31,7 @@ from .timing import format_table
 N_FUNDS = (40, 60)  # fewest and most
 N_YEARS = (5, 7)
 TEST_SHARE = 0.4  # of the table, at its end, for the row that looks at the test period alone
-FORECASTERS = ("euclidean", "ridge")  # quick ones: neighbours, and a regression
+FORECASTERS = ("euclidean", "ridge")  # quick ones: neighbors, and a regression
 EVERY = 50  # universes between two lines of progress
 QUARTER = 61  # trading days
 # Skill planted: standard deviation of what funds earn by it per quarter, and how much of it lasts.
@@ -65,7 +65,7 @@ class Claims:
     lead : bool
         The headline: the best forecaster is better than another by more than chance.
     baseline : bool
-        The headline: the best of what was learnt differs from the best baseline.
+        The headline: the best of what was learned differs from the best baseline.
     factor : bool
         The skill map: the IC of some factor alone differs from zero.
     rest : bool

@@ -33,7 +33,7 @@ def main(n_iter: int = 3000) -> None:
     optimum = certified.objective_
     print(f"certified: {certified.n_iter_} Newton iterations, gap {certified.duality_gap_:.0e}")
     figure, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
-    for label, errata, scale, colour in VARIANTS:
+    for label, errata, scale, color in VARIANTS:
         excess = _excess(
             RPDML(**options, solver="paper", errata=errata, max_iter=n_iter), scale, X, y, optimum
         )
@@ -43,7 +43,7 @@ def main(n_iter: int = 3000) -> None:
         ax.loglog(
             np.arange(1, len(excess) + 1),
             excess,
-            color=colour,
+            color=color,
             label=label,
             marker="x",
             markevery=mark,

@@ -60,7 +60,7 @@ class Chart:
         return parts if self.is_product else parts[0]
 
     def problem(self, function: Smooth) -> pymanopt.Problem:
-        """Return the problem to minimise a function, for the optimisers of pymanopt."""
+        """Return the problem to minimize a function, for the optimizers of pymanopt."""
         point = _LastParts(self.to_ours)
         count = self.manifold.num_values
 

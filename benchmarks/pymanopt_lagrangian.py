@@ -167,9 +167,9 @@ def _advance(
     tol: float,
     deadline: float,
 ) -> _State:
-    """Minimise the augmented Lagrangian, then update multipliers, penalty and tolerance."""
+    """Minimize the augmented Lagrangian, then update multipliers, penalty and tolerance."""
     function = _AugmentedLagrangian(constraints, state.multipliers, state.penalty)
-    x, steps = _minimise(function, chart, state.x, state.inner_tol, deadline - time.perf_counter())
+    x, steps = _minimize(function, chart, state.x, state.inner_tol, deadline - time.perf_counter())
     multipliers = function.estimates(x)
     # The change of a multiplier, divided by ρ, is the violation of feasibility and complementarity together.
     violation = float(np.abs(multipliers - state.multipliers).max(initial=0.0)) / state.penalty
@@ -192,7 +192,7 @@ def _first_penalty(case: BenchmarkProblem, constraints: ConstraintVector, x: Any
     return float(np.clip(10.0 * ratio, 1e-3, 1e4))
 
 
-def _minimise(
+def _minimize(
     function: _AugmentedLagrangian, chart: Chart, x: Any, tol: float, max_seconds: float
 ) -> tuple[Any, int]:
     """Run pymanopt's trust regions; return the point and the number of iterations."""

@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def falsely_doubted(self) -> bool:
-        """Whether the solver calls a point a saddle although no better neighbour is found."""
+        """Whether the solver calls a point a saddle although no better neighbor is found."""
         return self.verdict is not None and self.second_order == "fails" and self.verdict.is_minimum
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ def random_table(
         f"{n} random problems with a solution, by {method}, to a KKT residual of {tol:g}\n"
         f"{format_table(header, [*rows, _row('all', outcomes)])}\n"
         "infeasible and other: how many ended so; false: certified, but refuted by finite differences;\n"
-        "doubted: said to be no minimum, but no better neighbour is found\n"
+        "doubted: said to be no minimum, but no better neighbor is found\n"
         f"{_share(outcomes)}\n" + "\n".join(map(str, failed))
     ).rstrip()
 

@@ -1,4 +1,4 @@
-"""Samples on which metric learners are timed: standardised classes, the same on every machine."""
+"""Samples on which metric learners are timed: standardized classes, the same on every machine."""
 
 from __future__ import annotations
 

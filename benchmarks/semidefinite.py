@@ -1,4 +1,4 @@
-"""Solve semidefinite programs of max-cut and synchronisation, and compare with cvxpy and published values."""
+"""Solve semidefinite programs of max-cut and synchronization, and compare with cvxpy and published values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cases() -> Iterator[Case]:
     yield Case("max-cut, G50", max_cut(torus(25, 120)), -PUBLISHED["G50"])
     for n in (33, 1000):
         case = measured_rotations(n, 3 * n, 0.1, 0)
-        yield Case("synchronisation", synchronization(case.pairs, case.measured))
+        yield Case("synchronization", synchronization(case.pairs, case.measured))
 
 
 def files(folder: Path) -> Iterator[Case]:

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "images" / "rooms.svg"
 WIDTH, ROW, GAP, INDENT = 980, 26, 4, 28
-COLOURS = {
+COLORS = {
     "funds": "#FDF0D5",
     "metric": "#DFF0E6",
     "model": "#F9E0E6",
@@ -43,15 +43,15 @@ def purpose(module: str) -> str:
 
 
 def rooms() -> list[tuple[int, str, str, str]]:
-    """Return depth, name, purpose and colour of each row of the picture, from top to bottom."""
+    """Return depth, name, purpose and color of each row of the picture, from top to bottom."""
     layers, rows = contracts(), []
     for names in layers["geodual"]:
         for name in names:
-            colour = COLOURS.get(name, PLAIN)
-            rows.append((0, name, purpose(f"geodual.{name}"), colour))
+            color = COLORS.get(name, PLAIN)
+            rows.append((0, name, purpose(f"geodual.{name}"), color))
             for floor in layers.get(f"geodual.{name}", []):
                 whats = [purpose(f"geodual.{name}.{room}") for room in floor]
-                rows.append((1, ", ".join(floor), whats[0] if len(floor) == 1 else "", colour))
+                rows.append((1, ", ".join(floor), whats[0] if len(floor) == 1 else "", color))
     return rows
 
 
@@ -64,11 +64,11 @@ def draw() -> str:
         f'viewBox="0 0 {WIDTH} {height}" font-family="Helvetica, Arial, sans-serif" font-size="13">',
         f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
     ]
-    for i, (depth, name, what, colour) in enumerate(rows):
+    for i, (depth, name, what, color) in enumerate(rows):
         x, y = GAP + INDENT * depth, GAP + i * (ROW + GAP)
         weight = "normal" if depth else "bold"
         parts.append(
-            f'<rect x="{x}" y="{y}" width="{WIDTH - GAP - x}" height="{ROW}" rx="4" fill="{colour}" '
+            f'<rect x="{x}" y="{y}" width="{WIDTH - GAP - x}" height="{ROW}" rx="4" fill="{color}" '
             f'stroke="#8A8A8A" stroke-width="{0.6 if depth else 1}"/>'
             f'<text x="{x + 10}" y="{y + 18}" font-weight="{weight}" fill="#1A1A1A">{escape(name)}</text>'
             f'<text x="{WIDTH - 12}" y="{y + 18}" text-anchor="end" fill="#4A4A4A">{escape(what)}</text>'

@@ -2,7 +2,7 @@
 
 The bound of `metric_program` is a concave function g of the slopes a of the losses. All slopes of a loss have
 the same sign, and some losses have a steepest slope. So let b = |a| / unit lie between 0 and a limit. The
-barrier problem for μ > 0 is to maximise g + μ Σ log b + μ Σ log(limit − b). As μ falls, its solutions lead
+barrier problem for μ > 0 is to maximize g + μ Σ log b + μ Σ log(limit − b). As μ falls, its solutions lead
 to the best slopes from inside, where the bound is finite (Boyd and Vandenberghe, *Convex Optimization*,
 Chapter 11).
 """
@@ -19,7 +19,7 @@ from .metric_losses import Term
 
 _FALL = 0.1  # of μ from one barrier problem to the next
 _STAGES, _STEPS, _HALVINGS = 12, 200, 40  # barrier problems, Newton steps for each, halvings of a step
-_CENTRED = 1e-3  # a squared Newton decrement, in units of μ, after which μ falls
+_CENTERED = 1e-3  # a squared Newton decrement, in units of μ, after which μ falls
 _ARMIJO = 0.1
 _RIDGE = 1e-14  # added to a Hessian of unit diagonal, which may be singular up to rounding
 
@@ -50,7 +50,7 @@ class DualAscent:
         for _ in range(_STAGES):
             if found >= wanted or not np.isfinite(mu):
                 break
-            b = self._centre(b, mu)
+            b = self._center(b, mu)
             found = max(found, self._bound(b))
             mu *= _FALL
         return found
@@ -86,16 +86,16 @@ class DualAscent:
         room = np.log(self._limits - b, where=np.isfinite(self._limits), out=np.zeros_like(b))
         return bound + mu * float((np.log(b) + room).sum())
 
-    def _centre(self, b: Any, mu: float) -> Any:
+    def _center(self, b: Any, mu: float) -> Any:
         """Solve a barrier problem by Newton's method with halved steps."""
         for _ in range(_STEPS):
             try:
                 gradient, hessian = self._derivatives(b, mu)
                 step = _newton_step(gradient, hessian)
-            except ValueError:  # also if a factorisation fails: the bound found so far is all that is proved
+            except ValueError:  # also if a factorization fails: the bound found so far is all that is proved
                 break
             rise, height, length = float(gradient @ step), self._height(b, mu), 1.0
-            if not rise > _CENTRED * mu:
+            if not rise > _CENTERED * mu:
                 break
             for _ in range(_HALVINGS):
                 if self._height(b + length * step, mu) >= height + _ARMIJO * length * rise:

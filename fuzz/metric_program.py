@@ -59,7 +59,7 @@ def wrong_with_certificate(learner: Any, W: Any, W0: Any, terms: Sequence[Term])
     learner : estimator
         It has `objective_`, `dual_objective_`, `duality_gap_` and `tol`.
     W, W0 : array of shape (n_features, n_features)
-        The learnt metric and the prior.
+        The learned metric and the prior.
     terms : sequence of Term
         The losses of the program.
     """

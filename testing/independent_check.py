@@ -28,8 +28,8 @@ RELATIVE = 1e-7  # error of a gradient, relative to its terms, that is left to f
 SLACK = 10.0  # an answer may exceed its tolerance by this factor: units are measured in other ways here
 ACTIVE = 1e-6  # relative value of an inequality from which it counts as active
 CURVATURE = 1e-3  # relative negative curvature that counts as a way down
-NEIGHBOURS = (1e-2, 1e-3, 1e-4)  # distances at which to look for a feasible neighbour in a direction
-TRIES = 10  # random directions in which neighbours are looked for
+NEIGHBORS = (1e-2, 1e-3, 1e-4)  # distances at which to look for a feasible neighbor in a direction
+TRIES = 10  # random directions in which neighbors are looked for
 
 _EPS = float(np.finfo(float).eps)
 _WEIGHTS = {-2: 1.0 / 12.0, -1: -2.0 / 3.0, 1: 2.0 / 3.0, 2: -1.0 / 12.0}  # central difference of order 4
@@ -46,7 +46,7 @@ class Verdict:
     sign : float
         Infinite if an inequality has a negative multiplier, otherwise 0.
     fall : float
-        By how much the cost falls on the way to a feasible neighbour; 0 if it rises.
+        By how much the cost falls on the way to a feasible neighbor; 0 if it rises.
     terms : float
         How far a multiplier of a term g(c(x)) is from a subgradient, or the value of the term from c(x).
     """
@@ -66,7 +66,7 @@ class Verdict:
 
     @property
     def is_minimum(self) -> bool:
-        """Whether no neighbour that was tried is both feasible and better."""
+        """Whether no neighbor that was tried is both feasible and better."""
         return self.fall <= 1.0
 
 
@@ -124,7 +124,7 @@ def check_answer(
 def check_result(problem: Any, start: Any, result: Any) -> Verdict:
     """Check a `Result` of a solve that started at `start`."""
     answer = (result.x, result.multipliers, result.equality_multipliers)
-    with np.errstate(all="ignore"):  # neighbours may lie where a logarithm has no value
+    with np.errstate(all="ignore"):  # neighbors may lie where a logarithm has no value
         return check_answer(problem, start, *answer, result.tol, result.terms)
 
 
@@ -303,7 +303,7 @@ def _greatest_fall(
     slope: float,
     answers: Sequence[TermAnswer],
 ) -> float:
-    """Return by how much the cost falls at a feasible neighbour, in units of what is allowed."""
+    """Return by how much the cost falls at a feasible neighbor, in units of what is allowed."""
     rows, shapes = here.jacobian[1 : len(active) + 1][active], [answer.c.shape for answer in answers]
     maps = [_split(column, shapes) for column in here.jacobian.T]
     for k, answer in enumerate(answers):
@@ -317,7 +317,7 @@ def _greatest_fall(
     size = max(float(np.abs(curvatures).max()), here.terms(weights))
     falls = [0.0]
     for d in np.vstack([directions, -directions]):
-        for length in NEIGHBOURS:
+        for length in NEIGHBORS:
             allowed = length * slope + CURVATURE * length**2 * size + 10.0 * _EPS * abs(here.values[0])
             step = length / np.linalg.norm(d) * d
             falls.append(_fall(here, step, weights, active, n_inequalities, normal, answers) / allowed)
@@ -345,7 +345,7 @@ def _fall(
     normal: Array,
     answers: Sequence[TermAnswer],
 ) -> float:
-    """Move a neighbour onto the feasible set and return by how much its cost is lower; −∞ if that fails."""
+    """Move a neighbor onto the feasible set and return by how much its cost is lower; −∞ if that fails."""
     m, shapes = len(active), [answer.c.shape for answer in answers]
     lam, is_equality = weights[1 : m + 1], np.arange(m) >= n_inequalities
     for _ in range(4):
@@ -361,7 +361,7 @@ def _fall(
     if (np.abs(excess[~active]) > 0.0).any() or not np.isfinite(values).all():
         return -np.inf
     # The violation of the answer, which its tolerance allows, lowers its cost by ⟨λ, c⟩: add that again. What
-    # is left of the violation of the neighbour counts twice its price.
+    # is left of the violation of the neighbor counts twice its price.
     cost = here.values[0] + lam @ here.values[1 : m + 1] + sum(answer.cost for answer in answers)
     there = values[0] + sum(answer.cost_at(each) for answer, each in zip(answers, maps, strict=True))
     return float(cost - there - 2.0 * np.abs(lam) @ np.abs(excess))

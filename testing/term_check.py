@@ -2,8 +2,8 @@
 
 The multiplier y of a term must be a subgradient of g at p, the value of the term: g(w) ≥ g(p) + ⟨y, w − p⟩
 for all w. We test that at many w, near and far, and along coordinates. p must be c(x) up to the tolerance.
-And no neighbour of x may be lower. Nothing of the solver is used; prox operators serve only to find points w
-at which g is finite, where its value confirms that, and the neighbours to try.
+And no neighbor of x may be lower. Nothing of the solver is used; prox operators serve only to find points w
+at which g is finite, where its value confirms that, and the neighbors to try.
 """
 
 from __future__ import annotations

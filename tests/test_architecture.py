@@ -30,7 +30,7 @@ MEDIAN_FUNCTION_LINES = 6
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
-def test_layers_import_downwards_only(capsys: pytest.CaptureFixture) -> None:
+def test_layers_import_downward_only(capsys: pytest.CaptureFixture) -> None:
     status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
     assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
 

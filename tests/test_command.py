@@ -186,7 +186,7 @@ def test_select_prints_picks_and_writes_them(geodual, nav_file, tmp_path) -> Non
     record = json.loads(geodual("select", nav_file, *arguments, "--json")[1])
     assert [pick["fund"] for pick in record["picks"]] == list(picks["fund"])
     assert record["as_of"] == "2016-03-31"
-    assert len(record["neighbours"]) == 30
+    assert len(record["neighbors"]) == 30
 
 
 def test_select_warns_off_rebalance_days(geodual, nav_file) -> None:
@@ -324,7 +324,7 @@ def test_the_settings_of_a_study_serve_select_and_the_leakage_check(geodual, nav
         geodual("select", nav_file, "--config", "study.toml", "--metric", "gmml", "--jobs", 1, "--json")[1]
     )
     assert len(record["picks"]) == 4
-    assert len(record["neighbours"]) == 12
+    assert len(record["neighbors"]) == 12
     checks = json.loads(
         geodual("check-leakage", nav_file, "--config", "study.toml", "--days", 1, "--json")[1]
     )

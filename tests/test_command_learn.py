@@ -61,7 +61,7 @@ def test_two_columns_of_one_name_are_refused(geodual, tmp_path) -> None:
     assert "exactly one column 'a'" in err
 
 
-def test_a_wrong_number_of_neighbours_is_told_before_the_work(geodual, tmp_path) -> None:
+def test_a_wrong_number_of_neighbors_is_told_before_the_work(geodual, tmp_path) -> None:
     write_samples(tmp_path / "table.csv", ["p", "q"] * 6)
     arguments = ("learn", "table.csv", "--target", "kind", "-o", "m.npz", "--k")
     code, _, err = geodual(*arguments, 0, "--metric", "gmml")

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import scale
 
 from geodual.cli import score_table
-from geodual.cli.learnt_model import baselines, leave_one_out
+from geodual.cli.learned_model import baselines, leave_one_out
 from geodual.errors import DataError
 from geodual.metric import RPDMLClassifier, RPDMLRegressor, load_metric
 
@@ -26,20 +26,20 @@ def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def customers(n: int = 60) -> pd.DataFrame:
-    """Return a table as it comes: names, a colour, days, gaps, a constant; the target depends on two."""
+    """Return a table as it comes: names, a color, days, gaps, a constant; the target depends on two."""
     rng = np.random.default_rng(1)
     table = pd.DataFrame(
         {
             "name": [f"customer {k}" for k in range(n)],
             "age": np.round(rng.normal(size=n), 3),
-            "colour": rng.choice(["red", "green", "blue"], n),
+            "color": rng.choice(["red", "green", "blue"], n),
             "joined": pd.date_range("2020-01-01", periods=n).strftime("%d.%m.%Y"),
             "score": [str(k % 7) if k % 20 else "?" for k in range(n)],
             "empty": "",
             "same": 7,
         }
     )
-    table["churned"] = np.where((table["age"] > 0) ^ (table["colour"] == "red"), "yes", "no")
+    table["churned"] = np.where((table["age"] > 0) ^ (table["color"] == "red"), "yes", "no")
     return table
 
 
@@ -65,7 +65,7 @@ def refused(geodual, *arguments: object) -> str:
     return lines[0]
 
 
-def test_a_table_of_all_kinds_of_columns_is_learnt_and_predicted(geodual, tmp_path: Path) -> None:
+def test_a_table_of_all_kinds_of_columns_is_learned_and_predicted(geodual, tmp_path: Path) -> None:
     table = customers()
     table.loc[[3, 4], "churned"] = ""
     table.to_csv(tmp_path / "t.csv", index=False, sep=";", encoding="utf-16")
@@ -73,7 +73,7 @@ def test_a_table_of_all_kinds_of_columns_is_learnt_and_predicted(geodual, tmp_pa
     assert (found["task"], found["rows"], found["classes"]) == ("classes", 58, 2)
     assert set(found["feature_weights"]) == {
         *("age", "joined", "score"),
-        *("colour = red", "colour = green", "colour = blue"),
+        *("color = red", "color = green", "color = blue"),
     }
     told = " ".join(found["notes"])
     for part in (
@@ -85,20 +85,20 @@ def test_a_table_of_all_kinds_of_columns_is_learnt_and_predicted(geodual, tmp_pa
     ):
         assert part in told
     new = customers().head(20).assign(more=1)
-    new.loc[0, "colour"] = "purple"
+    new.loc[0, "color"] = "purple"
     new.to_csv(tmp_path / "new.csv", index=False)
     result = predict(geodual, "new.csv", "-o", "p.csv", "--keep", "name", "--nearest", 2)
     told = " ".join(result["notes"])
-    assert "Column 'colour': 1 cell is no known category, such as 'purple' in line 2" in told
+    assert "Column 'color': 1 cell is no known category, such as 'purple' in line 2" in told
     assert "Columns that the model does not know are ignored: 'more'." in told
-    assert "rows are like rows that the model learnt from" in told
+    assert "rows are like rows that the model learned from" in told
     made = pd.read_csv(tmp_path / "p.csv")
     assert list(made) == [
         *("name", "prediction", "probability of no", "probability of yes"),
         *("nearest 1", "distance 1", "nearest 2", "distance 2"),
     ]
     np.testing.assert_allclose(made.iloc[:, 2:4].sum(axis=1), 1.0)
-    known = made.drop(index=[0, 3, 4])  # what it learnt from: row k is its own nearest
+    known = made.drop(index=[0, 3, 4])  # what it learned from: row k is its own nearest
     assert (known["nearest 1"] == known.index + 1).all()
     assert (known["distance 1"] == 0).all()
     assert result["score"]["accuracy"] == (made["prediction"] == new["churned"]).mean()
@@ -172,7 +172,12 @@ def test_what_is_printed_names_the_decision_and_the_intervals(geodual, tmp_path)
     assert code == 0
     for part in (
         *("2 classes (as the values look; --task overrides)", "95 % by Wilson", "most frequent class"),
-        *("5-NN, standardised", "points above (95 %, paired", "The learnt metric adds", "gap of the metrics"),
+        *(
+            "5-NN, standardized",
+            "points above (95 %, paired",
+            "The learned metric adds",
+            "gap of the metrics",
+        ),
     ):
         assert part in out
     assert "learning: 4/4 (saved)" in err
@@ -186,7 +191,7 @@ def test_texts_that_look_like_formulas_are_not_executed(geodual, tmp_path) -> No
     table = customers().replace({"yes": "=1+1", "red": "@red"})
     table.to_csv(tmp_path / "t.csv", index=False)
     learn(geodual, "t.csv", "--target", "churned")
-    predict(geodual, "t.csv", "-o", "p.csv", "--keep", "colour")
+    predict(geodual, "t.csv", "-o", "p.csv", "--keep", "color")
     cells = {cell for line in (tmp_path / "p.csv").read_text().splitlines() for cell in line.split(",")}
     assert {"'=1+1", "'@red"} <= cells
     assert not any(cell.startswith(("=", "@")) for cell in cells)
@@ -290,10 +295,10 @@ def test_baselines_are_those_of_scikit_learn() -> None:
     X, y = load_iris(return_X_y=True)
     X, y = X + RNG.normal(scale=1e-3, size=X.shape), y[RNG.permutation(150)]
     rows = np.arange(0, 150, 3)
-    found = baselines(X, y, rows, "classes")["5-NN, standardised"]
+    found = baselines(X, y, rows, "classes")["5-NN, standardized"]
     expected = cross_val_predict(KNeighborsClassifier(), scale(X), y, cv=LeaveOneOut())
     np.testing.assert_array_equal(found, expected[rows])
-    found = baselines(X, X[:, 0], rows, "numbers")["5-NN, standardised"]
+    found = baselines(X, X[:, 0], rows, "numbers")["5-NN, standardized"]
     expected = cross_val_predict(KNeighborsRegressor(), scale(X), X[:, 0], cv=LeaveOneOut())
     np.testing.assert_allclose(found, expected[rows])
 
@@ -302,8 +307,8 @@ def test_intervals_of_shares_are_those_of_wilson_and_agresti_and_min() -> None:
     truth, ours, other = np.zeros(50), np.arange(50) >= 40, np.arange(50) >= 30
     score = score_table.score_classes(truth, ours.astype(float), {"other": other.astype(float)})
     z, p, n = norm.ppf(0.975), 0.8, 50
-    centre, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    np.testing.assert_allclose(score["interval"], [(centre + s * half) / (1 + z**2 / n) for s in (-1, 1)])
+    center, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    np.testing.assert_allclose(score["interval"], [(center + s * half) / (1 + z**2 / n) for s in (-1, 1)])
     row = score["baselines"][0]
     assert row["difference"] == pytest.approx(0.2)
     difference = (10.5 - 0.5) / 52
@@ -324,7 +329,7 @@ def test_the_bootstrap_covers_the_error_of_the_mean() -> None:
 
 
 def test_a_file_of_a_metric_is_not_a_model(geodual, tmp_path) -> None:
-    customers().drop(columns=["name", "colour", "joined", "score", "empty"]).to_csv(
+    customers().drop(columns=["name", "color", "joined", "score", "empty"]).to_csv(
         tmp_path / "t.csv", index=False
     )
     assert geodual("learn", "t.csv", "--target", "churned", "--metric", "gmml", "-o", "m.npz", "-q")[0] == 0

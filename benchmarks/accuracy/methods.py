@@ -67,7 +67,7 @@ METRICS: dict[str, Any] = {
 MACHINES: dict[str, Any] = {
     "RPDMLClassifier": RPDMLClassifier(),
     "RPDMLClassifier, no metric": RPDMLClassifier(metric=None),
-    "RPDMLClassifier, neighbours": RPDMLClassifier("neighbors"),
+    "RPDMLClassifier, neighbors": RPDMLClassifier("neighbors"),
     "tuned SVC": _scaled(GridSearchCV(SVC(), {"C": [1.0, 10.0, 100.0], "gamma": ["scale", 0.01, 0.1]}, cv=3)),
     "L1-Laplace SVC": _scaled(
         GridSearchCV(LaplaceSVC(), {"C": [1.0, 10.0, 100.0], "bandwidth": [0.25, 1.0, 4.0]}, cv=3)
@@ -81,7 +81,7 @@ MACHINES: dict[str, Any] = {
 REGRESSORS: dict[str, Any] = {
     "Euclidean 10-NN": _scaled(KNeighborsRegressor(10, weights="distance")),
     "RPDMLRegressor, kernel": _scaled(RPDMLRegressor(predictor="kernel")),
-    "RPDMLRegressor, neighbours": _scaled(RPDMLRegressor(predictor="neighbors")),
+    "RPDMLRegressor, neighbors": _scaled(RPDMLRegressor(predictor="neighbors")),
     "MLKR + 10-NN": _scaled(MLKRRegressor(10)),
     "random forest": RandomForestRegressor(TREES, random_state=0),
     "hist boosting": HistGradientBoostingRegressor(random_state=0),

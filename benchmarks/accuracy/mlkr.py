@@ -1,4 +1,4 @@
-"""A peer for regression: nearest neighbours in the metric of metric-learn's MLKR."""
+"""A peer for regression: nearest neighbors in the metric of metric-learn's MLKR."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Array = NDArray[np.float64]
 
 
 class MLKRRegressor(RegressorMixin, BaseEstimator):
-    """Nearest neighbours, weighted by distance, in the metric of MLKR.
+    """Nearest neighbors, weighted by distance, in the metric of MLKR.
 
     Parameters
     ----------
     n_neighbors : int
-        Number of neighbours.
+        Number of neighbors.
     max_iter : int
         Number of iterations after which MLKR stops, because each takes long.
     """
@@ -31,12 +31,12 @@ class MLKRRegressor(RegressorMixin, BaseEstimator):
 
         with working_metric_learn() as metric_learn:
             learner = metric_learn.MLKR(max_iter=self.max_iter, random_state=0)
-            # The gradient grows with the square of the target, so the target is standardised.
+            # The gradient grows with the square of the target, so the target is standardized.
             self.components_ = learner.fit(X, (y - y.mean()) / y.std()).components_
         nearest = KNeighborsRegressor(self.n_neighbors, weights="distance")
-        self.neighbours_ = nearest.fit(X @ self.components_.T, y)
+        self.neighbors_ = nearest.fit(X @ self.components_.T, y)
         return self
 
     def predict(self, X: Array) -> Array:
         """Return the predicted targets of samples."""
-        return np.asarray(self.neighbours_.predict(X @ self.components_.T))
+        return np.asarray(self.neighbors_.predict(X @ self.components_.T))

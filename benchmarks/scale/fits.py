@@ -215,12 +215,12 @@ def local_pairs_row(
     ]
 
 
-def neighbour_rows(
+def neighbor_rows(
     sizes: Sequence[int] = (1_000, 10_000, 100_000, 1_000_000),
     n_features: int = 20,
     report: Callable[[str], object] = print,
 ) -> list[Row]:
-    """Fit the learners of neighbours with their default settings to growing numbers of samples."""
+    """Fit the learners of neighbors with their default settings to growing numbers of samples."""
     rows = []
     for n in sizes:
         size, bars = f"{n:,} × {n_features}", _MANY_BARS if n == 1_000_000 else (None, None)
@@ -244,7 +244,7 @@ def anchor_rows(
     anchors: Sequence[int] = (5_000, 10_000, 20_000),
     report: Callable[[str], object] = print,
 ) -> list[Row]:
-    """Fit the neighbours of some samples, and see how far the metric is from that of all neighbours."""
+    """Fit the neighbors of some samples, and see how far the metric is from that of all neighbors."""
     X, y = classes(n_samples, n_features)
     every = RPDML(pairs=LocalPairs(anchors="all")).fit(X, y).W_
     rows = []

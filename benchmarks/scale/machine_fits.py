@@ -97,15 +97,15 @@ def main(task: Mapping[str, Any]) -> dict[str, Any]:
 def _samples(n: int, n_features: int, n_classes: int) -> tuple[Any, Any, Any]:
     """Return samples with a number, which four features decide but for noise, and a class.
 
-    Two classes are the signs of the numbers; more have centres, and each sample is near that of its class.
+    Two classes are the signs of the numbers; more have centers, and each sample is near that of its class.
     """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, n_features))
     z = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] + 0.3 * rng.standard_normal(n)
     if n_classes == 2:
         return X, z, z > 0.0
-    y, centres = rng.integers(n_classes, size=n), 1.5 * rng.standard_normal((n_classes, n_features))
-    X += centres[y]
+    y, centers = rng.integers(n_classes, size=n), 1.5 * rng.standard_normal((n_classes, n_features))
+    X += centers[y]
     return X, z, y
 
 

@@ -15,7 +15,7 @@ from .rows import HEADER, Row, read_parts, rows_of
 RESULTS = Path(__file__).with_name("measured.json")
 PAGE = ROOT / "docs" / "scaling.md"
 PICTURE = ROOT / "docs" / "images" / "scaling_passes.png"
-_COLOURS = ("#1B6CA8", "#C8553D")
+_COLORS = ("#1B6CA8", "#C8553D")
 
 
 def write_page() -> None:
@@ -50,9 +50,9 @@ def draw_passes(rows: Sequence[Row], path: Path) -> None:
     """Draw seconds per pass against samples."""
     figure = Figure(figsize=(5.4, 3.6), layout="constrained")
     axes = figure.subplots()
-    for name, colour in zip(("evaluation", "Hessian product"), _COLOURS, strict=True):
+    for name, color in zip(("evaluation", "Hessian product"), _COLORS, strict=True):
         points = [(_samples(row), row.value) for row in rows if row.name == name]
-        axes.loglog(*zip(*points, strict=True), "o-", color=colour, label=name)
+        axes.loglog(*zip(*points, strict=True), "o-", color=color, label=name)
     sizes = sorted({_samples(row) for row in rows})
     axes.set_xticks(sizes, [f"{n:,}" for n in sizes], minor=False)
     axes.set_xticks([], minor=True)

@@ -13,7 +13,7 @@ from .fits import (
     busy_rows,
     fit_rows,
     local_pairs_row,
-    neighbour_rows,
+    neighbor_rows,
     sample_rows,
     thread_rows,
 )
@@ -32,13 +32,13 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "cluster": cluster_rows,
     "all-pairs": all_pairs_row,
     "local-pairs": local_pairs_row,
-    "neighbours": neighbour_rows,
+    "neighbors": neighbor_rows,
     "anchors": anchor_rows,
     "machines": machine_rows,
     "machine-classes": class_rows,
     "study": study_rows,
 }
-LARGE = ("all-pairs", "local-pairs", "neighbours", "anchors", "machines", "machine-classes", "study")
+LARGE = ("all-pairs", "local-pairs", "neighbors", "anchors", "machines", "machine-classes", "study")
 
 
 def run_scale(names: Sequence[str] = (), large: bool = False, out: Path | None = None) -> bool:

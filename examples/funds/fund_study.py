@@ -3,7 +3,7 @@ A fund study with a metric of your own
 ======================================
 
 From net asset values to the table of the paper and the next picks. At each quarter end the study learns
-metrics on 70 factors from the quarter just over, forecasts every fund by its nearest neighbours, and holds
+metrics on 70 factors from the quarter just over, forecasts every fund by its nearest neighbors, and holds
 the best. Any transformer of scikit-learn takes part as a metric; here it is PCA.
 
 The funds are synthetic, with a strong skill planted in a few of the factors, so we know that there is
@@ -47,15 +47,15 @@ print(study.headline)
 # brief.
 
 figure, (growth, skill) = plt.subplots(1, 2, figsize=(8.0, 3.4), layout="constrained")
-colours = {"euclidean": "#0072B2", "rpdml": "#D55E00", "pca": "#009E73", "index": "0.5"}
-for name, colour in colours.items():
-    growth.plot(study.equity.index, study.equity[name], color=colour, label=name)
+colors = {"euclidean": "#0072B2", "rpdml": "#D55E00", "pca": "#009E73", "index": "0.5"}
+for name, color in colors.items():
+    growth.plot(study.equity.index, study.equity[name], color=color, label=name)
 growth.set(title="Value of the portfolios, after costs", ylabel="start = 1")
 growth.tick_params(axis="x", rotation=30)
 growth.legend(frameon=False, fontsize=8)
 for place, name in enumerate(study.ic):
     values = study.ic[name]
-    skill.scatter([place] * len(values), values, s=18, color=colours[name], alpha=0.6)
+    skill.scatter([place] * len(values), values, s=18, color=colors[name], alpha=0.6)
     error = 2.0 * values.std() / len(values) ** 0.5
     skill.errorbar(place + 0.2, values.mean(), error, fmt="s", color="black", capsize=4, markersize=5)
 skill.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)

@@ -9,9 +9,9 @@ three worlds of synthetic funds, in which we know what can be forecast:
 - persistent skill: each fund has an expected return of its own, which never changes;
 - hidden skill: it changes every quarter, and shows in how several factors differ from each other.
 
-What to see: in each world, the mean information coefficient (IC) of momentum, of neighbours in a learnt
+What to see: in each world, the mean information coefficient (IC) of momentum, of neighbors in a learned
 metric and of a ridge regression. On real funds no world is pure. In our tables of Indian funds momentum did
-better than learnt metrics.
+better than learned metrics.
 """
 
 import matplotlib.pyplot as plt
@@ -49,12 +49,12 @@ for world, study in studies.items():
 # -----------
 
 figure, ax = plt.subplots(figsize=(8.0, 3.4), layout="constrained")
-for shift, name, colour, mark in zip(
+for shift, name, color, mark in zip(
     (-0.2, 0.0, 0.2), names, ("0.4", "#D55E00", "#0072B2"), "os^", strict=True
 ):
     means = [study.ic[name].mean() for study in studies.values()]
     errors = [2.0 * study.ic[name].std() / len(study.ic) ** 0.5 for study in studies.values()]
-    ax.errorbar(np.arange(3) + shift, means, errors, fmt=mark, color=colour, capsize=4, label=name)
+    ax.errorbar(np.arange(3) + shift, means, errors, fmt=mark, color=color, capsize=4, label=name)
 ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
 ax.set_xticks(range(3), ["nothing to forecast", "persistent skill", "hidden skill"])
 ax.set(title="Mean ICs of 12 quarters", ylabel="IC (bars: ± 2 standard errors)", xlim=(-0.5, 2.5))
@@ -64,7 +64,7 @@ plt.show()
 
 # %%
 # Where there is nothing, the tests claim nothing. Persistent skill is found best by momentum; ridge, which
-# learns from all of the past, lies between it and the learnt metric, which learns from one quarter. Hidden
+# learns from all of the past, lies between it and the learned metric, which learns from one quarter. Hidden
 # skill is found by both learners, and not by momentum.
 
 assert (studies["nothing"].comparisons()["p_holm"] > 0.05).all()

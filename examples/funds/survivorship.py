@@ -72,9 +72,9 @@ print(warnings[0].message)
 # -----------
 
 figure, (growth, biases) = plt.subplots(1, 2, figsize=(8.0, 3.4), layout="constrained")
-for (name, nav), colour in zip(tables.items(), ("#0072B2", "#D55E00"), strict=True):
+for (name, nav), color in zip(tables.items(), ("#0072B2", "#D55E00"), strict=True):
     daily = nav.pct_change(fill_method=None).mean(axis=1).fillna(0.0)
-    growth.plot(nav.index, (1.0 + daily).cumprod(), color=colour, label=f"{name} ({nav.shape[1]})")
+    growth.plot(nav.index, (1.0 + daily).cumprod(), color=color, label=f"{name} ({nav.shape[1]})")
 growth.set(title="First world, equal weights", ylabel="value, start = 1")
 growth.tick_params(axis="x", rotation=30)
 growth.legend(frameon=False)

@@ -1,8 +1,8 @@
 """
-A learnt metric in a pipeline
+A learned metric in a pipeline
 =============================
 
-Nearest neighbours depend on what "near" means. A learnt metric draws samples of one class together and pushes
+Nearest neighbors depend on what "near" means. A learned metric draws samples of one class together and pushes
 others apart. In scikit-learn it is one more step of a pipeline, between the scaler and the classifier.
 
 What to see: the accuracy of each fold with and without it, and the certificate. The program is convex, and
@@ -46,8 +46,8 @@ print(f"relative duality gap {metric.duality_gap_:.1e} after {metric.n_iter_} it
 
 figure, (scores, gap) = plt.subplots(1, 2, figsize=(8.0, 3.3), layout="constrained")
 rng = np.random.default_rng(0)
-for place, (values, colour) in enumerate(zip(accuracy.values(), ("0.5", "#0072B2"), strict=True)):
-    scores.scatter(place + rng.uniform(-0.15, 0.15, len(values)), 100.0 * values, s=18, color=colour)
+for place, (values, color) in enumerate(zip(accuracy.values(), ("0.5", "#0072B2"), strict=True)):
+    scores.scatter(place + rng.uniform(-0.15, 0.15, len(values)), 100.0 * values, s=18, color=color)
     scores.hlines(100.0 * values.mean(), place - 0.3, place + 0.3, color="black")
 scores.set_xticks(range(2), accuracy)
 scores.set(title="20 folds, with their mean", ylabel="accuracy (%)", xlim=(-0.6, 1.6))

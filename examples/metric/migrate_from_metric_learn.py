@@ -48,7 +48,7 @@ for name, learner in learners.items():
     assert np.isclose(apart, np.sqrt((train[0] - train[1]) @ W @ (train[0] - train[1])))
 accuracy = {name: KNeighborsClassifier(3).fit(A, labels).score(B, truth) for name, (A, B) in spaces.items()}
 for name, value in accuracy.items():
-    print(f"{name:9s} accuracy of 3 neighbours {value:.1%} on {len(test)} other wines")
+    print(f"{name:9s} accuracy of 3 neighbors {value:.1%} on {len(test)} other wines")
 
 # %%
 # A learner from pairs
@@ -82,8 +82,8 @@ print(f"PairRPDML: area {other:.3f}, within {rpdml.duality_gap_:.0e} of the opti
 figure, panels = plt.subplots(1, 4, figsize=(8.0, 2.6), layout="constrained")
 for ax, (name, (A, B)) in zip(panels, spaces.items(), strict=True):
     plane = PCA(2).fit(A).transform(B)
-    for k, (colour, mark) in enumerate(zip(("#0072B2", "#E69F00", "#009E73"), "o^s", strict=True)):
-        ax.scatter(*plane[truth == k].T, s=12, color=colour, marker=mark)
+    for k, (color, mark) in enumerate(zip(("#0072B2", "#E69F00", "#009E73"), "o^s", strict=True)):
+        ax.scatter(*plane[truth == k].T, s=12, color=color, marker=mark)
     ax.set(title=f"{name}\n{accuracy[name]:.1%} right", xticks=[], yticks=[])
 plt.show()
 

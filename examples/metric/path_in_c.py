@@ -59,7 +59,7 @@ values.set(title="Eigenvalues of the metric, first split", xlabel="C", ylabel="e
 scores.semilogx(Cs, mean, ".-", color="#D55E00")
 scores.fill_between(Cs, mean - error, mean + error, color="#D55E00", alpha=0.2, linewidth=0.0)
 scores.axvline(Cs[best], color="0.6", linestyle=":")
-scores.set(title="5 nearest neighbours, other wines", xlabel="C", ylabel="accuracy (%), ± standard error")
+scores.set(title="5 nearest neighbors, other wines", xlabel="C", ylabel="accuracy (%), ± standard error")
 for ax in (values, scores):
     ax.spines[["top", "right"]].set_visible(False)
 plt.show()

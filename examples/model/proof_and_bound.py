@@ -67,8 +67,8 @@ def draw_tree(ax, node, mean, depth=0, left=0.0):
         ax.plot([middle, place], [-depth, -depth - 1], color="0.6", linewidth=1.0, zorder=1)
     name = node.atom.name if node.atom else str(node)
     word = step.curvature.value if mean != "log" else f"log-{step.curvature.value}"
-    colour = {"plain": "#FBE3CF", "log": "#D3E6F5", "own": "#E8E8E8"}[mean]
-    box = {"boxstyle": "round", "facecolor": colour, "edgecolor": "0.5", "linewidth": 0.6}
+    color = {"plain": "#FBE3CF", "log": "#D3E6F5", "own": "#E8E8E8"}[mean]
+    box = {"boxstyle": "round", "facecolor": color, "edgecolor": "0.5", "linewidth": 0.6}
     ax.text(middle, -depth, f"{name}\n{word}", ha="center", va="center", fontsize=8, bbox=box, zorder=2)
     return middle, width
 

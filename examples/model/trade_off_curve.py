@@ -58,9 +58,9 @@ curve.plot(areas, costs, "o-", color="#0072B2", markersize=4, label="solutions")
 curve.set(title="Delay and leakage against area", xlabel="area", ylabel="delay + leakage")
 curve.set(xscale="log", ylim=(0.0, 1.05 * costs.max()), xlim=(areas[0], areas[-1]))
 curve.legend(frameon=False, fontsize=8, loc="upper right")
-colours = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7")
+colors = ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7")
 names = [f"gate {k}" for k in range(5)]
-shares.stackplot(areas, np.transpose(sizes), labels=names, colors=colours, alpha=0.8)
+shares.stackplot(areas, np.transpose(sizes), labels=names, colors=colors, alpha=0.8)
 shares.set(title="Who gets the area", xlabel="area", ylabel="share", xscale="log", xlim=(areas[0], areas[-1]))
 shares.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0), reverse=True)
 for ax in (curve, shares):

@@ -67,12 +67,12 @@ one.plot(ax=residuals)
 residuals.legend(frameon=False, fontsize=8, loc="lower left")
 residuals.set_title("One solve: parts of the KKT residual")
 names = ("p₁ ≥ 0", "p₂ ≥ 0", "p₃ ≥ 0", "q₁ ≥ 1", "p₃ = ½")
-for shift, result, colour, label in (
+for shift, result, color, label in (
     (-0.2, one, "0.6", "one solve"),
     (0.2, many.best, "#0072B2", "best of six"),
 ):
     prices = np.concatenate([result.multipliers, result.equality_multipliers])
-    bars.bar(np.arange(5) + shift, prices, width=0.38, color=colour, label=f"{label}, cost {result.cost:.3f}")
+    bars.bar(np.arange(5) + shift, prices, width=0.38, color=color, label=f"{label}, cost {result.cost:.3f}")
 bars.axhline(0.0, color="black", linewidth=0.8)
 bars.set_xticks(range(5), names)
 bars.set(title="Multipliers", ylabel="price of the constraint")

@@ -4,7 +4,7 @@ Compressed modes: waves that end
 
 The lowest modes of a free particle on a ring are sines that fill the ring. An l1 norm in the energy,
 
-    minimise  tr(XᵀHX) + μ ‖X‖₁  over orthonormal matrices X,
+    minimize  tr(XᵀHX) + μ ‖X‖₁  over orthonormal matrices X,
 
 makes them local: each is a bump that is exactly zero outside an interval (V. Ozoliņš, R. Lai, R. Caflisch,
 S. Osher, "Compressed modes for variational problems in mathematics and physics", PNAS 110(46), 2013). What to
@@ -63,9 +63,9 @@ for mu in (0.1, 0.5):
 figure, panels = plt.subplots(1, 3, figsize=(8.0, 2.6), layout="constrained", sharex=True, sharey=True)
 places = SPACING * np.arange(N)
 for ax, (title, X) in zip(panels, found.items(), strict=True):
-    for wave, colour in zip(X.T, ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True):
+    for wave, color in zip(X.T, ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True):
         shown = wave * np.sign(wave[np.argmax(np.abs(wave))])
-        ax.plot(places, np.where(shown != 0.0, shown, np.nan), color=colour)
+        ax.plot(places, np.where(shown != 0.0, shown, np.nan), color=color)
     ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
     ax.set(title=title, xlabel="place on the ring")
 panels[0].set_ylabel("mode")

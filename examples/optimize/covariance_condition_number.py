@@ -3,7 +3,7 @@ A covariance matrix with a bounded condition number
 ===================================================
 
 With few samples, the eigenvalues of a sample covariance spread too far: the small ones are near zero, and the
-inverse, which portfolios and classifiers need, explodes. A remedy is to maximise the likelihood subject to a
+inverse, which portfolios and classifiers need, explodes. A remedy is to maximize the likelihood subject to a
 bound κ on the condition number.
 
 For Gaussian samples the answer is known in closed form (Won, Lim, Kim and Rajaratnam, 2013): clip the
@@ -123,18 +123,18 @@ error_of_gain = gain.std(ddof=1) / len(gain) ** 0.5
 print(f"gain by Student's distribution {gain.mean():.2f}, standard error {error_of_gain:.2f}")
 
 figure, (spectra, spread) = plt.subplots(1, 2, figsize=(8.0, 3.4), layout="constrained")
-colours = ("0.5", "#0072B2", "#D55E00")
-for W, name, colour, mark in zip(estimates, names, colours, "o^s", strict=True):
+colors = ("0.5", "#0072B2", "#D55E00")
+for W, name, color, mark in zip(estimates, names, colors, "o^s", strict=True):
     scaled = np.linalg.eigvalsh(W) / np.linalg.det(W) ** (1.0 / n)
-    spectra.semilogy(range(1, n + 1), scaled, mark + "-", color=colour, label=name.replace("\n", " "))
+    spectra.semilogy(range(1, n + 1), scaled, mark + "-", color=color, label=name.replace("\n", " "))
 scaled = np.linalg.eigvalsh(truth) / np.linalg.det(truth) ** (1.0 / n)
 spectra.semilogy(range(1, n + 1), scaled, "k--", label="truth")
 spectra.set(
     title="One of the 20 sets", xlabel="number of the eigenvalue", ylabel="eigenvalue (determinant 1)"
 )
 spectra.legend(frameon=False, fontsize=8)
-for place, (values, colour, mark) in enumerate(zip(errors.T, colours, "o^s", strict=True)):
-    spread.scatter(place + rng.uniform(-0.15, 0.15, len(values)), values, s=18, color=colour, marker=mark)
+for place, (values, color, mark) in enumerate(zip(errors.T, colors, "o^s", strict=True)):
+    spread.scatter(place + rng.uniform(-0.15, 0.15, len(values)), values, s=18, color=color, marker=mark)
     spread.hlines(values.mean(), place - 0.3, place + 0.3, color="black")
 spread.set_xticks(range(3), names)
 spread.set(title="All 20 sets, with their mean", ylabel="distance to the truth", ylim=(0.0, None))

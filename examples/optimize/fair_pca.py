@@ -2,10 +2,10 @@
 Fair PCA
 ========
 
-Plain PCA minimises the mean loss of all samples, so a large group decides and a small one pays. Fair PCA
-minimises the larger of the two groups' losses:
+Plain PCA minimizes the mean loss of all samples, so a large group decides and a small one pays. Fair PCA
+minimizes the larger of the two groups' losses:
 
-    minimise t  subject to  loss_g(V) ≤ t  for both groups g,
+    minimize t  subject to  loss_g(V) ≤ t  for both groups g,
 
 over subspaces V and numbers t. It matters wherever reduced data are used to decide about people. What to see:
 both groups end with the same loss, and the multipliers prove that no subspace is fairer.
@@ -85,7 +85,7 @@ fair = np.array([losses(result.x[0]) for result in results])
 # %%
 # The proof
 # ---------
-# The larger loss is at least any weighted mean of both losses, and PCA minimises that mean. With the
+# The larger loss is at least any weighted mean of both losses, and PCA minimizes that mean. With the
 # multipliers as weights, this gives a lower bound for every subspace.
 
 print("p   plain PCA: large, small group   fair PCA: large, small group   no subspace is below")
@@ -100,9 +100,9 @@ for p, result, before, after in zip(dimensions, results, plain, fair, strict=Tru
 # -----------
 
 figure, (bars, curves) = plt.subplots(1, 2, figsize=(8.0, 3.4), layout="constrained")
-for g, (name, colour) in enumerate((("large group", "#0072B2"), ("small group", "#D55E00"))):
-    bars.bar(np.arange(2) + 0.38 * g, [plain[1, g], fair[1, g]], width=0.36, color=colour, label=name)
-    curves.plot(dimensions, plain[:, g], "--", color=colour, label=f"{name}, plain PCA")
+for g, (name, color) in enumerate((("large group", "#0072B2"), ("small group", "#D55E00"))):
+    bars.bar(np.arange(2) + 0.38 * g, [plain[1, g], fair[1, g]], width=0.36, color=color, label=name)
+    curves.plot(dimensions, plain[:, g], "--", color=color, label=f"{name}, plain PCA")
 bars.set_xticks([0.19, 1.19], ["plain PCA", "fair PCA"])
 bars.set(title="Two components", ylabel="mean squared error")
 curves.plot(dimensions, fair.max(axis=1), "k.-", label="larger loss, fair PCA")

@@ -6,7 +6,7 @@ We split a graph into two equal halves with as few edges between them as possibl
 communities or to share work between two machines. A split is a sign per node. With unit vectors xᵢ in place
 of signs, the problem becomes smooth:
 
-    minimise ¼ Σ ‖xᵢ − xⱼ‖² over the edges  subject to  Σ xᵢ = 0,
+    minimize ¼ Σ ‖xᵢ − xⱼ‖² over the edges  subject to  Σ xᵢ = 0,
 
 where the constraint makes the halves equal. A random hyperplane through the origin turns vectors into signs
 again. What to see: the split, and how the multipliers prove that none is better.
@@ -71,8 +71,8 @@ best = min((s for s in splits if s.sum() == 0), key=cut)
 # the smallest eigenvalue of S among vectors of sum 0. The multipliers of the solution give a good λ.
 
 lam = 0.5 * np.sum(X * (problem.gradient(X) + result.equality_multipliers[:, None]), axis=0)
-centre = np.eye(N) - 1.0 / N
-least = np.linalg.eigvalsh(centre @ (0.25 * L - np.diag(lam)) @ centre)[0]
+center = np.eye(N) - 1.0 / N
+least = np.linalg.eigvalsh(center @ (0.25 * L - np.diag(lam)) @ center)[0]
 bound = math.ceil(lam.sum() + N * min(least, 0.0) - 1e-6)
 
 right = int(max(np.sum(best == planted), np.sum(best == -planted)))
@@ -90,10 +90,10 @@ print(f"{right} of {N} nodes are in their planted community")
 figure, (vectors, graph) = plt.subplots(
     1, 2, figsize=(8.0, 2.9), width_ratios=[1.0, 1.8], layout="constrained"
 )
-colours = np.where(best > 0, "#D55E00", "#0072B2")
+colors = np.where(best > 0, "#D55E00", "#0072B2")
 plane = np.linalg.svd(X)[0][:, :2].T @ X  # the two directions in which the vectors vary most
 vectors.add_patch(plt.Circle((0.0, 0.0), 1.0, fill=False, color="0.8", zorder=0))
-vectors.scatter(*plane, c=colours, edgecolors="white")
+vectors.scatter(*plane, c=colors, edgecolors="white")
 vectors.set_title("One unit vector per node")
 
 angles = np.linspace(0.0, 2.0 * np.pi, N // 2, endpoint=False)
@@ -102,9 +102,9 @@ places = np.empty((2, N))
 for side in (-1.0, 1.0):
     places[:, best == side] = ring + np.array([[1.6 * side], [0.0]])
 for i, j in np.argwhere(upper):
-    colour = "0.8" if best[i] == best[j] else "#CC79A7"
-    graph.plot(*places[:, [i, j]], color=colour, linewidth=0.8, zorder=0)
-graph.scatter(*places, c=colours, edgecolors="white")
+    color = "0.8" if best[i] == best[j] else "#CC79A7"
+    graph.plot(*places[:, [i, j]], color=color, linewidth=0.8, zorder=0)
+graph.scatter(*places, c=colors, edgecolors="white")
 graph.set_title(f"The split cuts {cut(best)} of {upper.sum()} edges")
 for ax in (vectors, graph):
     ax.set_aspect("equal")

@@ -2,14 +2,14 @@
 Where to build in a hyperbolic city
 ===================================
 
-In the hyperbolic plane there is much more room far out than near the centre, as in a tree or a network of
+In the hyperbolic plane there is much more room far out than near the center, as in a tree or a network of
 suburbs. We look for the place of a depot. The mean distance to the customers should be small, but no customer
 may be farther away than a limit:
 
-    minimise the mean of d(x, yᵢ)  subject to  d(x, yᵢ) ≤ r  for all customers i.
+    minimize the mean of d(x, yᵢ)  subject to  d(x, yᵢ) ≤ r  for all customers i.
 
 Both are convex along geodesics, so the answer is a global minimum. What to see: how the depot moves from the
-median to the centre as the limit r falls, and what each step costs.
+median to the center as the limit r falls, and what each step costs.
 """
 
 import matplotlib.pyplot as plt
@@ -64,12 +64,12 @@ def place(limit):
 # %%
 # Two extremes
 # ------------
-# Without a limit the best place is the median. The smallest possible limit belongs to the centre, which
-# minimises the largest distance: min t subject to −xᵀJyᵢ ≤ t, with t = cosh r. A limit below that is
+# Without a limit the best place is the median. The smallest possible limit belongs to the center, which
+# minimizes the largest distance: min t subject to −xᵀJyᵢ ≤ t, with t = cosh r. A limit below that is
 # impossible, and the solver says so.
 
 median = place(limit=10.0)  # so large that it does not matter
-centre = minimize(
+center = minimize(
     Problem(
         Product(plane, Euclidean(1)),
         cost=lambda z: z[1][0],
@@ -79,9 +79,9 @@ centre = minimize(
     ),
     (median.x, np.array([100.0])),
 )
-largest, smallest = distances(median.x).max(), np.arccosh(centre.cost)
+largest, smallest = distances(median.x).max(), np.arccosh(center.cost)
 print(f"median: mean distance {median.cost:.3f}, farthest customer {largest:.3f}")
-print(f"centre: mean distance {distances(centre.x[0]).mean():.3f}, farthest customer {smallest:.3f}")
+print(f"center: mean distance {distances(center.x[0]).mean():.3f}, farthest customer {smallest:.3f}")
 impossible = place(limit=0.95 * smallest)
 print(f"limit {0.95 * smallest:.3f}: {impossible.status}. {impossible.message}")
 
@@ -112,13 +112,13 @@ disc.add_patch(plt.Circle((0.0, 0.0), 1.0, fill=False, color="0.7"))
 disc.scatter(*on_disc(Y), s=18, color="0.45", label="customers")
 disc.plot(*on_disc(np.array([result.x for result in results])), ".-", color="#0072B2", label="depot")
 disc.scatter(*on_disc(median.x), s=70, marker="s", color="#009E73", zorder=3, label="median")
-disc.scatter(*on_disc(centre.x[0]), s=70, marker="^", color="#D55E00", zorder=3, label="centre")
+disc.scatter(*on_disc(center.x[0]), s=70, marker="^", color="#D55E00", zorder=3, label="center")
 disc.set(title="Poincaré's disc", aspect="equal", xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))
 disc.set_axis_off()
 disc.legend(frameon=False, loc="upper left", bbox_to_anchor=(-0.28, 1.0), fontsize=8)
 curve.plot(limits, costs, ".-", color="#0072B2")
 curve.scatter(largest, median.cost, s=70, marker="s", color="#009E73", zorder=3)
-curve.scatter(smallest, distances(centre.x[0]).mean(), s=70, marker="^", color="#D55E00", zorder=3)
+curve.scatter(smallest, distances(center.x[0]).mean(), s=70, marker="^", color="#D55E00", zorder=3)
 curve.axvspan(smallest - 0.25, smallest, color="0.92")
 curve.text(smallest - 0.12, costs.mean(), "impossible", rotation=90, ha="center", va="center", color="0.4")
 curve.set(title="The price of a limit", xlabel="limit r on the distance", ylabel="mean distance")
@@ -129,7 +129,7 @@ plt.show()
 # %%
 # All answers are global minima, and the slope of the curve is the price that the multipliers give.
 
-assert centre.success
+assert center.success
 assert median.global_minimum
 assert all(result.global_minimum for result in results)
 assert impossible.status == "infeasible"

@@ -54,10 +54,10 @@ print("x =", np.diag(result.x).round(6), " multiplier =", result.multipliers.rou
 
 table = result.history.to_frame()
 figure, (values, residuals) = plt.subplots(1, 2, figsize=(8.0, 3.2), layout="constrained")
-for curve, colour in zip(
+for curve, color in zip(
     np.stack(table["eigenvalues"]).T, ("#0072B2", "#56B4E9", "#009E73", "#CC79A7"), strict=True
 ):
-    values.plot(table.index, curve, ".-", color=colour)
+    values.plot(table.index, curve, ".-", color=color)
 values.plot([], [], ".-", color="0.4", label="eigenvalues")
 values.plot(table.index, table["trace"], "s-", color="#D55E00", markersize=4, label="trace")
 values.axhline(bound, color="black", linestyle=":", label="bound on the trace")

@@ -81,10 +81,10 @@ print(f" mean {mean[0]:16.3f} {mean[1]:19.3f} {mean[2]:13.3f}")
 # ---------------
 
 figure, panels = plt.subplots(1, 4, figsize=(8.0, 2.9), layout="constrained")
-colours = plt.colormaps["viridis"].with_extremes(bad="white", under="#FF4D4D", over="#FF4D4D")
+colors = plt.colormaps["viridis"].with_extremes(bad="white", under="#FF4D4D", over="#FF4D4D")
 for ax, (title, matrix) in zip(panels, shown.items(), strict=True):
     # The bounds hold to the tolerance of the solver, so leave a little room before red.
-    image = ax.imshow(matrix, cmap=colours, vmin=LOWEST - 1e-6, vmax=HIGHEST + 1e-6)
+    image = ax.imshow(matrix, cmap=colors, vmin=LOWEST - 1e-6, vmax=HIGHEST + 1e-6)
     ax.set(title=title, xticks=[], yticks=[])
 panels[0].set(xlabel="films", ylabel="people")
 figure.colorbar(image, ax=panels, extend="both", label="rating (red: impossible)")

@@ -5,7 +5,7 @@ Non-negative PCA, with a proof
 The first principal component of images is a pattern of positive and negative pixels, which is hard to read.
 Non-negative PCA looks for the direction of largest variance among those with entries of at least 0,
 
-    maximise xᵀΣx  subject to  ‖x‖ = 1,  x ≥ 0.
+    maximize xᵀΣx  subject to  ‖x‖ = 1,  x ≥ 0.
 
 In general this is NP-hard, so a solver may end in a local maximum. But the multipliers of the bounds give an
 upper limit, and where the answer reaches it, the answer is proved to be a global maximum. What to see: pixels
@@ -76,7 +76,7 @@ figure, panels = plt.subplots(2, 10, figsize=(8.0, 2.3), layout="constrained")
 for digit in range(10):
     above, below = panels[:, digit]
     above.imshow(plain[digit].reshape(8, 8), cmap="RdBu", vmin=-0.4, vmax=0.4)
-    below.imshow(components[digit].reshape(8, 8), cmap="Greys", vmin=0.0, vmax=0.5)
+    below.imshow(components[digit].reshape(8, 8), cmap="Grays", vmin=0.0, vmax=0.5)
     above.set_title(f"digit {digit}", fontsize=9)
     below.set_xlabel(f"{shares[digit]:.1%}\n{'proved' if proved[digit] else 'not proved'}", fontsize=8)
 panels[0, 0].set_ylabel("PCA", fontsize=9)

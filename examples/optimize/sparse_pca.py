@@ -4,7 +4,7 @@ Sparse PCA with exact zeros
 
 Principal components of images mix all pixels. Sparse PCA adds an l1 norm to the variance,
 
-    minimise  −tr(XᵀSX) + μ ‖X‖₁  over orthonormal matrices X,
+    minimize  −tr(XᵀSX) + μ ‖X‖₁  over orthonormal matrices X,
 
 so that each component looks at few pixels. The norm has a kink at 0, and a term with a proximal operator
 keeps it: zeros are exactly zero, not small. What to see: four components of the digits for a rising μ, with
@@ -62,16 +62,16 @@ for mu, share, count in zip((0.0, *weights), shares, kept, strict=True):
 # --------------
 
 figure, panels = plt.subplots(N_COMPONENTS, 4, figsize=(5.4, 5.8), layout="constrained")
-colours = plt.colormaps["RdBu"].with_extremes(bad="0.85")
+colors = plt.colormaps["RdBu"].with_extremes(bad="0.85")
 for column, (X, share, count) in enumerate(zip(components, shares, kept, strict=True)):
     for k, ax in enumerate(panels[:, column]):
         image = np.where(np.abs(X[:, k]) > 1e-12, X[:, k], np.nan).reshape(8, 8)
-        ax.imshow(image, cmap=colours, vmin=-0.5, vmax=0.5)
+        ax.imshow(image, cmap=colors, vmin=-0.5, vmax=0.5)
         ax.set(xticks=[], yticks=[])
     title = "PCA" if column == 0 else f"μ = {weights[column - 1]:g}"
     panels[0, column].set_title(title, fontsize=10)
     panels[-1, column].set_xlabel(f"{count} entries\n{share:.1%} of variance", fontsize=8)
-figure.suptitle("grey: exactly zero", fontsize=9)
+figure.suptitle("gray: exactly zero", fontsize=9)
 plt.show()
 
 # %%

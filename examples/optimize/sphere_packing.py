@@ -3,10 +3,10 @@ Points as far apart as possible on a sphere
 ===========================================
 
 Where do n points on a sphere go to be as far apart as possible? This is the problem of Tammes, who asked it
-about the pores of pollen. The points are the columns of X, and we minimise the largest cosine t between two
+about the pores of pollen. The points are the columns of X, and we minimize the largest cosine t between two
 of them:
 
-    minimise t  subject to  ⟨xᵢ, xⱼ⟩ ≤ t  for all pairs.
+    minimize t  subject to  ⟨xᵢ, xⱼ⟩ ≤ t  for all pairs.
 
 There are local minima, so we solve from several random starts with ``minimize_many``. What to see: for these
 four n the best angles are proved in the literature, and we find them to six digits.

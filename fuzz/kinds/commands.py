@@ -111,14 +111,14 @@ _COMMANDS: dict[str, Callable[[Rng], list[str]]] = {
     "factors": lambda rng: ["factors", "nav", "-o", pick(rng, "f.csv", "f.parquet", "f.txt", "no/f.csv")],
     "learn": lambda rng: [
         "learn",
-        "labelled.csv",
+        "labeled.csv",
         "--target",
         pick(rng, "y", "y", "none"),
         "-o",
         "metric.npz",
         *pick(rng, [], ["--metric", "gmml"], ["--task", "classes"], ["--task", "numbers"]),
     ],
-    "predict": lambda rng: ["predict", pick(rng, "labelled.csv", "nav"), "labelled.csv", "-o", "p.csv"],
+    "predict": lambda rng: ["predict", pick(rng, "labeled.csv", "nav"), "labeled.csv", "-o", "p.csv"],
     "report": lambda rng: ["report", pick(rng, "run", "nav", "nowhere")],
     "demo": lambda rng: ["demo", "--funds", pick(rng, "0", "a", "-1"), "--out", "run"],
     "nothing": lambda rng: [pick(rng, "", "none", "--version", "--help", "-x")],
@@ -130,7 +130,7 @@ def _run(arguments: list[str], rng: Rng) -> tuple[int, str, str]:
     out, err, home = io.StringIO(), io.StringIO(), Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         path = damaged_file(rng, Path(folder))[1]
-        _labelled(rng).to_csv(Path(folder) / "labelled.csv", index=False)
+        _labeled(rng).to_csv(Path(folder) / "labeled.csv", index=False)
         given = [path.name if each == "nav" else each for each in arguments]
         os.chdir(folder)
         try:
@@ -148,7 +148,7 @@ def _run(arguments: list[str], rng: Rng) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def _labelled(rng: Rng) -> pd.DataFrame:
+def _labeled(rng: Rng) -> pd.DataFrame:
     """Return a table for `geodual learn`."""
     illness = "healthy" if rng.random() < 0.5 else pick(rng, *ILLNESSES)
     X = np.atleast_2d(np.squeeze(ILLNESSES[illness](rng, rng.standard_normal((16, 3)))))

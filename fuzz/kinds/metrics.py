@@ -1,4 +1,4 @@
-"""Learners from labelled samples: fit, transform, distances, and an independent check of certificates."""
+"""Learners from labeled samples: fit, transform, distances, and an independent check of certificates."""
 
 from __future__ import annotations
 

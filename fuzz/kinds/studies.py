@@ -46,7 +46,7 @@ def _settings(rng: Rng) -> dict[str, Any]:
         "k": (1, 3, 10),
         "top": (1, 3, 1000),
         "label": ("sign", "median"),
-        "neighbours": ("train", "current"),
+        "neighbors": ("train", "current"),
         "train_quarters": (1, 2),
         "weights": ("equal", "forecast", "inverse-volatility", "minimum-variance"),
         "max_weight": (1.0, 0.5),

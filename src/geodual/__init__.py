@@ -1,3 +1,3 @@
-"""Constrained optimisation on Riemannian manifolds, metric learning and fund selection."""
+"""Constrained optimization on Riemannian manifolds, metric learning and fund selection."""
 
 __version__ = "0.1.0"

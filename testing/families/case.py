@@ -20,7 +20,7 @@ class PublishedProblem(BenchmarkProblem):
     Attributes
     ----------
     family : str
-        Name of the family, under which results are summarised.
+        Name of the family, under which results are summarized.
     points : mapping from str to point
         The starts by name.
     tol : float

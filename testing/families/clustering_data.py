@@ -1,4 +1,4 @@
-"""The data sets of the k-means family, standardised."""
+"""The data sets of the k-means family, standardized."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BUILT_IN = ("iris", "wine")
 _SHAPES = {"sonar": (208, 60), "ecoli": (336, 7)}
 
 
-def standardised(name: str) -> Array:
+def standardized(name: str) -> Array:
     """Return the samples of a data set with mean 0 and variance 1 in every column.
 
     Two columns of ecoli with two values each are left out, as in the data of Liu and Boumal.

@@ -16,7 +16,7 @@ from geodual.optimize import Constraint
 
 from ..problems.case import Array, Cost, LastPoint, linear_constraint
 from .case import PublishedProblem, bounded_below
-from .clustering_data import standardised
+from .clustering_data import standardized
 from .graphs import power_law_laplacian
 
 DIMENSIONS = (50, 100, 200, 500, 1000, 2000)
@@ -66,10 +66,10 @@ def nonnegative_pca(d: int = 50, snr: float = 0.5, sparsity: float = 0.7, seed: 
 def k_means(name: str = "iris", n_starts: int = 3, seed: int = 0) -> PublishedProblem:
     """Cluster a data set: min tr(YᵀDY)/(2T) s.t. Y ≥ 0, YYᵀ1 = 1 on Stiefel(n, k).
 
-    D has the squared distances of the standardised samples, and T is the sum of their squared norms. Feasible
+    D has the squared distances of the standardized samples, and T is the sum of their squared norms. Feasible
     points are clusterings; there the cost is the share of the variance within clusters. The division by 2T is
     ours: it makes an absolute residual of 1e-6 mean the same on all data sets. The paper has D as here. Its
-    code minimises tr(YᵀKY) with the Gram matrix K, which is the negative up to a constant.
+    code minimizes tr(YᵀKY) with the Gram matrix K, which is the negative up to a constant.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def k_means(name: str = "iris", n_starts: int = 3, seed: int = 0) -> PublishedPr
     FileNotFoundError
         If the data set is not at hand.
     """
-    return clustering_problem(standardised(name), CLUSTERS[name], n_starts, seed, name)
+    return clustering_problem(standardized(name), CLUSTERS[name], n_starts, seed, name)
 
 
 def clustering_problem(

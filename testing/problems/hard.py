@@ -48,7 +48,7 @@ def infeasible_on_sphere(n: int = 5) -> BenchmarkProblem:
 
 
 def unbounded_on_spd(n: int = 5) -> BenchmarkProblem:
-    """Maximise the determinant with a bound on only one diagonal entry."""
+    """Maximize the determinant with a bound on only one diagonal entry."""
     corner = np.zeros((n, n))
     corner[0, 0] = 1.0
     return BenchmarkProblem(
@@ -63,7 +63,7 @@ def unbounded_on_spd(n: int = 5) -> BenchmarkProblem:
 
 
 def unbounded_on_euclidean(n: int = 5) -> BenchmarkProblem:
-    """Minimise −Σ xᵢ over the half-space x₁ ≤ 1."""
+    """Minimize −Σ xᵢ over the half-space x₁ ≤ 1."""
     half_space = linear_constraint(lambda x: x[:1], lambda w: np.concatenate([w, np.zeros(n - 1)]), 1.0)
     return BenchmarkProblem(
         "unbounded, Euclidean",

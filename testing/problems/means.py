@@ -9,7 +9,7 @@ from scipy.linalg import solve_triangular
 
 from geodual.manifolds import SPD, Hyperbolic
 from geodual.manifolds.frame import x_coth_x
-from geodual.manifolds.spd import symmetrised
+from geodual.manifolds.spd import symmetrized
 from geodual.optimize import Constraint
 
 from .case import Array, BenchmarkProblem, Cost, LastPoint
@@ -50,7 +50,7 @@ def hyperbolic_mean_in_ball(
 ) -> BenchmarkProblem:
     """Average points inside a geodesic ball: min ½ Σ d²(x, yᵢ) s.t. ½(d²(x, p) − r²) ≤ 0 on Hyperbolic(n).
 
-    Centre p and optimum x, at distance r, are drawn first. The points yᵢ = exp_x(vᵢ − (λ/N) log_x p) with
+    Center p and optimum x, at distance r, are drawn first. The points yᵢ = exp_x(vᵢ − (λ/N) log_x p) with
     Σ vᵢ = 0 make x the optimum with multiplier λ. Their unconstrained mean lies outside the ball.
     """
     rng = np.random.default_rng(seed)
@@ -113,7 +113,7 @@ def spd_distances_cost(Y: Array) -> Cost:
         S = inverse @ u @ inverse.T
         rotated = Q.swapaxes(1, 2)
         total = (Q @ (curvature(x) * (rotated @ S @ Q)) @ rotated).sum(axis=0)
-        return np.asarray(inverse.T @ (total - symmetrised(g @ S)) @ inverse)
+        return np.asarray(inverse.T @ (total - symmetrized(g @ S)) @ inverse)
 
     return Cost(value, gradient, hessian_product)
 

@@ -52,9 +52,9 @@ class NonsmoothProblem:
 
 
 def oblique_sparse_pca(n: int = 300, r: int = 5, mu: float = 0.5, seed: int = 0) -> NonsmoothProblem:
-    """Minimise ½ ‖XᵀHX − D‖² + μ ‖X‖₁ over matrices X with r unit columns, as in ManoptExamples.jl.
+    """Minimize ½ ‖XᵀHX − D‖² + μ ‖X‖₁ over matrices X with r unit columns, as in ManoptExamples.jl.
 
-    H is the Gram matrix of 20 random samples with standardised features, scaled to norm 10, and D has its
+    H is the Gram matrix of 20 random samples with standardized features, scaled to norm 10, and D has its
     largest eigenvalues on the diagonal.
     """
     rng = np.random.default_rng([26, seed])
@@ -87,7 +87,7 @@ def oblique_sparse_pca(n: int = 300, r: int = 5, mu: float = 0.5, seed: int = 0)
 
 
 def stiefel_sparse_pca(n: int = 100, r: int = 5, mu: float = 0.8, seed: int = 0) -> NonsmoothProblem:
-    """Minimise −tr(XᵀBᵀBX) + μ ‖X‖₁ over orthonormal X, with 50 samples, as Chen, Ma, So and Zhang do.
+    """Minimize −tr(XᵀBᵀBX) + μ ‖X‖₁ over orthonormal X, with 50 samples, as Chen, Ma, So and Zhang do.
 
     The features have mean 0 and norm 1.
     """
@@ -102,9 +102,9 @@ def stiefel_sparse_pca(n: int = 100, r: int = 5, mu: float = 0.8, seed: int = 0)
 
 
 def compressed_modes(n: int = 128, r: int = 4, mu: float = 0.3, seed: int = 0) -> NonsmoothProblem:
-    """Minimise tr(XᵀHX) + μ ‖X‖₁ over orthonormal X, with H = −½ d²/dt² on a ring of length 50.
+    """Minimize tr(XᵀHX) + μ ‖X‖₁ over orthonormal X, with H = −½ d²/dt² on a ring of length 50.
 
-    The minima are localised waves; see V. Ozoliņš, R. Lai, R. Caflisch, S. Osher, "Compressed modes for
+    The minima are localized waves; see V. Ozoliņš, R. Lai, R. Caflisch, S. Osher, "Compressed modes for
     variational problems in mathematics and physics", PNAS 110(46), 2013.
     """
     rng = np.random.default_rng([26, seed])
@@ -120,7 +120,7 @@ def compressed_modes(n: int = 128, r: int = 4, mu: float = 0.3, seed: int = 0) -
 
 
 def quadratic_on_stiefel(A: Callable[[Array], Array], n: int, r: int, mu: float) -> Problem:
-    """Return the problem to minimise −tr(XᵀAX) + μ ‖X‖₁ on `Stiefel(n, r)`."""
+    """Return the problem to minimize −tr(XᵀAX) + μ ‖X‖₁ on `Stiefel(n, r)`."""
     return Problem(
         Stiefel(n, r),
         lambda X: -float(np.sum(X * A(X))),
@@ -135,7 +135,7 @@ def row_sparse_recovery(
 ) -> NonsmoothProblem:
     """Find a matrix of rank r with ten rows from few linear measurements, as in ManoptExamples.jl.
 
-    Minimise ½ ‖𝒜(X) − y‖² + 1e-4 Σ ‖rows of X‖ over matrices of rank r, from near the true matrix.
+    Minimize ½ ‖𝒜(X) − y‖² + 1e-4 Σ ‖rows of X‖ over matrices of rank r, from near the true matrix.
     """
     rng = np.random.default_rng([26, seed])
     truth = rng.random((m, r)) @ np.linalg.qr(rng.random((n, r)))[0].T
@@ -190,7 +190,7 @@ def robust_completion(m: int = 60, n: int = 40, r: int = 3, seed: int = 0) -> No
 
 
 def graphical_model(n: int = 20, alpha: float = 0.1, seed: int = 0) -> NonsmoothProblem:
-    """Minimise tr(SX) − log det X + α Σ |X_ij|, i ≠ j, on SPD(n): a sparse precision matrix."""
+    """Minimize tr(SX) − log det X + α Σ |X_ij|, i ≠ j, on SPD(n): a sparse precision matrix."""
     rng = np.random.default_rng([26, seed])
     precision = np.eye(n) + 0.4 * (np.eye(n, k=1) + np.eye(n, k=-1))
     samples = rng.multivariate_normal(np.zeros(n), np.linalg.inv(precision), 5 * n)
@@ -212,7 +212,7 @@ def graphical_model(n: int = 20, alpha: float = 0.1, seed: int = 0) -> Nonsmooth
 
 
 def spectral_procrustes(m: int = 1000, n: int = 250, seed: int = 0) -> NonsmoothProblem:
-    """Minimise the largest singular value of A − BR over rotations R, as in ManoptExamples.jl.
+    """Minimize the largest singular value of A − BR over rotations R, as in ManoptExamples.jl.
 
     A has uniform and B normal entries. The start is the best rotation in the Frobenius norm. A and B have
     many rows, so we replace them by the triangular factor of (A, B), which leaves the singular values alone.
@@ -239,7 +239,7 @@ def spectral_procrustes(m: int = 1000, n: int = 250, seed: int = 0) -> Nonsmooth
 
 
 def largest_inner_ellipsoid(n: int = 8, count: int = 3, seed: int = 0) -> NonsmoothProblem:
-    """Maximise log det X subject to X ≤ Cₖ as matrices for all k: the largest ellipsoid within others."""
+    """Maximize log det X subject to X ≤ Cₖ as matrices for all k: the largest ellipsoid within others."""
     rng = np.random.default_rng([26, seed])
     factors = rng.standard_normal((count, n, 2 * n))
     C = factors @ factors.swapaxes(1, 2) / n
@@ -264,7 +264,7 @@ def largest_inner_ellipsoid(n: int = 8, count: int = 3, seed: int = 0) -> Nonsmo
 
 
 def robust_linear_program(n: int = 20, count: int = 30, seed: int = 0) -> NonsmoothProblem:
-    """Minimise ⟨c, x⟩ subject to ⟨aₖ + Pₖu, x⟩ ≤ 1 for all ‖u‖ ≤ 1: count cones 1 − ⟨aₖ, x⟩ ≥ ‖Pₖᵀx‖.
+    """Minimize ⟨c, x⟩ subject to ⟨aₖ + Pₖu, x⟩ ≤ 1 for all ‖u‖ ≤ 1: count cones 1 − ⟨aₖ, x⟩ ≥ ‖Pₖᵀx‖.
 
     c is minus a sum of the aₖ with weights of at least 0, which makes the problem bounded.
     """

@@ -98,12 +98,12 @@ def k_means(n: int = 12, k: int = 3, separation: float = 4.0, seed: int = 0) -> 
     """
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % k
-    centres = np.linalg.qr(rng.standard_normal((k, k)))[0] * separation
-    points = centres[labels] + 0.5 * rng.standard_normal((n, k))
+    centers = np.linalg.qr(rng.standard_normal((k, k)))[0] * separation
+    points = centers[labels] + 0.5 * rng.standard_normal((n, k))
     K = (points @ points.T) / n
     x = _frame_on_labels(labels, np.ones(n))
-    mislabelled = labels.copy()
-    mislabelled[:2] = labels[1::-1]  # swap two points: feasible, but not optimal
+    mislabeled = labels.copy()
+    mislabeled[:2] = labels[1::-1]  # swap two points: feasible, but not optimal
     lam, y = _clustering_multipliers(K, x)
     return BenchmarkProblem(
         "k-means",
@@ -111,7 +111,7 @@ def k_means(n: int = 12, k: int = 3, separation: float = 4.0, seed: int = 0) -> 
         Cost(lambda x: -float(np.vdot(x, K @ x)), lambda x: -2.0 * (K @ x), lambda x, u: -2.0 * (K @ u)),
         inequalities=(nonnegativity((n, k)),),
         equalities=(_membership_constraint(n),),
-        feasible_start=_frame_on_labels(mislabelled, np.ones(n)),
+        feasible_start=_frame_on_labels(mislabeled, np.ones(n)),
         infeasible_start=Stiefel(n, k).random_point(rng),
         x=x,
         cost=-float(np.vdot(x, K @ x)),

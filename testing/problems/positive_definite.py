@@ -13,7 +13,7 @@ from .case import Array, BenchmarkProblem, Cost, LastPoint, linear_constraint
 
 
 def determinant_under_trace(n: int = 10, c: float = 5.0, seed: int = 0) -> BenchmarkProblem:
-    """Maximise the determinant under a trace bound: min −logdet x s.t. tr(Ax) ≤ c.
+    """Maximize the determinant under a trace bound: min −logdet x s.t. tr(Ax) ≤ c.
 
     The constraint is active and the gradient of the Lagrangian is λA − x⁻¹. So x = (c/n)A⁻¹ and λ = n/c.
     """
@@ -121,16 +121,16 @@ def sparse_precision(n: int = 10, zeros: int = 20, seed: int = 0) -> BenchmarkPr
 
 def log_det_cost(S: Array, weight: float = 1.0, offset: float = 0.0) -> Cost:
     """Return weight · (tr(Sx) − logdet x) + offset; it is +∞ if x is numerically singular."""
-    factorised = LastPoint(_log_det_and_inverse)
+    factorized = LastPoint(_log_det_and_inverse)
 
     def value(x: Array) -> float:
-        return weight * (float(np.vdot(S, x)) - factorised(x)[0]) + offset
+        return weight * (float(np.vdot(S, x)) - factorized(x)[0]) + offset
 
     def gradient(x: Array) -> Array:
-        return np.asarray(weight * (S - factorised(x)[1]))
+        return np.asarray(weight * (S - factorized(x)[1]))
 
     def hessian_product(x: Array, u: Array) -> Array:
-        inverse = factorised(x)[1]
+        inverse = factorized(x)[1]
         return np.asarray(weight * (inverse @ u @ inverse))
 
     return Cost(value, gradient, hessian_product)

@@ -33,7 +33,7 @@ def torus(rows: int, columns: int) -> sp.csr_array:
 def torus_bound(rows: int, columns: int) -> float:
     """Return the relaxation of the largest cut of a torus: one closed form per cycle.
 
-    In an even cycle all edges are cut. In an odd one of n nodes, all angles between neighbours are
+    In an even cycle all edges are cut. In an odd one of n nodes, all angles between neighbors are
     π(n − 1)/n, which gives n(1 + cos(π/n))/2.
     """
     return columns * _cycle_bound(rows) + rows * _cycle_bound(columns)

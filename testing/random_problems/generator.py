@@ -204,7 +204,7 @@ class _Draw:
         if self.bounded_by == "ball":
             ranks = [part for part in self.open if isinstance(part.manifold, FixedRank)]
             others = [part for part in self.open if part not in ranks]
-            # In this ball no singular value falls below half of the smallest at its centre.
+            # In this ball no singular value falls below half of the smallest at its center.
             found += [self._ball([part], 0.125 * self._least_singular_value(part) ** 2) for part in ranks]
             if others:
                 found.append(self._ball(others, float(self.rng.uniform(0.1, 3.0))))
@@ -218,10 +218,10 @@ class _Draw:
         matrix = self.z[part.where].reshape(part.manifold.m, part.manifold.n)
         return float(np.linalg.svd(matrix, compute_uv=False)[part.manifold.r - 1])
 
-    def _ball(self, parts: Sequence[Part], slack: float, centre: Array | None = None) -> Constraint:
-        """Return ½ d²(x, centre) ≤ bound; the feasible point is inside by `slack`, and the default centre."""
-        centre = self.z if centre is None else centre
-        each = [half_squared_distance(p.manifold, centre[p.where]).on(p.where, self.size) for p in parts]
+    def _ball(self, parts: Sequence[Part], slack: float, center: Array | None = None) -> Constraint:
+        """Return ½ d²(x, center) ≤ bound; the feasible point is inside by `slack`, and the default center."""
+        center = self.z if center is None else center
+        each = [half_squared_distance(p.manifold, center[p.where]).on(p.where, self.size) for p in parts]
         distance = terms.total(each)
         bound = distance.value(self.z) + slack
         ball = Term(lambda z: distance.value(z) - bound, distance.gradient, distance.hessian)

@@ -13,28 +13,28 @@ from ..problems.case import Array
 from .terms import Term, squared_distance
 
 OPEN = (Euclidean, SPD, PositiveOrthant, Simplex, Hyperbolic, FixedRank)
-"""Manifolds that are not compact: a cost may fall for ever on them, or towards an edge."""
+"""Manifolds that are not compact: a cost may fall for ever on them, or toward an edge."""
 
 
-def half_squared_distance(manifold: Manifold, centre: Array) -> Term:
-    """Return ½ d²(x, centre) on a Hadamard manifold, and ½‖z − centre‖² on others."""
+def half_squared_distance(manifold: Manifold, center: Array) -> Term:
+    """Return ½ d²(x, center) on a Hadamard manifold, and ½‖z − center‖² on others."""
     if isinstance(manifold, SPD):
-        return _spd_distance(manifold.n, centre)
+        return _spd_distance(manifold.n, center)
     if isinstance(manifold, PositiveOrthant):
         return Term(
-            lambda z: 0.5 * float(np.sum(np.log(z / centre) ** 2)),
-            lambda z: np.log(z / centre) / z,
-            lambda z, v: v * (1.0 - np.log(z / centre)) / z**2,
+            lambda z: 0.5 * float(np.sum(np.log(z / center) ** 2)),
+            lambda z: np.log(z / center) / z,
+            lambda z, v: v * (1.0 - np.log(z / center)) / z**2,
         )
     if isinstance(manifold, Simplex):
         return Term(
-            lambda z: 0.5 * float(np.sum(_log_ratio(z, centre) ** 2)),
-            lambda z: _log_ratio(z, centre) / z,
-            lambda z, v: (v / z - np.mean(v / z)) / z - _log_ratio(z, centre) * v / z**2,
+            lambda z: 0.5 * float(np.sum(_log_ratio(z, center) ** 2)),
+            lambda z: _log_ratio(z, center) / z,
+            lambda z, v: (v / z - np.mean(v / z)) / z - _log_ratio(z, center) * v / z**2,
         )
     if isinstance(manifold, Hyperbolic):
-        return _hyperbolic_distance(centre)
-    return squared_distance(centre)
+        return _hyperbolic_distance(center)
+    return squared_distance(center)
 
 
 def barrier(manifold: Manifold) -> Term | None:
@@ -48,14 +48,14 @@ def barrier(manifold: Manifold) -> Term | None:
     return None
 
 
-def _log_ratio(z: Array, centre: Array) -> Array:
-    ratio = np.log(z / centre)
+def _log_ratio(z: Array, center: Array) -> Array:
+    ratio = np.log(z / center)
     return np.asarray(ratio - ratio.mean())
 
 
-def _spd_distance(n: int, centre: Array) -> Term:
-    # With Y = L⁻¹XL⁻ᵀ = Q diag(s) Qᵀ and centre = LLᵀ, the distance is ‖log s‖.
-    inverse = np.linalg.inv(np.linalg.cholesky(centre.reshape(n, n)))
+def _spd_distance(n: int, center: Array) -> Term:
+    # With Y = L⁻¹XL⁻ᵀ = Q diag(s) Qᵀ and center = LLᵀ, the distance is ‖log s‖.
+    inverse = np.linalg.inv(np.linalg.cholesky(center.reshape(n, n)))
 
     def spectrum(z: Array) -> tuple[Array, Array]:
         s, basis = np.linalg.eigh(inverse @ z.reshape(n, n) @ inverse.T)
@@ -68,19 +68,19 @@ def _spd_distance(n: int, centre: Array) -> Term:
     return Term(lambda z: 0.5 * float(np.sum(np.log(spectrum(z)[0]) ** 2)), gradient)
 
 
-def _hyperbolic_distance(centre: Array) -> Term:
-    signs = np.ones_like(centre)
+def _hyperbolic_distance(center: Array) -> Term:
+    signs = np.ones_like(center)
     signs[0] = -1.0
 
     def distance(z: Array) -> float:
         # cosh d − 1 is half the Minkowski square of the difference, which loses no digits at near points.
-        half = 0.5 * float(signs @ (z - centre) ** 2)
+        half = 0.5 * float(signs @ (z - center) ** 2)
         return 2.0 * float(np.arcsinh(np.sqrt(max(0.5 * half, 0.0))))
 
     def gradient(z: Array) -> Array:
         d = distance(z)
         ratio = d / np.sinh(d) if d > 1e-6 else 1.0 - d**2 / 6.0
-        return -ratio * signs * centre
+        return -ratio * signs * center
 
     return Term(lambda z: 0.5 * distance(z) ** 2, gradient)
 

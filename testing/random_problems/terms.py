@@ -141,11 +141,11 @@ def rosenbrock(rng: np.random.Generator, size: int) -> Term:
     return Term(value, gradient, hessian)
 
 
-def distances(centres: Array) -> Term:
+def distances(centers: Array) -> Term:
     """Return Σ √(‖z − aₖ‖² + ε²), whose minimum is a smoothed geometric median of the rows aₖ."""
 
     def lengths(z: Array) -> tuple[Array, Array]:
-        away = z - centres
+        away = z - centers
         return away, np.sqrt(np.sum(away**2, axis=1) + _SOFTENING**2)
 
     def gradient(z: Array) -> Array:
@@ -169,11 +169,11 @@ def log_barrier(A: Array, b: Array) -> Term:
     return of_products(A, phi)
 
 
-def squared_distance(centre: Array, weight: float = 1.0) -> Term:
-    """Return (weight/2) ‖z − centre‖²."""
+def squared_distance(center: Array, weight: float = 1.0) -> Term:
+    """Return (weight/2) ‖z − center‖²."""
     return Term(
-        lambda z: 0.5 * weight * float(np.sum((z - centre) ** 2)),
-        lambda z: weight * (z - centre),
+        lambda z: 0.5 * weight * float(np.sum((z - center) ** 2)),
+        lambda z: weight * (z - center),
         lambda z, v: weight * v,
     )
 

@@ -66,7 +66,7 @@ def test_one_runs_at_a_time_in_order(child):
         assert [job.state for job in three[1:]] == ["waiting", "waiting"]
         await cancel(three[1])
         await asyncio.gather(three[0].task, three[2].task)
-        assert [job.state for job in three] == ["done", "cancelled", "done"]
+        assert [job.state for job in three] == ["done", "canceled", "done"]
         assert three[0].result["end"] <= three[2].result["begin"]
 
     asyncio.run(check())
@@ -111,7 +111,7 @@ def test_cancel_kills_a_child_that_does_not_listen_and_its_workers(child):
         pids = [job.total, int(job.last)]
         assert all(map(psutil.pid_exists, pids))
         await cancel(job)
-        assert (job.state, job.message) == ("cancelled", "Cancelled.")
+        assert (job.state, job.message) == ("canceled", "Canceled.")
         await until(lambda: not any(map(is_alive, pids)))
 
     asyncio.run(check())
@@ -133,7 +133,7 @@ def test_closing_ends_running_and_waiting_jobs(child):
         two = done(lane, "a", "b")
         await until(lambda: two[0].total)
         await lane.close()
-        assert [job.state for job in two] == ["cancelled", "cancelled"]
+        assert [job.state for job in two] == ["canceled", "canceled"]
 
     asyncio.run(check())
 

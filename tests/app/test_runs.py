@@ -59,7 +59,7 @@ def test_a_study_is_that_of_backtest_and_two_are_compared(tmp_path, nav, table):
             cells = [re.findall(r"<t[hd][^>]*>(?:<a[^>]*>)?([^<]*)", row) for row in rows]
             assert ["Funds to hold", "3", "4"] in cells
             assert ["Days until orders are filled", "0", "1"] in cells
-            assert not any(row[0] in ("Table", "Neighbours", "Metrics to compare") for row in cells)
+            assert not any(row[0] in ("Table", "Neighbors", "Metrics to compare") for row in cells)
             period = expected.table().loc["both"]
             shown = next(row for row in cells if row[:2] == [first, "Euclidean"])
             assert shown[2] == f"{period.loc['euclidean', 'ic_mean']:.2f}".replace("-", "−")
@@ -115,7 +115,7 @@ def test_picks_are_those_of_select(tmp_path, nav, table):
     asyncio.run(check())
 
 
-def test_a_cancelled_run_leaves_nothing_half_written_and_resumes(tmp_path, table):
+def test_a_canceled_run_leaves_nothing_half_written_and_resumes(tmp_path, table):
     folder = tmp_path / "mine"
 
     async def check():
@@ -129,7 +129,7 @@ def test_a_cancelled_run_leaves_nothing_half_written_and_resumes(tmp_path, table
                     await asyncio.sleep(0.002)
             assert client.desk.latest["study", second].state == "waiting"
             await client.post(f"jobs/{first.name}")
-            assert first.state == "cancelled"
+            assert first.state == "canceled"
             assert [path.name for path in folder.iterdir()] == [".finished"]
             assert not list(folder.rglob(".writing-*"))
             assert "Resume" in await client.get(f"runs/{name}")
@@ -140,7 +140,7 @@ def test_a_cancelled_run_leaves_nothing_half_written_and_resumes(tmp_path, table
             assert client.desk.latest["study", second].state == "done"
             assert read_study(folder).config.compared == ("euclidean", "rpdml")
             told = await client.post(f"runs/{name}/resume", code=400)
-            assert "cancelled can be resumed" in told["error"]
+            assert "canceled can be resumed" in told["error"]
 
     asyncio.run(check())
 

@@ -14,7 +14,7 @@ def set_width(browser, width):
 
 
 def set_scheme(browser, scheme):
-    """Let the system prefer "light" or "dark" colours."""
+    """Let the system prefer "light" or "dark" colors."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 

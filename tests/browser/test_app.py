@@ -197,7 +197,7 @@ def test_cancel_and_resume_with_the_keyboard(opened, table):
     button = wait_for(opened, "[data-job] button")
     button.send_keys(Keys.ENTER)
     resume = wait_for(opened, "[data-post*=resume]")
-    assert find(opened, "h2").text == "The run was cancelled"
+    assert find(opened, "h2").text == "The run was canceled"
     assert_looks_fine(opened)
     resume.send_keys(Keys.SPACE)
     wait_for(opened, "p.headline")

@@ -48,7 +48,7 @@ def empty_report(tmp_path):
     """One metric, and nothing is known of what came after its forecasts."""
     universe = synthetic_universe(40, "2012-01-04", "2013-06-28", seed=1)
     study = backtest(universe.panel, metrics="rpdml", top=5)
-    unknown = study.holdings.assign(realised=np.nan)
+    unknown = study.holdings.assign(realized=np.nan)
     return write_report(replace(study, ic=study.ic * np.nan, holdings=unknown), tmp_path / "empty.html")
 
 
@@ -153,7 +153,7 @@ def test_selectors_change_the_picks(page):
         Select(find(page, "#pick-forecaster")).select_by_value(metric)
         picks = holdings[(holdings["date"] == day) & (holdings["forecaster"] == metric)]
         expected = [
-            [fund_cell(pick), str(rank), *map(format_percent, (pick.weight, pick.forecast, pick.realised))]
+            [fund_cell(pick), str(rank), *map(format_percent, (pick.weight, pick.forecast, pick.realized))]
             for rank, pick in enumerate(picks.itertuples(), start=1)
         ]
         assert [row[:5] for row in shown_picks(page)] == expected
@@ -214,8 +214,8 @@ def test_long_tables_are_filled_when_opened(page):
 
 
 def test_a_csv_can_be_saved(page, tmp_path):
-    behaviour = {"behavior": "allow", "downloadPath": str(tmp_path)}
-    page.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+    behavior = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", behavior)
     click(page, find(page, "[data-csv=ic]"))
     saved = tmp_path / "ic.csv"
     WebDriverWait(page, 5).until(lambda _: saved.exists())
@@ -224,15 +224,15 @@ def test_a_csv_can_be_saved(page, tmp_path):
 
 
 def test_dark_mode_follows_the_system_and_the_switch(page):
-    colour = "return getComputedStyle(document.body).backgroundColor"
-    light = page.execute_script(colour)
+    color = "return getComputedStyle(document.body).backgroundColor"
+    light = page.execute_script(color)
     set_scheme(page, "dark")
-    dark = page.execute_script(colour)
+    dark = page.execute_script(color)
     assert light != dark
     # The browser tells the page of the new scheme in its own time.
     WebDriverWait(page, 5).until(lambda _: find(page, "#theme").get_attribute("aria-pressed") == "true")
     click(page, find(page, "#theme"))
-    assert page.execute_script(colour) == light
+    assert page.execute_script(color) == light
     assert in_chart(page, "equity", "chart.options.plugins.tooltip.backgroundColor") == "#ffffff"
 
 

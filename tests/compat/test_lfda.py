@@ -14,7 +14,7 @@ Y = Y[::2]
 
 
 def local_scales(X, y, k: int):
-    """The distance of each sample to its k-th neighbour in its class; the first is the sample itself."""
+    """The distance of each sample to its k-th neighbor in its class; the first is the sample itself."""
     return [np.sort(np.linalg.norm(X[y == y[i]] - X[i], axis=1))[k] for i in range(len(X))]
 
 
@@ -59,7 +59,7 @@ def test_two_clusters_of_a_class_stay_apart() -> None:
     assert np.ptp([samples[k : k + 40].mean(axis=0) @ found for k in (0, 80)]) > 1.0
 
 
-def test_the_number_of_neighbours_has_limits() -> None:
+def test_the_number_of_neighbors_has_limits() -> None:
     with pytest.warns(UserWarning, match="`k` is 40, but at most the number of features minus one, 12"):
         many = LFDA(k=40).fit(X, Y)
     np.testing.assert_array_equal(many.components_, LFDA(k=12).fit(X, Y).components_)

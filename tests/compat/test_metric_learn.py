@@ -173,7 +173,7 @@ def test_verbose_prints_the_certificate(capsys: pytest.CaptureFixture) -> None:
     assert not capsys.readouterr().out
 
 
-def test_unlabelled_samples_make_no_constraints() -> None:
+def test_unlabeled_samples_make_no_constraints() -> None:
     y = Y.copy()
     y[::7] = -1
     learner = RCA_Supervised(n_chunks=20, random_state=0)

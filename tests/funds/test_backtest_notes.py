@@ -6,7 +6,7 @@ import pytest
 
 from geodual.funds import Panel, backtest, synthetic_universe
 
-TABLES = ("predictions", "ic", "holdings", "equity", "trades", "neighbours", "reasons", "universe")
+TABLES = ("predictions", "ic", "holdings", "equity", "trades", "neighbors", "reasons", "universe")
 
 
 @pytest.fixture(scope="module")

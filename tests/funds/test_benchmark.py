@@ -67,7 +67,7 @@ def test_too_few_returns(n):
     assert np.isnan(performance.capture_ratios(equity, index)[1])
 
 
-def test_two_days_that_annualise_to_infinity():
+def test_two_days_that_annualize_to_infinity():
     equity, index = from_returns([9.0]), from_returns([9.0])
     assert np.isnan(performance.capture_ratios(equity, index)).all()
 

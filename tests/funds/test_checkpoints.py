@@ -168,7 +168,7 @@ def test_a_damaged_decision_is_made_again(panel, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [{"k": 3}, {"label": "median"}, {"train_quarters": 2}, {"neighbours": "current"}]
+    "change", [{"k": 3}, {"label": "median"}, {"train_quarters": 2}, {"neighbors": "current"}]
 )
 def test_other_settings_make_other_decisions(panel, tmp_path, change):
     backtest(panel, metrics="euclidean", checkpoint_folder=tmp_path)

@@ -14,7 +14,7 @@ def test_the_defaults_are_the_papers():
     config = StudyConfig()
     assert config.metrics == ("euclidean", "mahalanobis", "lmnn", "itml", "gmml", "rpdml")
     assert (config.k, config.top, config.label, config.weights) == (10, 10, "sign", "equal")
-    assert (config.neighbours, config.train_quarters, config.frequency) == ("train", 1, "quarterly")
+    assert (config.neighbors, config.train_quarters, config.frequency) == ("train", 1, "quarterly")
     assert (config.test_start, config.cost, config.execution_lag) == ("2017-01-01", 0.0, 0)
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.k = 3
@@ -35,7 +35,7 @@ def test_the_defaults_are_the_papers():
         ("random_state", None),
         ("label", "Sign"),
         ("label", ["sign"]),
-        ("neighbours", "all"),
+        ("neighbors", "all"),
         ("weights", None),
         ("frequency", "weekly"),
         ("cost", -0.001),
@@ -80,7 +80,7 @@ SETTINGS = {
     "k": 3,
     "top": 7,
     "label": "median",
-    "neighbours": "current",
+    "neighbors": "current",
     "train_quarters": 4,
     "weights": "forecast",
     "frequency": "monthly",

@@ -1,4 +1,4 @@
-"""The universe of a day and its standardised factors."""
+"""The universe of a day and its standardized factors."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import zscore
 
 from geodual.funds import compute_factors, read_facts
-from geodual.funds.decisions.universe import FundHistory, standardised, take_cross_section
+from geodual.funds.decisions.universe import FundHistory, standardized, take_cross_section
 from geodual.funds.factors.factor import choose_factors
 
 
@@ -17,29 +17,29 @@ def test_scores_are_scipys_cut_off_at_three():
     raw[[1, 5, 7], [0, 3, 3]] = np.nan
     expected = np.nan_to_num(np.clip(zscore(raw, axis=0, nan_policy="omit"), -3.0, 3.0))
     assert np.abs(expected).max() == 3.0
-    assert np.allclose(standardised(raw), expected, rtol=1e-12, atol=1e-14)
+    assert np.allclose(standardized(raw), expected, rtol=1e-12, atol=1e-14)
 
 
 def test_what_is_missing_or_constant_is_zero():
     raw = np.array([[np.nan, 0.1, np.inf], [np.nan, 0.1, 1.0], [np.nan, 0.1, 2.0]])
-    assert np.allclose(standardised(raw), [[0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
+    assert np.allclose(standardized(raw), [[0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
 
 
 def test_no_funds_give_no_scores():
-    assert standardised(np.zeros((0, 5))).shape == (0, 5)
+    assert standardized(np.zeros((0, 5))).shape == (0, 5)
 
 
 @given(seed=st.integers(0, 10**6), scale=st.floats(-150.0, 150.0), shift=st.floats(-100.0, 100.0))
 def test_scale_and_shift_do_not_matter(seed, scale, shift):
     raw = np.random.default_rng(seed).standard_normal((12, 3))
-    assert np.allclose(standardised(raw * 10.0**scale), standardised(raw), rtol=1e-9, atol=1e-12)
-    assert np.allclose(standardised(raw + shift), standardised(raw), rtol=1e-9, atol=1e-12)
+    assert np.allclose(standardized(raw * 10.0**scale), standardized(raw), rtol=1e-9, atol=1e-12)
+    assert np.allclose(standardized(raw + shift), standardized(raw), rtol=1e-9, atol=1e-12)
 
 
 def test_the_input_is_not_changed():
     raw = np.array([[1.0, np.nan], [2.0, 5.0]])
     before = raw.copy()
-    standardised(raw)
+    standardized(raw)
     assert np.array_equal(raw, before, equal_nan=True)
 
 

@@ -93,7 +93,7 @@ def test_no_file_of_a_study_has_a_formula_and_the_study_is_read_back(hostile, tm
     assert {path.name: found for path in files if (found := risky_cells(path.read_text("utf-8")))} == {}
     assert "'@" in (folder / "holdings.csv").read_text("utf-8")
     again = read_study(folder)
-    for name in ("predictions", "holdings", "ic", "equity", "neighbours"):
+    for name in ("predictions", "holdings", "ic", "equity", "neighbors"):
         found, expected = getattr(again, name), getattr(study, name)
         pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-14)
     assert again.facts["name"].to_dict() == study.facts["name"].to_dict()

@@ -1,4 +1,4 @@
-"""One decision, by hand: neighbours, forecasts, picks and reasons."""
+"""One decision, by hand: neighbors, forecasts, picks and reasons."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import SparseRandomProjection
 
-from geodual.funds import DataError, Forecast, NeighbourForecaster, StudyConfig, Today, Training
+from geodual.funds import DataError, Forecast, NeighborForecaster, StudyConfig, Today, Training
 from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.picking import explain
 from geodual.funds.evaluation.result_tables import reasons_table
@@ -50,7 +50,7 @@ class Made:
 
 def make(training, today, estimator=None, **settings):
     top = settings.pop("top", 10)
-    forecaster = NeighbourForecaster(estimator or EuclideanMetric(), **settings)
+    forecaster = NeighborForecaster(estimator or EuclideanMetric(), **settings)
     decision = decide("m", forecaster, training, today)
     rows = decision.ranking[:top]
     return Made(decision, explain(decision, rows, forecaster, training, today), rows)
@@ -67,7 +67,7 @@ def test_a_line_by_hand():
     made = make(training, today_of([[0.4], [10.9], [5.4]]), k=2, top=2)
     assert made.forecast == pytest.approx([0.2, -0.1, 0.05])
     assert made.funds.tolist() == ["F00", "F02"]
-    assert made.neighbours.tolist() == [["T00", "T01"], ["T01", "T02"]]
+    assert made.neighbors.tolist() == [["T00", "T01"], ["T01", "T02"]]
     assert made.distances == pytest.approx(np.array([[0.4, 0.6], [4.4, 4.6]]))
     assert made.returns == pytest.approx(np.array([[0.1, 0.3], [0.3, -0.2]]))
     assert (made.day, made.forecaster, made.label, made.notes) == (DAY, "m", "sign", ())
@@ -79,37 +79,37 @@ def test_ties_go_to_the_first_name():
     assert made.funds.tolist() == ["A", "B", "C"]
 
 
-def test_funds_with_the_same_neighbours_have_the_same_forecast():
+def test_funds_with_the_same_neighbors_have_the_same_forecast():
     rng = np.random.default_rng(0)
     training = training_set(rng.standard_normal((10, 2)), 0.1 * rng.standard_normal(10))
     made = make(training, today_of(rng.standard_normal((50, 2))), k=10)
     assert len(set(made.forecast)) == 1
 
 
-def test_current_neighbours_leave_the_fund_out():
+def test_current_neighbors_leave_the_fund_out():
     funds = ["A", "B", "C", "D"]
     training = training_set(np.zeros((4, 1)), [0.1, 0.2, 0.4, 0.8], funds)
-    made = make(training, today_of([[0.0], [1.0], [3.0], [3.1]], funds), k=2, top=4, neighbours="current")
+    made = make(training, today_of([[0.0], [1.0], [3.0], [3.1]], funds), k=2, top=4, neighbors="current")
     assert made.forecast == pytest.approx([0.3, 0.25, 0.5, 0.3])
 
 
-def test_current_neighbours_of_funds_that_are_alike():
+def test_current_neighbors_of_funds_that_are_alike():
     funds = list("ABCDEFGH")
     training = training_set(np.zeros((8, 1)), np.arange(1.0, 9.0), funds)
-    made = make(training, today_of(np.ones((8, 1)), funds), k=2, top=8, neighbours="current")
-    assert made.neighbours.shape == (8, 2)
-    for fund, neighbours in zip(made.funds, made.neighbours, strict=True):
-        assert fund not in neighbours
+    made = make(training, today_of(np.ones((8, 1)), funds), k=2, top=8, neighbors="current")
+    assert made.neighbors.shape == (8, 2)
+    for fund, neighbors in zip(made.funds, made.neighbors, strict=True):
+        assert fund not in neighbors
 
 
-def test_a_fund_without_a_return_is_forecast_but_is_no_neighbour():
+def test_a_fund_without_a_return_is_forecast_but_is_no_neighbor():
     training = training_set(np.zeros((3, 1)), [0.1, 0.2, 0.4], ["A", "B", "gone"])
     today = today_of([[0.0], [1.0], [1.1]], ["A", "B", "new"])
-    made = make(training, today, k=1, top=3, neighbours="current")
+    made = make(training, today, k=1, top=3, neighbors="current")
     assert made.forecast == pytest.approx([0.2, 0.1, 0.2])
 
 
-def test_more_picks_and_neighbours_than_funds():
+def test_more_picks_and_neighbors_than_funds():
     made = make(training_set([[0.0], [1.0]], [0.1, 0.3]), today_of([[0.0], [1.0]]), k=9, top=9)
     assert made.forecast == pytest.approx([0.2, 0.2])
     assert len(made.funds) == 2
@@ -122,7 +122,7 @@ def slow_shares(metric, training, today, made):
     A = fitted.transform(np.eye(d)) - fitted.transform(np.zeros((1, d)))
     W = A @ A.T
     near, apart = [], []
-    for pick, funds in zip(made.rows, made.neighbours, strict=True):
+    for pick, funds in zip(made.rows, made.neighbors, strict=True):
         x = today.features[pick]
         V = [training.features[training.funds.get_loc(fund)] - x for fund in funds]
         for v, distance in zip(V, made.distances[len(near)], strict=True):
@@ -162,14 +162,14 @@ def test_reasons_are_right_or_absent(metric):
             assert not isinstance(metric, EuclideanMetric | GMML | RPDML)
 
 
-def test_what_made_neighbours_near_is_where_they_agree():
+def test_what_made_neighbors_near_is_where_they_agree():
     """In the first factor they are as far from the pick as all are, in the second they agree with it."""
     agree, differ = np.full(3, 2.0), np.linspace(-3.0, 3.0, 9)
-    neighbours = np.column_stack([np.linspace(-2.0, 2.0, 3), agree])
+    neighbors = np.column_stack([np.linspace(-2.0, 2.0, 3), agree])
     others = np.column_stack([differ, differ - 8.0])
-    training = training_set(np.vstack([neighbours, others]), [0.3] * 3 + [-0.1] * 9)
+    training = training_set(np.vstack([neighbors, others]), [0.3] * 3 + [-0.1] * 9)
     made = make(training, today_of([[0.0, 2.0], [0.0, -8.0]]), k=3, top=1)
-    assert sorted(made.neighbours[0]) == ["T00", "T01", "T02"]
+    assert sorted(made.neighbors[0]) == ["T00", "T01", "T02"]
     ((first, second),) = made.near
     assert second > 0.9
     assert second > first
@@ -177,11 +177,11 @@ def test_what_made_neighbours_near_is_where_they_agree():
     assert table[table["view"] == "near"]["factor"].tolist() == ["agrees", "differs"]
 
 
-def test_a_factor_in_which_neighbours_differ_more_has_a_negative_share_and_comes_last():
+def test_a_factor_in_which_neighbors_differ_more_has_a_negative_share_and_comes_last():
     training = training_set([[-2.0, 0.0], [2.0, 0.0], *[[0.1, 9.0]] * 6], [0.2, 0.2, *[-0.1] * 6])
     made = make(training, today_of([[0.0, 0.0]]), k=2, top=1)
-    to_all, to_neighbours = (np.array([8.06, 486.0]) / 8, np.array([4.0, 0.0]))
-    expected = to_all - to_neighbours
+    to_all, to_neighbors = (np.array([8.06, 486.0]) / 8, np.array([4.0, 0.0]))
+    expected = to_all - to_neighbors
     assert made.near[0] == pytest.approx(expected / np.abs(expected).sum())
     assert made.near[0, 0] < 0.0
     table = reasons_table([made], ["more", "less"])
@@ -199,7 +199,7 @@ def test_shares_stay_within_one_for_correlated_factors():
         assert np.abs(shares).sum(axis=1) == pytest.approx(1.0)
 
 
-def test_nothing_made_them_near_if_all_are_neighbours():
+def test_nothing_made_them_near_if_all_are_neighbors():
     training, today = random_case()
     made = make(training, today, k=40, top=3)
     assert np.array_equal(made.near, np.zeros((3, 6)))

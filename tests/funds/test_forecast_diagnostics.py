@@ -20,15 +20,15 @@ def make_predictions(n_funds=23, seed=0, metrics=("b", "a"), days=DAYS):
     rng = np.random.default_rng(seed)
     rows = [(day, metric, f"F{i:02}") for day in days for metric in metrics for i in range(n_funds)]
     table = pd.DataFrame(rows, columns=["date", "forecaster", "fund"])
-    table["forecast"], table["realised"] = rng.standard_normal((2, len(table)))
-    table.loc[table["date"] == days[-1], "realised"] = np.nan
+    table["forecast"], table["realized"] = rng.standard_normal((2, len(table)))
+    table.loc[table["date"] == days[-1], "realized"] = np.nan
     return table
 
 
 def test_fifths_by_hand():
     table = make_predictions(10, days=DAYS[:2], metrics=("a",)).head(10)
     table["forecast"] = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0, 3.0]
-    table["realised"] = np.arange(10.0)
+    table["realized"] = np.arange(10.0)
     # In order of forecasts, ties in row order: rows 1 3 | 6 0 | 9 2 | 4 8 | 7 5.
     assert fifths_by_day(table).to_numpy().tolist() == [[2.0, 3.0, 5.5, 6.0, 6.0]]
     assert diagnostics.measure_spreads(table).to_numpy().tolist() == [[4.0]]
@@ -41,8 +41,8 @@ def test_spreads_day_by_day():
     assert list(found.columns) == ["b", "a"]
     assert found.loc[DAYS[-1]].isna().all()
     for (day, metric), own in table[table["date"] < DAYS[-1]].groupby(["date", "forecaster"]):
-        realised = own.sort_values("forecast")["realised"].to_numpy()
-        expected = realised[19:].mean() - realised[:5].mean()  # of 23 funds: 5, 5, 4, 5, 4
+        realized = own.sort_values("forecast")["realized"].to_numpy()
+        expected = realized[19:].mean() - realized[:5].mean()  # of 23 funds: 5, 5, 4, 5, 4
         assert found.loc[day, metric] == pytest.approx(expected, abs=1e-14)
 
 
@@ -61,24 +61,24 @@ def test_fewer_than_five_funds_have_no_spread(n_funds):
 
 
 def test_without_any_outcome_all_is_missing():
-    table = make_predictions().assign(realised=np.nan)
+    table = make_predictions().assign(realized=np.nan)
     assert diagnostics.measure_spreads(table).shape == (4, 2)
     assert returns_by_fifth(table, ["a", "b"]).isna().all(axis=None)
     types = pd.Series("stock", index=table["fund"].unique())
     by_type = diagnostics.ic_by_day_and_type(table, types)
     assert by_type.empty
     assert diagnostics.average_over_types(by_type, table).isna().all(axis=None)
-    assert diagnostics.summarise_types(by_type, ["a", "b"]).empty
+    assert diagnostics.summarize_types(by_type, ["a", "b"]).empty
 
 
 def test_the_summary_of_spreads():
     spread = pd.Series([0.1, np.nan, 0.3, -0.1, 0.2, 0.25, 0.3, 0.12])
-    found = diagnostics.summarise_spread(spread, 1)
+    found = diagnostics.summarize_spread(spread, 1)
     assert list(found) == ["mean", "t", "low", "high", "p", "n"]
     assert (found["mean"], found["n"]) == (pytest.approx(1.17 / 7), 7)
     assert found["t"] == newey_west_t(spread)
     assert found["low"] < found["mean"] < found["high"]
-    assert diagnostics.summarise_spread(spread, 3)["p"] == pytest.approx(3.0 * found["p"])
+    assert diagnostics.summarize_spread(spread, 3)["p"] == pytest.approx(3.0 * found["p"])
 
 
 def test_rank_autocorrelation_of_the_funds_on_both_days():
@@ -112,7 +112,7 @@ def test_ic_within_types_weighs_by_funds(types):
     for (day, metric), own in table[table["date"] < DAYS[-1]].groupby(["date", "forecaster"]):
         own = own.set_index("fund")
         ic = {
-            kind: spearmanr(part["forecast"], part["realised"]).statistic
+            kind: spearmanr(part["forecast"], part["realized"]).statistic
             for kind, part in own.groupby(types)
             if kind != "rare"
         }
@@ -124,9 +124,9 @@ def test_ic_within_types_weighs_by_funds(types):
 
 def test_summary_by_type(types):
     table = make_predictions()
-    table.loc[(table["fund"] == "F00") & (table["date"] == DAYS[0]), "realised"] = np.nan
+    table.loc[(table["fund"] == "F00") & (table["date"] == DAYS[0]), "realized"] = np.nan
     by_type = diagnostics.ic_by_day_and_type(table, types)
-    found = diagnostics.summarise_types(by_type, ["b", "a"])
+    found = diagnostics.summarize_types(by_type, ["b", "a"])
     assert list(found.index) == [("b", "bond"), ("b", "stock"), ("a", "bond"), ("a", "stock")]
     own = by_type[(by_type["forecaster"] == "a") & (by_type["type"] == "stock")]["ic"]
     row = found.loc["a", "stock"]

@@ -97,10 +97,10 @@ def test_factors_are_ranked_among_peers(sheet, universe, code):
     row = sheet.factors.loc["sharpe_90"]
     assert row["percentile"] == pytest.approx((factors < row["value"]).mean())
     assert len(sheet.factors) == 70
-    assert len(sheet.neighbours) == 5
-    assert sheet.neighbours["distance"].is_monotonic_increasing
-    assert code not in set(sheet.neighbours["fund"])
-    near = sheet.neighbours.iloc[0]
+    assert len(sheet.neighbors) == 5
+    assert sheet.neighbors["distance"].is_monotonic_increasing
+    assert code not in set(sheet.neighbors["fund"])
+    near = sheet.neighbors.iloc[0]
     both = peers.loc["2015-12-31":, [code, near["fund"]]].pct_change()
     assert near["correlation"] == pytest.approx(both.corr().iloc[0, 1], abs=1e-9)
 
@@ -222,8 +222,8 @@ def test_share_classes_of_the_fund_are_no_peers(universe, code):
     nav = universe.panel.nav.assign(copy=universe.panel.nav[code])
     facts = pd.DataFrame({"code": [code, "copy"], "share_group": ["one", "one"]})
     sheet = fund_sheet(Panel(nav), code, facts=facts)
-    assert "copy" not in set(sheet.neighbours["fund"])
-    assert sheet.neighbours["distance"].min() > 0.0
+    assert "copy" not in set(sheet.neighbors["fund"])
+    assert sheet.neighbors["distance"].min() > 0.0
 
 
 def test_findings_are_those_of_the_fund(universe, code):

@@ -183,7 +183,7 @@ def test_a_tuned_study_without_a_test_period_says_so(study):
 
 
 def test_nothing_is_said_about_what_is_not_known_yet(study):
-    unknown = replace(study, ic=study.ic * np.nan, predictions=study.predictions.assign(realised=np.nan))
+    unknown = replace(study, ic=study.ic * np.nan, predictions=study.predictions.assign(realized=np.nan))
     headline = write_headline(unknown)
     assert headline.verdict == "It cannot be judged yet."
     assert "No quarter with a forecast has ended yet" in headline.sentence

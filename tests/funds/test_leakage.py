@@ -12,7 +12,7 @@ from geodual.funds import (
     DataError,
     LeakageCheck,
     LeakageChecks,
-    NeighbourForecaster,
+    NeighborForecaster,
     Panel,
     backtest,
     check_leakage,
@@ -22,7 +22,7 @@ from geodual.funds import (
 from geodual.funds.calendar import rebalance_days
 from geodual.funds.decisions.decision import decide
 from geodual.funds.decisions.observations import Observations
-from geodual.funds.decisions.universe import standardised
+from geodual.funds.decisions.universe import standardized
 from geodual.funds.factors.factor import choose_factors
 from geodual.metric import EuclideanMetric
 
@@ -34,7 +34,7 @@ def panel() -> Panel:
 
 def forecasts(observations: Observations, days: pd.DatetimeIndex, training_of) -> pd.DataFrame:
     decisions = [
-        decide("euclidean", NeighbourForecaster(EuclideanMetric()), training_of(t), observations.today(t))
+        decide("euclidean", NeighborForecaster(EuclideanMetric()), training_of(t), observations.today(t))
         for t, day in enumerate(observations.days)
         if day in days
     ]
@@ -53,10 +53,10 @@ def with_labels_too_late(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
 
 
 def with_scores_over_all_days(panel: Panel, days: pd.DatetimeIndex) -> pd.DataFrame:
-    """Standardise the factors over all days, later ones too."""
+    """Standardize the factors over all days, later ones too."""
     observations = Observations(panel, rebalance_days(panel.nav.index), choose_factors())
     factors = compute_factors(panel, dates=observations.days)
-    scores = pd.DataFrame(standardised(factors.to_numpy()), index=factors.index)
+    scores = pd.DataFrame(standardized(factors.to_numpy()), index=factors.index)
     observations.sections = [
         replace(section, features=scores.xs(section.day).loc[section.funds].to_numpy())
         for section in observations.sections

@@ -160,7 +160,7 @@ def test_a_purchase_waits_for_the_funds_own_next_value():
     assert ledger.trades["unfilled"].tolist() == [0.0]
 
 
-def test_an_order_that_waits_too_long_is_cancelled_and_told():
+def test_an_order_that_waits_too_long_is_canceled_and_told():
     nav = table({"A": [*[np.nan] * 4, 1.0, 5.0], "B": np.ones(6)})
     ledger = run_ledger(nav, {nav.index[0]: pd.Series({"A": 0.5, "B": 0.5})}, wait=3)
     assert ledger.trades["unfilled"].tolist() == [0.5]

@@ -45,7 +45,7 @@ def test_a_curve_stands_where_the_axes_say(narrow):
     assert x.max() < float(ElementTree.fromstring(svg).get("width"))
 
 
-def test_a_gap_is_not_bridged_and_the_index_is_grey():
+def test_a_gap_is_not_bridged_and_the_index_is_gray():
     curves = pd.DataFrame({"gmml": VALUES, "index": VALUES[::-1]}, DAYS)[:500]
     curves.iloc[100:150, 0] = np.nan
     _, drawn = read(draw_record(curves, {"gmml": "Picks", "index": "CSI"}))

@@ -54,7 +54,7 @@ def test_a_fund_that_closes_within_a_quarter_earned_what_its_last_value_says(nav
     assert "F05" not in observations.sections[4].funds
     assert "F05" not in observations.returns(5).index
     study = backtest(Panel(nav), metrics="euclidean", k=3, top=3)
-    rows = study.predictions[study.predictions["fund"] == "F05"].set_index("date")["realised"]
+    rows = study.predictions[study.predictions["fund"] == "F05"].set_index("date")["realized"]
     assert rows.index[-1] == ends[3]
     assert rows.iloc[-1] == expected
 

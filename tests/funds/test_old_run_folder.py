@@ -8,7 +8,7 @@ from geodual.funds import DataError, read_study
 
 # A study of three funds and two decisions: the fund C is bought, and no value ever changes.
 TABLES = {
-    "predictions": """date,metric,fund,forecast,realised
+    "predictions": """date,metric,fund,forecast,realized
 2016-12-30,007,A,0.1,0.1
 2016-12-30,007,B,0.2,0.2
 2016-12-30,007,C,0.3,0.3
@@ -17,7 +17,7 @@ TABLES = {
 2017-03-31,007,C,0.3,
 """,
     "ic": "date,007\n2016-12-30,1.0\n2017-03-31,\n",
-    "holdings": """date,metric,fund,weight,forecast,known,realised
+    "holdings": """date,metric,fund,weight,forecast,known,realized
 2016-12-30,007,C,1.0,0.3,1.0,0.3
 2017-03-31,007,C,1.0,0.3,1.0,
 """,
@@ -31,7 +31,7 @@ TABLES = {
 007,2016-12-30,2016-12-30,C,buy,1.0,1.0,1.0,0.0
 """,
     "universe": "date,funds,coverage,label\n2016-12-30,3,1.0,sign\n2017-03-31,3,1.0,sign\n",
-    "neighbours": """date,metric,fund,neighbour,distance,earned
+    "neighbors": """date,metric,fund,neighbor,distance,earned
 2016-12-30,007,C,B,1.0,0.1
 """,
     "reasons": "date,metric,fund,view,factor,share\n",
@@ -66,7 +66,7 @@ def folder(tmp_path):
 
 def test_an_old_run_folder_is_read_with_the_new_name(folder):
     study = read_study(folder)
-    for name in ("predictions", "holdings", "trades", "fills", "neighbours"):
+    for name in ("predictions", "holdings", "trades", "fills", "neighbors"):
         table = getattr(study, name)
         assert set(table["forecaster"]) == {"007"}
         assert "metric" not in table

@@ -108,7 +108,7 @@ def test_picks_of_a_run_are_those_that_a_longer_study_holds(universe, folder, un
 def test_a_run_and_its_settings_give_the_same_selection(universe, folder, until):
     of_run = select(until, run=folder, index=universe.index)
     anew = select(until, forecasters=METRICS, index=universe.index, **SETTINGS)
-    for name in ("picks", "neighbours", "reasons", "left_out", "candidates"):
+    for name in ("picks", "neighbors", "reasons", "left_out", "candidates"):
         pd.testing.assert_frame_equal(getattr(of_run, name), getattr(anew, name))
     assert of_run.record_text == anew.record_text
     assert of_run.record == pytest.approx(anew.record) or of_run.record_text == anew.record_text
@@ -224,9 +224,9 @@ def test_the_verdict_of_the_study_is_told_and_a_baseline_that_did_better(early, 
     assert told[0] == f"The verdict of the study on {label}: {write_headline(early).verdict}"
     rivals = early.best_against_baseline("both")
     better = f"{forecaster_label(rivals.baseline)}, which learns nothing, had a higher mean IC than"
-    assert any(better in note for note in told) is (rivals.baseline_ic > rivals.learnt_ic)
+    assert any(better in note for note in told) is (rivals.baseline_ic > rivals.learned_ic)
     momentum = early.baseline_predictions
-    perfect = replace(early, baseline_predictions=momentum.assign(forecast=momentum["realised"]))
+    perfect = replace(early, baseline_predictions=momentum.assign(forecast=momentum["realized"]))
     assert any("which learns nothing" in note for note in select(until, run=perfect).notes)
     assert not any("which learns nothing" in note for note in select(until, metric="gmml").notes)
 

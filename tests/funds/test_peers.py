@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from geodual.funds import Panel, StudyConfig, backtest, check_leakage, read_facts, read_study
-from geodual.funds.decisions.universe import standardised
+from geodual.funds.decisions.universe import standardized
 from geodual.funds.evaluation.result_tables import ic_table
 from geodual.funds.forecasters.peers import (
     peer_groups,
@@ -73,7 +73,7 @@ def test_ranks_within_groups():
     np.testing.assert_allclose(ranks_within([2.0, 3.0, 1.0], groups[:0]), [0.0, 1.0 / 3.0, -1.0 / 3.0])
 
 
-def test_factors_are_standardised_within_types(panel, facts, study):
+def test_factors_are_standardized_within_types(panel, facts, study):
     from geodual.funds.decisions.observations import observe
     from geodual.funds.factors.compute import compute_factors
     from geodual.funds.factors.factor import choose_factors
@@ -83,7 +83,7 @@ def test_factors_are_standardised_within_types(panel, facts, study):
     day, section = observations.days[-1], observations.sections[-1]
     raw = compute_factors(panel, observations.days[-1:], factors).loc[day].to_numpy()
     for rows in (slice(0, N), slice(N, 2 * N)):
-        np.testing.assert_allclose(section.features[rows], standardised(raw[rows]), atol=1e-12)
+        np.testing.assert_allclose(section.features[rows], standardized(raw[rows]), atol=1e-12)
 
 
 def test_the_ic_is_the_mean_of_the_types(study, facts):
@@ -92,7 +92,7 @@ def test_the_ic_is_the_mean_of_the_types(study, facts):
     assert len(study.ic) > 1
     for day, own in known.groupby("date"):
         of_types = [
-            spearmanr(group["forecast"], group["realised"])[0] for _, group in own.groupby(own["fund"].str[0])
+            spearmanr(group["forecast"], group["realized"])[0] for _, group in own.groupby(own["fund"].str[0])
         ]
         assert study.ic["euclidean"][day] == pytest.approx(np.mean(of_types), abs=2e-3)
 

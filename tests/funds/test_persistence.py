@@ -95,7 +95,7 @@ def test_a_study_has_the_returns_of_its_years(study):
         days = [day for day in study.ic.index if (day + pd.Timedelta(days=20)).year == year]
         assert len(days) == 4
         fund = yearly.columns[yearly.loc[year].notna()][0]
-        parts = own[(own["fund"] == fund) & own["date"].isin(days)]["realised"]
+        parts = own[(own["fund"] == fund) & own["date"].isin(days)]["realized"]
         assert yearly.at[year, fund] == pytest.approx((1.0 + parts).prod() - 1.0)
     assert study.persistence_by_year.index.tolist() == [
         year + 1 for year in yearly.index if year + 1 in yearly.index

@@ -225,7 +225,7 @@ def test_forecasts_relative_to_the_type_do_not_see_its_level(panel, facts):
         own = study.predictions[study.predictions["date"] == day].set_index("fund")["forecast"]
         forecasts[relative] = own
     mean = {kind: abs(own.mean()) for kind, own in forecasts.items()}
-    assert mean["all"] > 0.05, "the jump is in the returns that neighbours earned"
+    assert mean["all"] > 0.05, "the jump is in the returns that neighbors earned"
     assert mean["type"] < 0.02, "relative to its own type nothing has happened"
 
 
@@ -247,7 +247,7 @@ def test_a_selection_tunes_when_asked_and_says_so(panel):
 def test_the_picks_are_compared_with_the_index(universe, plain_study):
     found = select(universe.panel, "2014-12-31", "euclidean", index=universe.index)
     days = [day for day in plain_study.ic.index if day < found.as_of]
-    earned = plain_study.holdings.groupby("date")["realised"].mean()
+    earned = plain_study.holdings.groupby("date")["realized"].mean()
     levels = universe.index
     ends = [*days[1:], pd.Timestamp("2014-12-31")]
     over = [earned[a] - (levels[b] / levels[a] - 1.0) for a, b in zip(days, ends, strict=True)]
@@ -260,7 +260,7 @@ def test_an_index_that_ends_early_counts_only_where_it_is_known(universe, plain_
     """After its last level an index is not flat, but unknown."""
     levels = universe.index[:"2014-03-31"]
     found = select(universe.panel, "2014-12-31", "euclidean", index=levels).record
-    earned = plain_study.holdings.groupby("date")["realised"].mean()
+    earned = plain_study.holdings.groupby("date")["realized"].mean()
     days = [day for day in plain_study.ic.index if day <= levels.index[-1]]
     over = [earned[a] - (levels[b] / levels[a] - 1.0) for a, b in pairwise(days)]
     assert found.n_over_index == len(over) < found.n

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodual.funds.report.curves import INDEX_COLOUR, colour_map
+from geodual.funds.report.curves import INDEX_COLOR, color_map
 from geodual.funds.report.plots import draw_annual_returns, draw_ic, draw_performance, save_figure
 
 DAYS = pd.bdate_range("2015-01-01", periods=400, name="date")
@@ -54,18 +54,18 @@ def test_the_figure_of_ics_shows_them_and_their_sum():
     assert np.allclose(below.lines[1].get_ydata(), [0.0, 0.1, 0.3])
 
 
-def test_the_index_is_grey_and_the_metrics_are_told_apart():
-    colours = colour_map(["euclidean", "mahalanobis", "lmnn", "itml", "gmml", "rpdml", "index"])
-    assert colours["index"] == INDEX_COLOUR
-    assert len(set(colours.values())) == 7
+def test_the_index_is_gray_and_the_metrics_are_told_apart():
+    colors = color_map(["euclidean", "mahalanobis", "lmnn", "itml", "gmml", "rpdml", "index"])
+    assert colors["index"] == INDEX_COLOR
+    assert len(set(colors.values())) == 7
 
 
-def test_a_metric_of_the_paper_keeps_its_colour_in_every_study():
-    both = colour_map(["pca", "rpdml", "index"])
-    assert both["rpdml"] == colour_map(["euclidean", "mahalanobis", "rpdml"])["rpdml"]
-    assert both["pca"] not in (both["rpdml"], INDEX_COLOUR)
-    many = colour_map([f"own {i}" for i in range(20)])
-    assert len(many) == 21, "colours repeat rather than run out"
+def test_a_metric_of_the_paper_keeps_its_color_in_every_study():
+    both = color_map(["pca", "rpdml", "index"])
+    assert both["rpdml"] == color_map(["euclidean", "mahalanobis", "rpdml"])["rpdml"]
+    assert both["pca"] not in (both["rpdml"], INDEX_COLOR)
+    many = color_map([f"own {i}" for i in range(20)])
+    assert len(many) == 21, "colors repeat rather than run out"
 
 
 def test_equal_figures_are_equal_files(tmp_path):

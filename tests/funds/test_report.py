@@ -108,7 +108,7 @@ def test_every_chart_has_a_table_and_a_csv():
         "spreads": "spreads",
         "exposure": "exposure",
         "annual": "Returns of calendar years",
-        "fifths": "Mean realised return by fifth",
+        "fifths": "Mean realized return by fifth",
         "ic": "IC by rebalance day",
         "ic_histogram": "IC by rebalance day",
         "ic_cumulated": "Cumulated IC by rebalance day",
@@ -125,9 +125,9 @@ def test_reasons_are_those_of_the_study(study, page):
     reasons, row = page.data["reasons"], 7
     pick = study.holdings.iloc[row]
     key = {name: pick[name] for name in ("date", "forecaster", "fund")}
-    own = study.neighbours[(study.neighbours[list(key)] == pd.Series(key)).all(axis=1)]
-    codes, distances, earned = (reasons["neighbours"][row][i::3] for i in range(3))
-    assert [reasons["funds"][code] for code in codes] == own["neighbour"].tolist()
+    own = study.neighbors[(study.neighbors[list(key)] == pd.Series(key)).all(axis=1)]
+    codes, distances, earned = (reasons["neighbors"][row][i::3] for i in range(3))
+    assert [reasons["funds"][code] for code in codes] == own["neighbor"].tolist()
     np.testing.assert_allclose(distances, own["distance"], rtol=1e-4)
     np.testing.assert_allclose(np.mean(earned), pick["forecast"], rtol=1e-4)
     why = study.reasons[(study.reasons[list(key)] == pd.Series(key)).all(axis=1)]
@@ -144,8 +144,8 @@ def test_ranks_are_among_all_funds_of_the_day(study, page):
     day = study.predictions[
         (study.predictions["date"] == pick["date"]) & (study.predictions["forecaster"] == pick["forecaster"])
     ]
-    better = int((day["realised"] > pick["realised"]).sum())
-    assert page.data["reasons"]["ranks"][7] == [better + 1, int(day["realised"].notna().sum())]
+    better = int((day["realized"] > pick["realized"]).sum())
+    assert page.data["reasons"]["ranks"][7] == [better + 1, int(day["realized"].notna().sum())]
 
 
 def test_gross_returns_are_those_without_cost(universe, study):
@@ -170,16 +170,16 @@ def test_at_the_break_even_cost_nothing_is_left_over_the_index(universe, study):
 def test_fifths_say_whether_they_rise(study):
     days = study.predictions["date"]
     rank = study.predictions.groupby(["date", "forecaster"])["forecast"].rank(method="first")
-    good = replace(study, predictions=study.predictions.assign(realised=rank * days.notna()))
+    good = replace(study, predictions=study.predictions.assign(realized=rank * days.notna()))
     assert good.fifths["rising"].all()
-    bad = replace(study, predictions=study.predictions.assign(realised=-rank))
+    bad = replace(study, predictions=study.predictions.assign(realized=-rank))
     fifths = bad.fifths
     assert not fifths["rising"].any()
     assert (fifths["spread"] < 0.0).all()
 
 
-def test_a_study_with_nothing_realised_is_rendered(study):
-    unknown = replace(study, ic=study.ic * np.nan, predictions=study.predictions.assign(realised=np.nan))
+def test_a_study_with_nothing_realized_is_rendered(study):
+    unknown = replace(study, ic=study.ic * np.nan, predictions=study.predictions.assign(realized=np.nan))
     page = Page(render_report(unknown))
     assert "picks" in page.values("id")
     assert {"skill", "fifths", "against-index"}.isdisjoint(page.values("id"))

@@ -58,7 +58,7 @@ def test_the_contents_lead_to_every_section(page):
 
 
 def test_no_link_leads_nowhere_in_a_study_without_results(study):
-    unknown = replace(study, ic=study.ic * np.nan, predictions=study.predictions.assign(realised=np.nan))
+    unknown = replace(study, ic=study.ic * np.nan, predictions=study.predictions.assign(realized=np.nan))
     page = Page(render_report(unknown))
     assert {link[1:] for link in page.values("href") if link.startswith("#")} <= set(page.values("id"))
 
@@ -166,7 +166,7 @@ def test_the_heat_map_shows_every_month_and_year():
     assert {tint: float(value) for tint, value in tints.items()} == {
         "gain3": 0.1,
         "loss3": -0.07,
-        "flat": 0.023,  # of a year, which is three times as large for the same colour
+        "flat": 0.023,  # of a year, which is three times as large for the same color
         "gain1": 0.012,
         "loss2": -0.031,
         "gain2": 0.15,
@@ -184,7 +184,7 @@ def test_worst_drawdowns_have_one_row_per_portfolio_and_all_below(study, page):
 
 def test_names_and_types_of_the_funds_shown_are_embedded(study, known, typed_page):
     facts = typed_page.data["facts"]
-    shown = {*study.holdings["fund"], *study.neighbours["neighbour"]}
+    shown = {*study.holdings["fund"], *study.neighbors["neighbor"]}
     assert set(facts) == shown | {finding.fund for finding in study.findings if finding.fund}
     fund = known.facts.index[3]
     assert facts.get(fund, [f"Name of {fund}", ""]) == [f"Name of {fund}", ""], "its type is unknown"
@@ -202,7 +202,7 @@ def test_fees_are_those_that_were_paid(universe, html):
     text = Page(render_report(by_time)).text
     sold = by_time.fills[by_time.fills["side"] == "sell"]
     mean = format_percent(sold["fee"].sum() / sold["value"].sum(), 2)
-    assert "2.00\u202f% below 100 days and 1.00\u202f% below 300 days and nothing afterwards" in text
+    assert "2.00\u202f% below 100 days and 1.00\u202f% below 300 days and nothing afterward" in text
     assert f"and {mean} of the value sold." in text
     assert "No fees were paid." in html
 
@@ -211,7 +211,7 @@ def test_fees_of_single_types_and_funds_are_told(universe, study):
     typed = reworded(study, config=replace(study.config, cost=0.001, redemption_fees=("bond:7:0.02",)))
     text = Page(render_report(typed)).text
     assert (
-        "of type bond costs 2.00\u202f% below 7 days and nothing afterwards and any other sale costs 0.10"
+        "of type bond costs 2.00\u202f% below 7 days and nothing afterward and any other sale costs 0.10"
         in text
     )
     known = study.facts.notna().any(axis=None)

@@ -91,7 +91,7 @@ def test_a_saved_study_is_traded_anew(market, learned, tmp_path):
         saved.retrade(**data, cost=0.002, execution_lag=1), learned.retrade(cost=0.002, execution_lag=1)
     )
     more, expected = saved.retrade(**data, top=8), learned.retrade(top=8)
-    assert_same(more, expected, without=("neighbours", "reasons"))
+    assert_same(more, expected, without=("neighbors", "reasons"))
     key = ["date", "forecaster", "fund"]
     known = expected.reasons.merge(learned.holdings[key]).reset_index(drop=True)
     pd.testing.assert_frame_equal(more.reasons, known[more.reasons.columns], check_exact=True)

@@ -43,7 +43,7 @@ def test_every_file_is_there_and_none_half_written(folder):
 
 
 def test_tables_are_read_back_as_they_were(folder, study):
-    for name in ("predictions", "holdings", "neighbours", "reasons", "universe"):
+    for name in ("predictions", "holdings", "neighbors", "reasons", "universe"):
         assert_same(pd.read_csv(folder / f"{name}.csv", parse_dates=["date"]), getattr(study, name))
     trades = pd.read_csv(folder / "trades.csv", parse_dates=["decided", "executed"])
     assert_same(trades, study.trades)

@@ -34,18 +34,18 @@ def slow_return(nav, fund, start, end):
 
 
 def slow_decision(nav, start, day):
-    """Return the forecast by fund, best first, and the neighbours of each, of the Euclidean metric."""
+    """Return the forecast by fund, best first, and the neighbors of each, of the Euclidean metric."""
     before, today = slow_features(nav, start), slow_features(nav, day)
     teachers = [fund for fund in before.index if nav.loc[start:day, fund].iloc[1:].notna().any()]
     earned = {fund: slow_return(nav, fund, start, day) for fund in teachers}
-    forecast, neighbours = {}, {}
+    forecast, neighbors = {}, {}
     points = {fund: before.loc[fund].to_numpy() for fund in teachers}
     for fund, x in zip(today.index, today.to_numpy(), strict=True):
         distance = {other: np.linalg.norm(point - x) for other, point in points.items()}
-        neighbours[fund] = sorted(teachers, key=distance.get)[:K]
-        forecast[fund] = np.mean([earned[other] for other in neighbours[fund]])
+        neighbors[fund] = sorted(teachers, key=distance.get)[:K]
+        forecast[fund] = np.mean([earned[other] for other in neighbors[fund]])
     ranked = sorted(forecast, key=lambda fund: (-forecast[fund], fund))
-    return {fund: forecast[fund] for fund in ranked}, neighbours
+    return {fund: forecast[fund] for fund in ranked}, neighbors
 
 
 def slow_past(nav, frequency, pick):
@@ -80,23 +80,23 @@ def chosen(nav):
 
 
 def assert_same(one, other):
-    for name in ("picks", "neighbours", "reasons", "left_out"):
+    for name in ("picks", "neighbors", "reasons", "left_out"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
     for name in ("as_of", "forecaster", "notes", "first_day"):
         assert getattr(one, name) == getattr(other, name)
 
 
 def test_picks_are_those_of_slow_code(nav, chosen):
-    forecast, neighbours = slow_decision(nav, pd.Timestamp("2014-09-30"), pd.Timestamp("2014-12-31"))
+    forecast, neighbors = slow_decision(nav, pd.Timestamp("2014-09-30"), pd.Timestamp("2014-12-31"))
     picks = chosen.picks
     assert picks["rank"].tolist() == [1, 2, 3, 4]
     assert picks["fund"].tolist() == list(forecast)[:TOP]
     assert picks["forecast"].tolist() == pytest.approx(list(forecast.values())[:TOP])
     assert picks["weight"].tolist() == [0.25] * TOP
     for pick in picks.itertuples():
-        assert pick.neighbours.split(", ") == neighbours[pick.fund]
-    assert chosen.neighbours["neighbour"].tolist() == [
-        name for fund in picks["fund"] for name in neighbours[fund]
+        assert pick.neighbors.split(", ") == neighbors[pick.fund]
+    assert chosen.neighbors["neighbor"].tolist() == [
+        name for fund in picks["fund"] for name in neighbors[fund]
     ]
 
 
@@ -148,10 +148,10 @@ def test_reasons_are_those_of_the_decision(nav, chosen):
     start, day = pd.Timestamp("2014-09-30"), pd.Timestamp("2014-12-31")
     before, today = slow_features(nav, start), slow_features(nav, day)
     teachers = before.loc[[fund for fund in before.index if nav.loc[start:day, fund].iloc[1:].notna().any()]]
-    neighbours = slow_decision(nav, start, day)[1]
+    neighbors = slow_decision(nav, start, day)[1]
     for fund, factors in zip(chosen.picks["fund"], chosen.picks["factors"], strict=True):
         x = today.loc[fund]
-        nearer = ((teachers - x) ** 2).mean() - ((teachers.loc[neighbours[fund]] - x) ** 2).mean()
+        nearer = ((teachers - x) ** 2).mean() - ((teachers.loc[neighbors[fund]] - x) ** 2).mean()
         share = (nearer / nearer.abs().sum()).nlargest(5)
         own = chosen.reasons[(chosen.reasons["fund"] == fund) & (chosen.reasons["view"] == "near")]
         assert own["factor"].tolist() == share.index.tolist() == factors.split(", ")
@@ -217,7 +217,7 @@ def test_the_page_names_the_data_and_what_shares_mean(nav):
     assert "<li>my &lt;funds&gt;.csv</li>" in page
     assert "<li>2012-01-04 to 2014-12-31</li>" in page
     assert "10 % of the funds of like volatility earned less" in page
-    for words in ("What made its neighbours near", "What sets it apart from the universe", "negative share"):
+    for words in ("What made its neighbors near", "What sets it apart from the universe", "negative share"):
         assert words in page
 
 
@@ -231,14 +231,14 @@ def test_the_track_record_is_that_of_past_decisions(universe):
     assert record.ic == pytest.approx(study.ic["euclidean"].mean(), abs=1e-12)
     gaps, beat, ends = [], [], [*study.ic.index, universe.panel.nav.index[-1]]
     curves = study.equity["euclidean"], study.baseline_equity["universe"]
-    for day, own in study.holdings.dropna(subset=["realised"]).groupby("date"):
-        everyone = known.loc[known["date"] == day, "realised"]
+    for day, own in study.holdings.dropna(subset=["realized"]).groupby("date"):
+        everyone = known.loc[known["date"] == day, "realized"]
         end = ends[ends.index(day) + 1]
         earned, average = (curve[end] / curve[day] - 1.0 for curve in curves)
         # Without costs and lags this is what its funds earned, unless a sale waits for a value.
-        assert earned - average == pytest.approx(own["realised"].mean() - everyone.mean(), abs=2e-3)
+        assert earned - average == pytest.approx(own["realized"].mean() - everyone.mean(), abs=2e-3)
         gaps.append(earned - average)
-        beat += (own["realised"] > everyone.median()).tolist()
+        beat += (own["realized"] > everyone.median()).tolist()
     assert record.excess == pytest.approx(np.mean(gaps), abs=1e-12)
     assert record.beat_median == pytest.approx(np.mean(beat), abs=1e-12)
     assert record.ic_low < record.ic < record.ic_high

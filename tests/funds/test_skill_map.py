@@ -9,7 +9,7 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.linear_model import LinearRegression
 
 from geodual.funds import backtest, compute_factors
-from geodual.funds.evaluation.skill import judge_means, summarise_skill, unexplained_ic
+from geodual.funds.evaluation.skill import judge_means, summarize_skill, unexplained_ic
 from geodual.funds.evaluation.statistics import corrected_p
 from geodual.funds.report.headline import write_headline
 from geodual.funds.report.skill_sections import show_skill_map
@@ -21,10 +21,10 @@ def show(study):
     return Page(show_skill_map(study, write_headline(study)).html())
 
 
-def rest_by_regression(forecast, momentum, realised):
+def rest_by_regression(forecast, momentum, realized):
     """Return the IC of the residuals of a least-squares fit to ranks."""
     r, m = rankdata(forecast), rankdata(momentum)[:, None]
-    return spearmanr(r - LinearRegression().fit(m, r).predict(m), realised).statistic
+    return spearmanr(r - LinearRegression().fit(m, r).predict(m), realized).statistic
 
 
 def test_the_ic_of_a_factor_is_the_rank_correlation_of_its_scores(universe, study):
@@ -33,7 +33,7 @@ def test_the_ic_of_a_factor_is_the_rank_correlation_of_its_scores(universe, stud
     raw = compute_factors(universe.panel, [day]).loc[day].loc[own["fund"]]
     for factor in raw.columns[::9]:
         scores = (raw[factor] - raw[factor].mean()) / raw[factor].std(ddof=0)
-        expected = spearmanr(scores.clip(-3, 3).fillna(0.0), own["realised"]).statistic
+        expected = spearmanr(scores.clip(-3, 3).fillna(0.0), own["realized"]).statistic
         assert study.factor_ic.loc[day, factor] == pytest.approx(expected, abs=1e-12)
     assert study.factor_ic.shape == (len(study.ic), 70)
     assert study.factor_ic.index.equals(study.ic.index)
@@ -54,8 +54,8 @@ def test_the_rest_is_what_a_regression_on_the_ranks_of_momentum_leaves(study):
             own = study.predictions.query("forecaster == @name and date == @day")
             other = momentum["forecast"][day].reindex(own["fund"]).to_numpy()
             alike.append(spearmanr(own["forecast"], other).statistic)
-            if own["realised"].notna().all():
-                rest.append(rest_by_regression(own["forecast"], other, own["realised"]))
+            if own["realized"].notna().all():
+                rest.append(rest_by_regression(own["forecast"], other, own["realized"]))
         assert rows["momentum"][name] == pytest.approx(np.mean(alike), abs=1e-12)
         assert rows["rest_ic"][name] == pytest.approx(np.mean(rest), abs=1e-12)
 
@@ -101,7 +101,7 @@ def test_the_map_has_all_names_and_corrects_by_kind(study):
 
 def test_a_row_is_clear_if_both_its_interval_and_its_p_say_so():
     rng = np.random.default_rng(7)
-    table = summarise_skill(pd.DataFrame(0.2 * rng.standard_normal((12, 60)) + np.linspace(0.0, 0.4, 60)), 60)
+    table = summarize_skill(pd.DataFrame(0.2 * rng.standard_normal((12, 60)) + np.linspace(0.0, 0.4, 60)), 60)
     apart = (table["low"] > 0.0) | (table["high"] < 0.0)
     assert (apart == (table["p"] < 0.05)).all()
     assert 0.05 < apart.mean() < 0.95
@@ -129,7 +129,7 @@ def strong(study, n_clear=3):
     ic = pd.DataFrame(0.02 * rng.standard_normal((20, 70)), index=days, columns=study.factor_ic.columns)
     ic = ic - ic.mean()
     ic.iloc[:, :n_clear] += 0.3
-    table = summarise_skill(ic, 70)
+    table = summarize_skill(ic, 70)
     changed = replace(study)
     keys = {(period, "factor"): table for period in study.known_periods}
     kept = study.skill_map.query("kind != 'factor'")
@@ -137,7 +137,7 @@ def strong(study, n_clear=3):
     return changed, table
 
 
-def test_the_report_draws_a_bar_per_row_and_colours_what_is_clear(study):
+def test_the_report_draws_a_bar_per_row_and_colors_what_is_clear(study):
     changed, table = strong(study)
     page = show(changed)
     drawn = [kept for tag, kept in page.elements if tag == "svg" and "viewbox" in kept]

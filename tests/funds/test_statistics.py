@@ -17,7 +17,7 @@ from geodual.funds.evaluation.statistics import (
     newey_west_t,
     spearman_ic,
     stationary_bootstrap_interval,
-    summarise_ic,
+    summarize_ic,
 )
 
 
@@ -28,8 +28,8 @@ def test_ic_by_hand():
 
 def test_ic_leaves_out_funds_that_lack_a_side():
     forecast = [0.1, 0.2, np.nan, 0.3, 0.4, np.inf]
-    realised = [2.0, 1.0, 9.0, 3.0, 4.0, -9.0]
-    assert spearman_ic(pd.Series(forecast), realised) == pytest.approx(0.8, abs=1e-15)
+    realized = [2.0, 1.0, 9.0, 3.0, 4.0, -9.0]
+    assert spearman_ic(pd.Series(forecast), realized) == pytest.approx(0.8, abs=1e-15)
     assert np.isnan(spearman_ic([1.0, 2.0, np.nan], [1.0, 2.0, 3.0]))
 
 
@@ -135,7 +135,7 @@ def test_holm_by_hand_and_with_a_missing_value():
 
 
 def test_summary_by_hand():
-    summary = summarise_ic(pd.Series([0.1, np.nan, -0.1, 0.3, 0.1]))
+    summary = summarize_ic(pd.Series([0.1, np.nan, -0.1, 0.3, 0.1]))
     assert (summary.mean, summary.hit_rate, summary.n) == (pytest.approx(0.1), 0.75, 4)
     assert summary.std == pytest.approx(np.sqrt(0.08 / 3.0))
     assert summary.icir == pytest.approx(0.1 / np.sqrt(0.08 / 3.0))
@@ -154,7 +154,7 @@ def test_summary_by_hand():
     ],
 )
 def test_few_or_equal_quarters_give_what_is_known(series, expected):
-    np.testing.assert_allclose(astuple(summarise_ic(series)), expected, rtol=1e-12)
+    np.testing.assert_allclose(astuple(summarize_ic(series)), expected, rtol=1e-12)
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_every_pair_is_compared_over_shared_quarters(ic):
     table = compare_pairs(ic)
     assert list(table.index) == [("a", "b"), ("a", "c"), ("b", "c")]
     assert list(table["n"]) == [23, 24, 23]
-    summary = summarise_ic((ic["b"] - ic["c"]).dropna())
+    summary = summarize_ic((ic["b"] - ic["c"]).dropna())
     row = table.loc[("b", "c"), ["difference", "t", "low", "high"]]
     assert row.tolist() == [summary.mean, summary.t, summary.low, summary.high]
     np.testing.assert_array_equal(table["p_holm"], holm(table["p"]))

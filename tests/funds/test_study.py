@@ -74,9 +74,9 @@ def test_the_measures_of_table_1(study, period):
 
 @pytest.mark.parametrize("period", PERIODS)
 def test_the_turnover_of_table_1(study, period):
-    """Weights drift with the realised returns until the next rebalance; the first purchase does not count."""
+    """Weights drift with the realized returns until the next rebalance; the first purchase does not count."""
     for name in METRICS:
-        own = study.holdings[study.holdings["forecaster"] == name].fillna({"realised": 0.0})
+        own = study.holdings[study.holdings["forecaster"] == name].fillna({"realized": 0.0})
         drifted, turnover = {}, {}
         for day, group in own.groupby("date"):
             weights = dict(zip(group["fund"], group["weight"], strict=True))
@@ -84,7 +84,7 @@ def test_the_turnover_of_table_1(study, period):
             turnover[str(day.date())] = 0.5 * sum(
                 abs(weights.get(f, 0.0) - drifted.get(f, 0.0)) for f in funds
             )
-            value = group["weight"] * (1.0 + group["realised"])
+            value = group["weight"] * (1.0 + group["realized"])
             drifted = dict(zip(group["fund"], value / value.sum(), strict=True))
         expected = np.mean([turnover[day] for day in PERIODS[period] if day != PERIODS["both"][0]])
         assert study.table().at[(period, name), "turnover"] == pytest.approx(expected)
@@ -97,7 +97,7 @@ def test_equity_grows_by_what_the_holdings_earned(study):
             own = study.holdings[(study.holdings["forecaster"] == name) & (study.holdings["date"] == start)]
             assert own["weight"].sum() == pytest.approx(1.0)
             growth = study.equity.at[end, name] / study.equity.at[start, name] - 1.0
-            assert growth == pytest.approx((own["weight"] * own["realised"]).sum(), abs=1e-13)
+            assert growth == pytest.approx((own["weight"] * own["realized"]).sum(), abs=1e-13)
     assert (study.equity.iloc[0] == 1.0).all()
     assert study.equity.index[0] == ends[0]
     assert study.equity.index[-1] == ends[-1]
@@ -114,7 +114,7 @@ def test_equity_and_holdings_agree_for_other_periods_and_weights(rough_panel, fr
         if not complete[start]:
             continue
         own = made.holdings[made.holdings["date"] == start]
-        earned = (own["weight"] * own["realised"].fillna(0.0)).sum()  # without a value: worth as paid
+        earned = (own["weight"] * own["realized"].fillna(0.0)).sum()  # without a value: worth as paid
         growth = made.equity.at[end, "gmml"] / made.equity.at[start, "gmml"] - 1.0
         assert growth == pytest.approx(earned, abs=1e-13)
 
@@ -192,10 +192,10 @@ def test_quantile_returns_are_means_by_fifth_of_the_forecasts(study, period):
         own = study.predictions[study.predictions["forecaster"] == name]
         for day in map(pd.Timestamp, PERIODS[period]):
             rows = own[own["date"] == day]
-            rows = rows.dropna().sort_values("forecast", kind="stable")["realised"].tolist()
+            rows = rows.dropna().sort_values("forecast", kind="stable")["realized"].tolist()
             fifths = [[] for _ in range(5)]
-            for place, realised in enumerate(rows):
-                fifths[5 * place // len(rows)].append(realised)
+            for place, realized in enumerate(rows):
+                fifths[5 * place // len(rows)].append(realized)
             means.append([np.mean(fifth) for fifth in fifths])
         assert np.allclose(table.loc[name], np.mean(means, axis=0))
 
@@ -232,12 +232,12 @@ def test_the_last_decision_has_no_outcome_yet(universe):
     last = made.ic.index[-1]
     assert last == pd.Timestamp("2014-06-30")
     assert np.isnan(made.ic.at[last, "euclidean"])
-    assert made.holdings.set_index("date").loc[last, "realised"].isna().all()
+    assert made.holdings.set_index("date").loc[last, "realized"].isna().all()
     assert made.equity.index[-1] == pd.Timestamp("2014-08-15")
     assert made.table().at[("both", "euclidean"), "n"] == len(made.ic) - 1
 
 
-def test_holdings_are_the_best_forecasts_with_their_neighbours_and_reasons(study):
+def test_holdings_are_the_best_forecasts_with_their_neighbors_and_reasons(study):
     key = ["date", "forecaster", "fund"]
     for (day, name), own in study.holdings.groupby(["date", "forecaster"]):
         rows = study.predictions[
@@ -245,11 +245,11 @@ def test_holdings_are_the_best_forecasts_with_their_neighbours_and_reasons(study
         ]
         assert len(own) == 5
         assert own["forecast"].tolist() == rows["forecast"].nlargest(5).tolist()
-    earned = study.neighbours.groupby(key)["earned"]
+    earned = study.neighbors.groupby(key)["earned"]
     assert (earned.size() == 10).all()
     held = study.holdings.set_index(key)["forecast"]
     assert np.allclose(earned.mean().reindex(held.index), held)
-    assert (study.neighbours.groupby(key)["distance"].diff().dropna() >= 0.0).all()
+    assert (study.neighbors.groupby(key)["distance"].diff().dropna() >= 0.0).all()
     told = study.reasons.groupby([*key, "view"])["share"]
     assert (told.size() == 5).all()
     assert len(told) == 2 * len(held)

@@ -181,7 +181,7 @@ def test_nothing_is_known_yet(study):
     blank = replace(
         with_types(study),
         ic=study.ic * np.nan,
-        predictions=study.predictions.assign(realised=np.nan),
+        predictions=study.predictions.assign(realized=np.nan),
         equity=study.equity[:1],
         random_portfolios=pd.DataFrame(),
     )

@@ -93,17 +93,17 @@ def test_without_a_signal_all_funds_expect_the_same():
     assert np.allclose(universe.expected_returns, 0.02 / 4, atol=0.001), "cash, 2 % a year"
 
 
-def test_expected_returns_are_the_mean_of_what_is_realised():
-    """Over 60 universes: no bias on average, and realised returns rise one for one with expected ones."""
+def test_expected_returns_are_the_mean_of_what_is_realized():
+    """Over 60 universes: no bias on average, and realized returns rise one for one with expected ones."""
     bias, slope = [], []
     for seed in range(60):
         nav, _, expected = synthetic_universe(40, "2014-01-01", "2015-12-31", seed, signal=4.0)
         ends = [*expected.index, nav.nav.index[-1]]
-        realised = nav.nav.loc[ends].pct_change(fill_method=None).iloc[1:].set_axis(expected.index)
-        known = realised.notna()
-        bias.append((realised - expected).stack().mean())
-        centred = expected.where(known).sub(expected.where(known).mean(axis=1), axis=0)
-        slope.append((realised * centred).sum().sum() / (centred**2).sum().sum())
+        realized = nav.nav.loc[ends].pct_change(fill_method=None).iloc[1:].set_axis(expected.index)
+        known = realized.notna()
+        bias.append((realized - expected).stack().mean())
+        centered = expected.where(known).sub(expected.where(known).mean(axis=1), axis=0)
+        slope.append((realized * centered).sum().sum() / (centered**2).sum().sum())
     for values, mean, tolerance in ((bias, 0.0, 0.02), (slope, 1.0, 0.04)):
         error = np.std(values, ddof=1) / np.sqrt(len(values))
         assert error < tolerance / 3.0, "the check is tight"
@@ -121,7 +121,7 @@ def test_six_universes_without_a_signal_cannot_be_forecast():
         assert (t.abs() < 3.0).all(), t
 
 
-def test_a_planted_signal_is_found_and_better_with_a_learnt_metric():
+def test_a_planted_signal_is_found_and_better_with_a_learned_metric():
     universe = synthetic_universe(150, "2012-01-04", "2016-12-30", seed=0, signal=2.0)
     study = backtest(universe.panel, metrics=("euclidean", "rpdml"), baselines=())
     row = study.comparisons().loc[("euclidean", "rpdml")]
@@ -132,7 +132,7 @@ def test_a_planted_signal_is_found_and_better_with_a_learnt_metric():
     oracle, recovered = [], []
     for day, quarter in own.groupby("date"):
         truth = universe.expected_returns.loc[day, quarter["fund"]]
-        oracle.append(spearmanr(truth, quarter["realised"]).statistic)
+        oracle.append(spearmanr(truth, quarter["realized"]).statistic)
         recovered.append(spearmanr(truth, quarter["forecast"]).statistic)
     assert np.mean(oracle) > table.at[("both", "rpdml"), "ic_mean"] + 0.1, "no forecast beats the truth"
     assert np.mean(recovered) > 0.5

@@ -25,7 +25,7 @@ def best_by_hand(panel):
     means = {}
     for name, own in predictions.dropna().groupby("forecaster", sort=False):
         quarters = [own[own["date"] == pd.Timestamp(day)] for day in BEFORE]
-        means[name] = np.mean([spearmanr(q["forecast"], q["realised"]).statistic for q in quarters])
+        means[name] = np.mean([spearmanr(q["forecast"], q["realized"]).statistic for q in quarters])
     return GRID[max(means, key=means.get)].t
 
 
@@ -67,7 +67,7 @@ def test_a_test_period_that_flatters_another_candidate_changes_nothing(universe,
     wanted = nav.loc["2013-12-31", forecast.index] * (1.0 + forecast)
     nav.loc[later, forecast.index] *= wanted / nav.loc["2014-03-31", forecast.index]
     again = backtest(Panel(nav), metrics="gmml", tune=True, test_start=TEST_START)
-    flattered = again.predictions[again.predictions["date"] == "2013-12-31"].set_index("fund")["realised"]
+    flattered = again.predictions[again.predictions["date"] == "2013-12-31"].set_index("fund")["realized"]
     assert np.allclose(flattered.reindex(forecast.index), forecast)
     assert again.chosen == tuned.chosen
 

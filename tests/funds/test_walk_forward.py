@@ -21,7 +21,7 @@ from tests.funds.test_ledger import slow_ledger
 
 backtest = partial(full_backtest, baselines=())  # nothing here is about baselines
 
-TABLES = ("predictions", "ic", "holdings", "equity", "trades", "neighbours", "reasons", "universe")
+TABLES = ("predictions", "ic", "holdings", "equity", "trades", "neighbors", "reasons", "universe")
 
 
 def slow_scores(raw):
@@ -51,12 +51,12 @@ def slow_classes(returns, label):
     return [r > np.median(period) for period in returns for r in period]
 
 
-def slow_forecasts(estimator, training, today, k, neighbours):
-    """Return the mean return of the nearest neighbours for each fund of today."""
+def slow_forecasts(estimator, training, today, k, neighbors):
+    """Return the mean return of the nearest neighbors for each fund of today."""
     X, y, R, _, latest = training
     fitted = clone(estimator).fit(X, np.array(y, dtype=int))
     points = fitted.transform(np.array(list(today.values())))
-    if neighbours == "train":
+    if neighbors == "train":
         regressor = KNeighborsRegressor(k, algorithm="kd_tree").fit(fitted.transform(X), R)
         return dict(zip(today, regressor.predict(points), strict=True))
     forecasts = {}
@@ -91,8 +91,8 @@ def slow_data(rough_panel):
     return cache(partial(SlowData, rough_panel.nav))
 
 
-def slow_predictions(data, estimator, k, label, neighbours, train_quarters):
-    """The protocol in loops: one row per decision day and fund, with forecast and realised return."""
+def slow_predictions(data, estimator, k, label, neighbors, train_quarters):
+    """The protocol in loops: one row per decision day and fund, with forecast and realized return."""
     ends, universe, rows = data.ends, data.universe, []
     for t in range(1, len(ends) - 1):
         X, returns, names = [], [], []
@@ -109,11 +109,11 @@ def slow_predictions(data, estimator, k, label, neighbours, train_quarters):
             returns = [[r - mean for r in period] for period, mean in zip(returns, means, strict=True)]
             earned = {f: r - means[-1] for f, r in earned.items()}
         training = (np.array(X), slow_classes(returns, label), np.concatenate(returns), names, earned)
-        forecasts = slow_forecasts(estimator, training, universe[ends[t]], k, neighbours)
+        forecasts = slow_forecasts(estimator, training, universe[ends[t]], k, neighbors)
         for fund, forecast in forecasts.items():
             earned = data.earned(fund, ends[t], ends[t + 1])
             rows.append((ends[t], fund, forecast, 0.0 if earned is None else earned))
-    return pd.DataFrame(rows, columns=["date", "fund", "forecast", "realised"]).astype({"realised": float})
+    return pd.DataFrame(rows, columns=["date", "fund", "forecast", "realized"]).astype({"realized": float})
 
 
 def slow_holdings(predictions, top, weights):
@@ -137,7 +137,7 @@ def slow_equity(nav, holdings, cost, lag):
 CASES = {
     "the paper": {},
     "median": {"label": "median", "k": 5},
-    "current, three quarters": {"neighbours": "current", "train_quarters": 3, "k": 7},
+    "current, three quarters": {"neighbors": "current", "train_quarters": 3, "k": 7},
     "weights, cost, lag": {"weights": "forecast", "cost": 0.0015, "execution_lag": 1, "top": 6},
     "monthly": {"frequency": "monthly", "cost": 0.01, "k": 3, "top": 3},
     "yearly": {"frequency": "yearly", "label": "median", "execution_lag": 2},
@@ -154,14 +154,14 @@ def test_a_study_is_what_slow_loops_make_of_the_protocol(rough_panel, slow_data,
     full = vars(study.config)
     period = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}[full["frequency"]]
     for name, estimator in estimators.items():
-        asked = {key: full[key] for key in ("k", "label", "neighbours", "train_quarters")}
+        asked = {key: full[key] for key in ("k", "label", "neighbors", "train_quarters")}
         expected = slow_predictions(slow_data(period), estimator, **asked)
         found = study.predictions[study.predictions["forecaster"] == name].drop(columns="forecaster")
         pd.testing.assert_frame_equal(
             found.reset_index(drop=True), expected, check_dtype=False, rtol=1e-9, atol=1e-12
         )
         for day, group in found.dropna().groupby("date"):
-            ic = spearmanr(group["forecast"], group["realised"]).statistic
+            ic = spearmanr(group["forecast"], group["realized"]).statistic
             assert study.ic.at[day, name] == pytest.approx(ic, abs=1e-12)
         chosen = slow_holdings(found, full["top"], full["weights"])
         held = study.holdings[study.holdings["forecaster"] == name]
@@ -211,7 +211,7 @@ def test_an_index_that_begins_too_late_is_refused(universe):
     ],
     ids=["six rows", "before the first trade", "before the data"],
 )
-def test_an_index_that_ends_too_early_is_refused_before_anything_is_learnt(universe, cut):
+def test_an_index_that_ends_too_early_is_refused_before_anything_is_learned(universe, cut):
     Counting.fits = 0
     levels = cut(universe.index)
     with pytest.raises(DataError, match=f"The index ends on {levels.index[-1].date()}, .* 2014-12-31"):
@@ -250,7 +250,7 @@ def test_a_short_table_says_how_much_more_it_needs(universe, n_rows, frequency):
 
 
 @pytest.mark.parametrize(("n_funds", "k", "enough"), [(10, 9, 10), (9, 3, 10), (11, 10, 11), (10, 10, 11)])
-def test_it_takes_ten_funds_and_more_than_there_are_neighbours(universe, n_funds, k, enough):
+def test_it_takes_ten_funds_and_more_than_there_are_neighbors(universe, n_funds, k, enough):
     nav = universe.panel.nav.dropna(axis=1).iloc[:, :n_funds]
     if n_funds >= enough:
         assert len(backtest(Panel(nav), metrics="euclidean", k=k).ic) == 8
@@ -260,10 +260,10 @@ def test_it_takes_ten_funds_and_more_than_there_are_neighbours(universe, n_funds
             backtest(Panel(nav), metrics="euclidean", k=k)
 
 
-def test_too_many_neighbours_are_told_by_name_with_the_largest_number_that_works(universe):
+def test_too_many_neighbors_are_told_by_name_with_the_largest_number_that_works(universe):
     nav = universe.panel.nav.dropna(axis=1)
     n = nav.shape[1]
-    told = f"`k` = 70 neighbours need 71. Lower `k` to {n - 1} or give more funds"
+    told = f"`k` = 70 neighbors need 71. Lower `k` to {n - 1} or give more funds"
     with pytest.raises(DataError, match=f"at most {n} funds have 120 values on a rebalance day, and {told}"):
         backtest(Panel(nav), metrics="euclidean", k=70)
     assert len(backtest(Panel(nav), metrics="euclidean", k=n - 1).ic)

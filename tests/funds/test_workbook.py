@@ -43,7 +43,7 @@ def write_table(path, table, percent=()):
 
 
 def test_plain_tables_are_read_back_exactly(workbook, study):
-    for title in ("Predictions", "Holdings", "Trades", "Fills", "Universe", "Neighbours", "Reasons"):
+    for title in ("Predictions", "Holdings", "Trades", "Fills", "Universe", "Neighbors", "Reasons"):
         assert_same_numbers(read_sheet(workbook, title), getattr(study, title.lower()))
 
 

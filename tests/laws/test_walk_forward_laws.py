@@ -20,7 +20,7 @@ NAV = synthetic_universe(30, "2012-01-04", "2013-12-31", seed=5).panel.nav
 FIRST = NAV.index.get_loc("2012-12-31")  # the first decision
 SETTINGS = (
     {"k": 5, "top": 4, "baselines": ()},
-    {"k": 5, "top": 4, "baselines": (), "neighbours": "current", "train_quarters": 2, "label": "median"},
+    {"k": 5, "top": 4, "baselines": (), "neighbors": "current", "train_quarters": 2, "label": "median"},
     {"k": 3, "top": 4, "baselines": (), "frequency": "monthly", "weights": "forecast", "execution_lag": 1},
 )
 GARBAGE = {
@@ -39,15 +39,15 @@ def whole_study(case):
     return backtest(Panel(NAV), metrics=METRICS, **SETTINGS[case])
 
 
-def assert_same_decisions(study, whole, until, realised_until):
-    """Assert equal decisions up to `until`, and equal realised returns before `realised_until`."""
-    for table in ("predictions", "holdings", "neighbours", "reasons"):
+def assert_same_decisions(study, whole, until, realized_until):
+    """Assert equal decisions up to `until`, and equal realized returns before `realized_until`."""
+    for table in ("predictions", "holdings", "neighbors", "reasons"):
         found, expected = (getattr(s, table) for s in (study, whole))
         found, expected = (frame[frame["date"] <= until] for frame in (found, expected))
-        if "realised" in found:
-            over = found["date"] < realised_until
-            assert np.array_equal(found["realised"][over], expected["realised"][over], equal_nan=True)
-            found, expected = found.drop(columns="realised"), expected.drop(columns="realised")
+        if "realized" in found:
+            over = found["date"] < realized_until
+            assert np.array_equal(found["realized"][over], expected["realized"][over], equal_nan=True)
+            found, expected = found.drop(columns="realized"), expected.drop(columns="realized")
         pd.testing.assert_frame_equal(found, expected, check_exact=True)
         assert len(found)
 

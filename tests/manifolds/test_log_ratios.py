@@ -7,15 +7,15 @@ from geodual.manifolds import SPD, NotOnManifoldError, PositiveOrthant, Simplex
 from geodual.optimize import Problem, minimize
 
 
-def centred_logarithm(x):
+def centered_logarithm(x):
     return np.log(x) - np.log(x).mean()
 
 
 @pytest.mark.parametrize("n", [2, 3, 6])
-def test_the_simplex_is_the_space_of_centred_logarithms(n):
+def test_the_simplex_is_the_space_of_centered_logarithms(n):
     manifold, rng = Simplex(n), np.random.default_rng(n)
     x, y = manifold.random_point(rng), manifold.random_point(rng)
-    difference = centred_logarithm(y) - centred_logarithm(x)
+    difference = centered_logarithm(y) - centered_logarithm(x)
     assert manifold.dist(x, y) == pytest.approx(np.linalg.norm(difference), rel=1e-14)
     middle = np.sqrt(x * y)
     np.testing.assert_allclose(manifold.exp(x, 0.5 * manifold.log(x, y)), middle / middle.sum(), rtol=1e-14)
@@ -46,7 +46,7 @@ def test_no_step_leaves_the_simplex():
 
 
 def test_mixture_weights_of_greatest_likelihood():
-    """Counts are matched by their shares, which minimise −Σ counts log x."""
+    """Counts are matched by their shares, which minimize −Σ counts log x."""
     counts = np.array([5.0, 1.0, 14.0])
     problem = Problem(Simplex(3), lambda x: -counts @ np.log(x), gradient=lambda x: -counts / x)
     result = minimize(problem, np.full(3, 1.0 / 3.0))

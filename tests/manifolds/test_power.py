@@ -1,4 +1,4 @@
-"""Powers are products of equal factors, whether they are vectorised or not."""
+"""Powers are products of equal factors, whether they are vectorized or not."""
 
 import numpy as np
 import pymanopt.manifolds as peers
@@ -29,7 +29,7 @@ from geodual.manifolds import (
 )
 from geodual.manifolds.power import LoopFrame
 
-VECTORISED = [
+VECTORizED = [
     ComplexStiefel(4, 2),
     Euclidean(2),
     Grassmann(4, 2),
@@ -66,7 +66,7 @@ LOOPED = [UsersSphere(3)]
 COPIES = 4
 
 
-@pytest.mark.parametrize("base", VECTORISED + LOOPED, ids=repr)
+@pytest.mark.parametrize("base", VECTORizED + LOOPED, ids=repr)
 def test_every_operation_is_that_of_the_product(base):
     power, product, rng = Power(base, COPIES), Product([base] * COPIES), np.random.default_rng(0)
     x = power.random_point(rng)
@@ -88,8 +88,8 @@ def test_every_operation_is_that_of_the_product(base):
     assert power.inner(x, u, u) == pytest.approx(1.0, rel=1e-12)
 
 
-@pytest.mark.parametrize("base", VECTORISED, ids=repr)
-def test_projections_of_vectorised_powers_do_not_loop(base, monkeypatch):
+@pytest.mark.parametrize("base", VECTORizED, ids=repr)
+def test_projections_of_vectorized_powers_do_not_loop(base, monkeypatch):
     """The interior-point method projects in every step of conjugate gradients."""
     power, rng, calls, project = Power(base, COPIES), np.random.default_rng(0), [], type(base).project
     monkeypatch.setattr(type(base), "project", lambda *given: calls.append(1) or project(*given))
@@ -97,7 +97,7 @@ def test_projections_of_vectorised_powers_do_not_loop(base, monkeypatch):
     assert len(calls) < COPIES
 
 
-@pytest.mark.parametrize("base", VECTORISED + LOOPED, ids=repr)
+@pytest.mark.parametrize("base", VECTORizED + LOOPED, ids=repr)
 def test_distance_terms_and_moves_are_those_of_the_product(base):
     power, product, rng = Power(base, COPIES), Product([base] * COPIES), np.random.default_rng(1)
     x = power.random_point(rng)
@@ -113,7 +113,7 @@ def test_distance_terms_and_moves_are_those_of_the_product(base):
     assert frame.unit == frames.unit
 
 
-@pytest.mark.parametrize("base", VECTORISED + LOOPED, ids=repr)
+@pytest.mark.parametrize("base", VECTORizED + LOOPED, ids=repr)
 def test_only_powers_of_users_manifolds_loop(base, monkeypatch):
     power, rng, frames = Power(base, COPIES), np.random.default_rng(0), []
     x = power.random_point(rng)
@@ -127,15 +127,15 @@ def test_only_powers_of_users_manifolds_loop(base, monkeypatch):
     assert len(frames) >= 2 * COPIES if looped else len(frames) < COPIES
 
 
-def test_every_manifold_of_ours_is_vectorised_as_the_docstring_says():
+def test_every_manifold_of_ours_is_vectorized_as_the_docstring_says():
     arrays = {cls for cls in vars(manifolds).values() if isinstance(cls, type) and issubclass(cls, Manifold)}
-    looped = {cls.__name__ for cls in arrays if not cls.vectorised}
+    looped = {cls.__name__ for cls in arrays if not cls.vectorized}
     # The last three have no powers, or inherit it from their manifold.
     assert looped == {"FixedRank", "Manifold", "Power", "Product", "PymanoptManifold"}
     assert "all manifolds of geodual except `FixedRank`" in " ".join(Power.__doc__.split())
 
 
-@pytest.mark.parametrize("base", VECTORISED + LOOPED, ids=repr)
+@pytest.mark.parametrize("base", VECTORizED + LOOPED, ids=repr)
 def test_what_a_power_inherits(base):
     power, product = Power(base, COPIES), Product([base] * COPIES)
     assert (power.dim, power.hadamard, power.has_log) == (product.dim, product.hadamard, product.has_log)

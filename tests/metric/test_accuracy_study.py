@@ -237,7 +237,7 @@ def test_the_table_of_all_parts(monkeypatch, tmp_path) -> None:
 
 
 def test_metrics_do_not_depend_on_the_scales_of_features() -> None:
-    """The frame gives raw features to all methods; those that need standardised ones do it themselves."""
+    """The frame gives raw features to all methods; those that need standardized ones do it themselves."""
     X, y = load_wine(return_X_y=True)
     scale = 10.0 ** np.arange(-6, 7)
     for name in ("NCA", "GMML", "NeighborRPDML"):

@@ -263,7 +263,7 @@ def test_triplets_with_one_sample_far_away_are_not_certified_by_noise(seed: int)
 
 
 def test_a_bound_from_slopes_of_any_size_is_a_bound() -> None:
-    """The matrix I + 2 S is positive definite, but a Cholesky factorisation loses the 1 to rounding."""
+    """The matrix I + 2 S is positive definite, but a Cholesky factorization loses the 1 to rounding."""
     S = np.full((2, 2), 1e200)
     best = 0.5 * np.log1p(4e200)  # ½ log det(I + 2 S)
     assert 0.0 <= lower_bound(np.eye(2), S, 0.0, 1.0, 0.0) <= best * (1.0 + 1e-12)

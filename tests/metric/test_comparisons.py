@@ -187,7 +187,7 @@ def test_more_features_than_samples_is_solved_in_their_span() -> None:
     tuples = random_tuples(4, n_tuples=3, size=3, n_features=40)
     learner = TripletRPDML(tol=1e-9).fit(tuples)
     assert learner.score(tuples) == 1.0
-    # Nine centred samples span eight dimensions; outside, W is the prior.
+    # Nine centered samples span eight dimensions; outside, W is the prior.
     assert np.isclose(np.linalg.eigvalsh(learner.W_), 1.0).sum() >= 32
     wide = np.concatenate([tuples, np.zeros((3, 3, 5))], axis=2)
     np.testing.assert_allclose(TripletRPDML(tol=1e-9).fit(wide).W_[:40, :40], learner.W_, atol=1e-4)

@@ -210,14 +210,14 @@ def test_transform_of_a_dask_array_is_checked_like_that_of_an_array():
 
 
 def test_arrays_that_only_could_be_of_dask_are_arrays():
-    class Labelled(np.ndarray):
+    class Labeled(np.ndarray):
         """Like the arrays of xarray, it has the methods of a collection of Dask, but no graph."""
 
         def __dask_graph__(self):
             return None
 
     X, y = make_samples()
-    learner = RPDML(pairs="all", tol=1e-4).fit(X.view(Labelled), y)
+    learner = RPDML(pairs="all", tol=1e-4).fit(X.view(Labeled), y)
     np.testing.assert_array_equal(learner.W_, RPDML(pairs="all", tol=1e-4).fit(X, y).W_)
 
 

@@ -14,13 +14,13 @@ from geodual.metric.geometry import feature_differences
 from geodual.metric.geometry.feature_differences import FeatureDifferences
 from geodual.metric.program import feature_fit, feature_program
 from geodual.metric.program.certificate import CertifiedMetric
-from geodual.metric.program.feature_fit import neighbour_means
+from geodual.metric.program.feature_fit import neighbor_means
 from geodual.metric.program.feature_priors import FeaturePrior, LogDetPrior, SparsePrior
 from geodual.metric.program.feature_program import FeatureProgram
-from geodual.metric.selection import graded_neighbours as graded_neighbours_module
-from geodual.metric.selection.graded_neighbours import graded_neighbours, label_set_neighbours
-from geodual.metric.selection.local_pairs import grouped_neighbours
-from geodual.metric.terms.neighbourhoods import Neighbourhoods
+from geodual.metric.selection import graded_neighbors as graded_neighbors_module
+from geodual.metric.selection.graded_neighbors import graded_neighbors, label_set_neighbors
+from geodual.metric.selection.local_pairs import grouped_neighbors
+from geodual.metric.terms.neighborhoods import Neighborhoods
 
 DISTANCES = pytest.mark.parametrize("distance", ["l1", "l2"])
 
@@ -32,13 +32,13 @@ def drawn(seed: int, n: int = 40, n_features: int = 4, n_classes: int = 3):
 
 
 def differences(learner: FeatureWeights, X: np.ndarray) -> np.ndarray:
-    V = np.abs(X[learner.neighbours_[:, 0]] - X[learner.neighbours_[:, 1]])
+    V = np.abs(X[learner.neighbors_[:, 0]] - X[learner.neighbors_[:, 1]])
     return V if learner.distance == "l1" else V**2
 
 
 def certificate(learner: FeatureWeights, X: np.ndarray, w: np.ndarray) -> tuple[float, float]:
     """Return the primal and the dual at w, by the formulas of the docstring; weighted samples count."""
-    i, j = learner.neighbours_.T
+    i, j = learner.neighbors_.T
     V, q, tau, m = differences(learner, X), learner.targets_, learner.widths_, learner.counts_
     total = m[np.unique(i)].sum()
     loss = conjugate = 0.0
@@ -173,16 +173,16 @@ def test_the_optimum_is_that_of_another_solver(distance: str) -> None:
 
 def solved(squared: bool, prior: FeaturePrior, sparse: bool = False) -> CertifiedMetric:
     X, y = drawn(4, n=60, n_features=9)
-    i, j = grouped_neighbours(X, y, 3, 5, "l2" if squared else "l1")
+    i, j = grouped_neighbors(X, y, 3, 5, "l2" if squared else "l1")
     V = FeatureDifferences(csr_array(X) if sparse else X, i, j, squared)
-    near = Neighbourhoods(i, j, y[i] == y[j], V.distances(np.ones(9)), np.full(60, 2.0), None, 100.0)
+    near = Neighborhoods(i, j, y[i] == y[j], V.distances(np.ones(9)), np.full(60, 2.0), None, 100.0)
     return FeatureProgram(near, V, prior).solve(np.ones(9), 1e-12, 100)
 
 
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("prior", [LogDetPrior(), SparsePrior(10.0)])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_many_features_are_learnt_without_matrices(
+def test_many_features_are_learned_without_matrices(
     squared: bool, prior: FeaturePrior, sparse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dense = solved(squared, prior)
@@ -214,10 +214,10 @@ def test_weights_of_numbers_have_a_certificate_too(distance: str) -> None:
     np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-8)
 
 
-def test_neighbours_of_numbers_are_those_of_the_definition() -> None:
+def test_neighbors_of_numbers_are_those_of_the_definition() -> None:
     rng = np.random.default_rng(10)
     Z, ranks = rng.standard_normal((30, 2)), np.append(np.linspace(0.0, 0.6, 29), 1.0)
-    i, j, similar = graded_neighbours(Z, ranks, 2, 3, "l1")
+    i, j, similar = graded_neighbors(Z, ranks, 2, 3, "l1")
     for sample in range(30):
         order = [k for k in np.abs(Z - Z[sample]).sum(axis=1).argsort().tolist() if k != sample]
         near = [k for k in order if abs(ranks[k] - ranks[sample]) <= 0.1][:2]
@@ -238,11 +238,11 @@ def nearest_of(Z: np.ndarray, sample: int, similar: np.ndarray, counts: tuple[in
     ]
 
 
-def test_neighbours_of_several_numbers_are_those_of_the_definition() -> None:
+def test_neighbors_of_several_numbers_are_those_of_the_definition() -> None:
     rng = np.random.default_rng(14)
     Z, ranks = rng.standard_normal((45, 2)), rng.random((45, 3))
     ranks[:10] = 0.5 + 0.01 * ranks[:10]  # these are near, and the others have few so near
-    i, j, similar = graded_neighbours(Z, ranks, 3, 4, "l2")
+    i, j, similar = graded_neighbors(Z, ranks, 3, 4, "l2")
     limits = []
     for sample in range(45):
         difference = np.abs(ranks - ranks[sample]).mean(axis=1)
@@ -253,11 +253,11 @@ def test_neighbours_of_several_numbers_are_those_of_the_definition() -> None:
     assert min(limits) == 0.1 < max(limits)
 
 
-def test_neighbours_of_label_sets_are_those_of_the_definition() -> None:
+def test_neighbors_of_label_sets_are_those_of_the_definition() -> None:
     rng = np.random.default_rng(15)
     Z, sets = rng.standard_normal((40, 2)), (rng.random((40, 4)) < 0.4).astype(float)
     sets[-1] = 1.0  # a set that nobody else has
-    i, j, similar = label_set_neighbours(Z, sets, 3, 4, "l2")
+    i, j, similar = label_set_neighbors(Z, sets, 3, 4, "l2")
     limits = []
     for sample in range(40):
         different = np.array([sum(a != b for a, b in zip(row, sets[sample], strict=True)) for row in sets])
@@ -290,7 +290,7 @@ def test_one_of_several_outputs_is_the_same_as_one() -> None:
     np.testing.assert_allclose(numbers.fit(X, np.column_stack(2 * [X[:, 0]])).weights_, once, rtol=1e-8)
 
 
-def test_numbers_that_cannot_be_learnt_from() -> None:
+def test_numbers_that_cannot_be_learned_from() -> None:
     X = np.random.default_rng(11).standard_normal((10, 2))
     with pytest.raises(ValueError, match="at least two different values"):
         FeatureWeights(target="numbers").fit(X, np.ones(10))
@@ -307,11 +307,11 @@ def test_of_very_many_samples_some_ask(target: str, monkeypatch: pytest.MonkeyPa
     signal = X @ [2.0, 1.0, 0.5, 0.0, 0.0]
     y = signal if target == "numbers" else np.digitize(signal, [-1.0, 1.0])
     everyone = FeatureWeights(target=target).fit(X, y)
-    for module in (graded_neighbours_module, feature_fit):
+    for module in (graded_neighbors_module, feature_fit):
         monkeypatch.setattr(module, "MOST_ASKING", 300)
     some = FeatureWeights(target=target).fit(X, y)
-    assert len(np.unique(some.neighbours_[:, 0])) == 300
-    assert len(np.unique(some.neighbours_[:, 1])) > 600
+    assert len(np.unique(some.neighbors_[:, 0])) == 300
+    assert len(np.unique(some.neighbors_[:, 1])) > 600
     primal, dual = certificate(some, X, some.weights_)
     assert primal == pytest.approx(some.objective_, rel=1e-10)
     assert (primal - dual) / primal <= 1.1e-6
@@ -470,7 +470,7 @@ def test_widths_are_half_the_mean_distance_with_a_floor() -> None:
     i, similar = np.array([0, 0, 0, 1, 1, 2]), np.array([True, True, False, True, False, True])
     d = np.array([2.0, 4.0, 9.0, 0.0, 7.0, 6.0])
     # Means of the class: 3, 0 and 6, whose mean is 3.
-    np.testing.assert_allclose(neighbour_means(i, similar, d, 3), [1.5, 0.5e-3 * 3.0, 3.0])
+    np.testing.assert_allclose(neighbor_means(i, similar, d, 3), [1.5, 0.5e-3 * 3.0, 3.0])
 
 
 def test_unknown_labels_have_no_part() -> None:
@@ -500,7 +500,7 @@ def test_wrong_parameters(parameters, told: str) -> None:
         FeatureWeights(**parameters).fit(*drawn(0))
 
 
-def test_samples_that_cannot_be_learnt_from() -> None:
+def test_samples_that_cannot_be_learned_from() -> None:
     with pytest.raises(ValueError, match="No class has two different samples"):
         FeatureWeights().fit(np.arange(6.0).reshape(3, 2), [0, 1, 2])
     with pytest.raises(ValueError, match="at least two classes"):
@@ -509,5 +509,5 @@ def test_samples_that_cannot_be_learnt_from() -> None:
         FeatureWeights().fit(drawn(0)[0], np.ones((40, 2), dtype=int))
     with pytest.raises(ValueError, match='use target="numbers" for several numbers'):
         FeatureWeights().fit(drawn(0)[0], drawn(0)[0])
-    with pytest.raises(ValueError, match="standardise the features"):
+    with pytest.raises(ValueError, match="standardize the features"):
         FeatureWeights("l2").fit(1e-200 * drawn(0)[0], drawn(0)[1])

@@ -65,7 +65,7 @@ def test_t_walks_along_the_geodesic_of_spd(samples, t):
     assert relative_error(GMML(t=t).fit(X, y).get_mahalanobis_matrix(), expected) < 1e-10
 
 
-def test_it_minimises_its_objective(samples):
+def test_it_minimizes_its_objective(samples):
     X, y = samples
     S, D = explicit_scatters(X, y)
 
@@ -80,7 +80,7 @@ def test_it_minimises_its_objective(samples):
 
 
 @pytest.mark.parametrize("prior", ["identity", "covariance", "matrix"])
-def test_regularisation_adds_the_prior_to_both_sums(samples, prior):
+def test_regularization_adds_the_prior_to_both_sums(samples, prior):
     X, y = samples
     A0 = {"identity": np.eye(4), "covariance": np.linalg.inv(np.cov(X.T)), "matrix": np.diag([1.0, 2, 3, 4])}[
         prior

@@ -139,7 +139,7 @@ def test_the_factor_of_a_matrix_that_rounding_made_semidefinite() -> None:
     np.testing.assert_allclose(L.T @ L, W, atol=1e-12)
 
 
-def test_true_is_no_number_of_neighbours() -> None:
+def test_true_is_no_number_of_neighbors() -> None:
     with pytest.raises(ValueError, match="`n_neighbors` must be a whole number, got True"):
         RPDMLRegressor(n_neighbors=True).fit(X, X[:, 0])
 

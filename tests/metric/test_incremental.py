@@ -54,7 +54,7 @@ def test_what_holds_already_changes_nothing(wine) -> None:
     assert learner.certificates_[1].objective == pytest.approx(0.0, abs=1e-9)
 
 
-def test_steps_add_to_what_was_learnt(wine) -> None:
+def test_steps_add_to_what_was_learned(wine) -> None:
     """The distances of unseen samples tell classes apart better after three steps than after one."""
     X, y = wine
     i, j = np.triu_indices(58, 1)
@@ -93,7 +93,7 @@ def test_comparisons_in_steps(kind, size: int) -> None:
     second = kind(prior=first.W_, margin=first.margin_).fit(tuples[20:])
     np.testing.assert_array_equal(learner.W_, second.W_)
     assert len(learner.certificates_) == 2
-    with pytest.raises(ValueError, match="has 2 features, but the metric was learnt on 3"):
+    with pytest.raises(ValueError, match="has 2 features, but the metric was learned on 3"):
         learner.partial_fit(tuples[:, :, :2])
 
 

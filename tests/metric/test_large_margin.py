@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from geodual.metric import LMNN
-from geodual.metric.margin.large_margin import LargeMargin, NearPairs, target_neighbours
+from geodual.metric.margin.large_margin import LargeMargin, NearPairs, target_neighbors
 
 
 def expected_pairs(Y, labels, squared_reach):
@@ -78,7 +78,7 @@ def impostor_slacks(d: np.ndarray, targets: np.ndarray, labels: np.ndarray) -> n
 def test_all_impostors_within_the_smoothed_margin_count(width: float) -> None:
     rng = np.random.default_rng(0)
     X, labels = rng.standard_normal((30, 2)), np.repeat([0, 1, 2], 10)
-    targets = target_neighbours(X, labels, 2)
+    targets = target_neighbors(X, labels, 2)
     found, gradient = LargeMargin(X, labels, targets, 0.4).value_and_gradient(np.eye(2), width)
     d = cdist(X, X, "sqeuclidean")
     slack = impostor_slacks(d, targets, labels)
@@ -93,7 +93,7 @@ def test_lmnn_starts_from_the_euclidean_metric_with_targets_at_distance_one() ->
     X, y = rng.standard_normal((40, 3)) * [1.0, 3.0, 0.5], np.arange(40) % 2
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
-    targets = target_neighbours(X, y, 3)
+    targets = target_neighbors(X, y, 3)
     d = cdist(X, X, "sqeuclidean")
     d /= np.mean([d[i, j] for i in range(40) for j in targets[i]])
     start = 0.5 * sum(d[i, j] for i in range(40) for j in targets[i])

@@ -74,10 +74,10 @@ def test_sums_are_those_of_both_sets(kept: bool) -> None:
     labels, Z = np.repeat([0, 1], [5, 6]), rng.standard_normal((11, 3))
     links = Links(np.array([[0, 7], [2, 3]]), np.array([True, False]), np.array([2.0, 1.0]))
     own = PairList(np.arange(4).reshape(-1, 2), links.similar, links.weight)
-    labelled = AllPairs(labels)
+    labeled = AllPairs(labels)
     if not kept:
-        labelled.n_pairs = 10**10  # second derivatives of so many pairs are not kept
-    joint = JointPairs(labelled, 11, own)
+        labeled.n_pairs = 10**10  # second derivatives of so many pairs are not kept
+    joint = JointPairs(labeled, 11, own)
     i, j = np.triu_indices(11, 1)
     plain = PairList(
         np.vstack([np.column_stack([i, j]), links.indices]),

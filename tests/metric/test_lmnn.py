@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from geodual.manifolds import Euclidean
 from geodual.metric.estimators.lmnn import LMNN
-from geodual.metric.margin.large_margin import LargeMargin, target_neighbours
+from geodual.metric.margin.large_margin import LargeMargin, target_neighbors
 from geodual.optimize import Problem, check_gradient
 
 
@@ -50,14 +50,14 @@ def test_the_objective_is_the_sum_over_triples(sizes, scale, weighted):
     X, y = make_samples(1, sizes)
     L = scale * np.random.default_rng(2).standard_normal((3, 4))
     weight = np.random.default_rng(3).uniform(0.5, 4.0, len(X)) if weighted else None
-    objective = LargeMargin(X, y, target_neighbours(X, y, 3), 0.3, weight)
+    objective = LargeMargin(X, y, target_neighbors(X, y, 3), 0.3, weight)
     result, _ = objective.value_and_gradient(L, 0.2)
     assert result.objective == pytest.approx(explicit_objective(X, y, L, 3, 0.3, weight), rel=1e-12)
 
 
 def test_smoothing_is_from_above_and_falls_with_the_width():
     X, y = make_samples(3)
-    objective = LargeMargin(X, y, target_neighbours(X, y, 3), 0.5)
+    objective = LargeMargin(X, y, target_neighbors(X, y, 3), 0.5)
     L = 0.5 * np.random.default_rng(4).standard_normal((4, 4))
     passes = [objective.value_and_gradient(L, width)[0] for width in (1.0, 0.3, 0.1, 0.01)]
     n_triples = 3 * int((y[:, None] != y).sum())
@@ -74,7 +74,7 @@ def test_smoothing_is_from_above_and_falls_with_the_width():
 def test_the_gradient_passes_the_slope_check(n_components, scale, weighted):
     X, y = make_samples(5, sizes=(14, 10, 1))
     weight = np.random.default_rng(7).uniform(0.5, 4.0, len(X)) if weighted else None
-    objective = LargeMargin(X, y, target_neighbours(X, y, 3), 0.4, weight)
+    objective = LargeMargin(X, y, target_neighbors(X, y, 3), 0.4, weight)
     problem = Problem(
         Euclidean(n_components, 4),
         lambda L: objective.value_and_gradient(L, 0.5)[0].smoothed,
@@ -176,7 +176,7 @@ def test_the_scale_of_the_samples_does_not_matter(scale):
 
 
 def test_features_may_have_units_far_apart():
-    """Targets are the neighbours along the huge feature; tiny ones still matter for the metric."""
+    """Targets are the neighbors along the huge feature; tiny ones still matter for the metric."""
     rng = np.random.default_rng(14)
     y = np.repeat([0, 1], 40)
     X = np.column_stack([1e12 * rng.standard_normal(80), 1e-12 * (y + 0.1 * rng.standard_normal(80))])
@@ -281,13 +281,13 @@ def test_fewer_components_are_a_harder_program():
         assert model.objective_ == pytest.approx(explicit_objective(X, y, model.components_, 3), rel=1e-10)
 
 
-def test_it_improves_nearest_neighbours():
+def test_it_improves_nearest_neighbors():
     X, y = make_classification(
         300, 30, n_informative=6, n_redundant=0, class_sep=1.0, n_clusters_per_class=3, random_state=0
     )
     plain = cross_val_score(KNeighborsClassifier(), X, y)
-    learnt = cross_val_score(make_pipeline(LMNN(), KNeighborsClassifier()), X, y)
-    assert learnt.mean() > plain.mean() + 0.03
+    learned = cross_val_score(make_pipeline(LMNN(), KNeighborsClassifier()), X, y)
+    assert learned.mean() > plain.mean() + 0.03
 
 
 def test_verbose_prints_a_line_per_iteration(capsys):

@@ -9,7 +9,7 @@ import pytest
 from geodual.metric import RPDML, LocalPairs
 from geodual.metric.estimators import logdet_learner as learner_module
 from geodual.metric.selection import local_pairs
-from geodual.metric.selection.local_pairs import distinct_pairs, neighbour_pairs
+from geodual.metric.selection.local_pairs import distinct_pairs, neighbor_pairs
 
 RNG = np.random.default_rng(0)
 Z = RNG.standard_normal((120, 3))
@@ -35,12 +35,12 @@ def test_the_index_is_in_the_name_only_if_it_is_not_exact() -> None:
 
 def test_without_the_package_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynndescent", None)
-    with pytest.raises(ImportError, match=r"needs the package pynndescent: install geodual\[neighbours\]"):
+    with pytest.raises(ImportError, match=r"needs the package pynndescent: install geodual\[neighbors\]"):
         LocalPairs(index="approximate").find(Z, LABELS)
 
 
 class ExactIndex:
-    """Has the interface of the index, and finds all neighbours by computing all distances."""
+    """Has the interface of the index, and finds all neighbors by computing all distances."""
 
     def __init__(self, data, n_neighbors, random_state, n_jobs) -> None:
         assert data.dtype == np.float32
@@ -65,7 +65,7 @@ def test_an_index_that_misses_nothing_gives_the_exact_pairs(
 
 
 class FailingIndex(ExactIndex):
-    """Finds some neighbours twice and others not at all, as the real one may."""
+    """Finds some neighbors twice and others not at all, as the real one may."""
 
     def query(self, queries, k):
         place, distance = super().query(queries, k)
@@ -92,12 +92,12 @@ def test_the_real_index_finds_nearly_all(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(exact & found) > 0.9 * len(exact)
 
 
-def test_a_learner_records_how_neighbours_were_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learner_records_how_neighbors_were_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynndescent", SimpleNamespace(NNDescent=ExactIndex))
     for index in ("exact", "approximate"):
         learner = RPDML(pairs=LocalPairs(2, 3, index=index)).fit(Z, LABELS)
-        assert learner.neighbours_are_exact_ == (index == "exact")
-    assert learner.set_params(pairs="local").fit(Z, LABELS).neighbours_are_exact_
+        assert learner.neighbors_are_exact_ == (index == "exact")
+    assert learner.set_params(pairs="local").fit(Z, LABELS).neighbors_are_exact_
 
 
 def test_the_first_fit_to_some_samples_keeps_small_classes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_the_first_fit_to_some_samples_keeps_small_classes(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", ["n_similar", "n_dissimilar"])
-def test_a_sample_has_a_neighbour_of_each_kind_at_least(name: str) -> None:
+def test_a_sample_has_a_neighbor_of_each_kind_at_least(name: str) -> None:
     with pytest.raises(ValueError, match=f"`{name}`"):
         LocalPairs(**{name: 0})
 
@@ -136,34 +136,34 @@ def slow_pairs(Z, labels, n_similar, n_dissimilar):
 def test_it_is_the_slow_search(n, n_similar, n_dissimilar) -> None:
     rng = np.random.default_rng(n)
     Z, labels = 100.0 + rng.standard_normal((n, 3)), np.minimum(rng.integers(4, size=n), np.arange(n) % 5)
-    found = neighbour_pairs(Z, labels, n_similar, n_dissimilar)
+    found = neighbor_pairs(Z, labels, n_similar, n_dissimilar)
     assert set(map(tuple, found.tolist())) == slow_pairs(Z, labels, n_similar, n_dissimilar)
     assert len(found) == len(set(map(tuple, found.tolist())))
 
 
 @pytest.mark.parametrize("kind", ["tiny", "huge", "far away", "one outlier"])
-def test_neighbours_of_any_scale_are_those_of_the_slow_search(kind: str) -> None:
+def test_neighbors_of_any_scale_are_those_of_the_slow_search(kind: str) -> None:
     rng = np.random.default_rng(5)
     labels = np.sort(rng.integers(3, size=400))
     Z = rng.integers(4, size=(400, 8)) + rng.standard_normal((400, 8))
     Z = {"tiny": 1e-9 * Z, "huge": 1e9 * Z, "far away": Z + 3e3 * labels[:, None]}.get(kind, Z)
     if kind == "one outlier":
         Z[7] = 1e7
-    found = neighbour_pairs(Z, labels, 3, 6)
+    found = neighbor_pairs(Z, labels, 3, 6)
     assert set(map(tuple, found.tolist())) == slow_pairs(Z, labels, 3, 6)
 
 
 def test_equal_distances_do_no_harm() -> None:
     Z, labels = np.repeat(np.eye(2), 150, axis=0), np.arange(300) % 2
-    found = neighbour_pairs(Z, labels, 2, 3)
+    found = neighbor_pairs(Z, labels, 2, 3)
     assert len(found) == 300 * 5
     assert (found[:, 0] != found[:, 1]).all()
     assert (labels[found[:, 0]] == labels[found[:, 1]]).sum() == 600
 
 
-def test_a_class_of_one_has_no_similar_neighbour() -> None:
+def test_a_class_of_one_has_no_similar_neighbor() -> None:
     Z, labels = np.array([[0.0], [1.0], [3.0]]), np.array([0, 1, 1])
-    assert set(map(tuple, neighbour_pairs(Z, labels, 2, 1).tolist())) == {
+    assert set(map(tuple, neighbor_pairs(Z, labels, 2, 1).tolist())) == {
         (0, 1),
         (1, 2),
         (2, 1),
@@ -192,7 +192,7 @@ CASES = {
 
 def test_labels_need_not_be_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_pairs, "_MANY", 0)
-    found = neighbour_pairs(PLAIN, FOUR, 2, 3)
+    found = neighbor_pairs(PLAIN, FOUR, 2, 3)
     assert set(map(tuple, found.tolist())) == slow_pairs(PLAIN, FOUR, 2, 3)
 
 
@@ -200,7 +200,7 @@ def test_samples_far_beyond_single_precision_give_no_warning(monkeypatch: pytest
     monkeypatch.setattr(local_pairs, "_MANY", 0)
     Z = PLAIN.copy()
     Z[:3] *= 1e22
-    found = neighbour_pairs(Z, FOUR, 2, 3)
+    found = neighbor_pairs(Z, FOUR, 2, 3)
     assert np.bincount(found[:, 0]).min() == 5
 
 
@@ -212,7 +212,7 @@ CLEAR = [name for name in CASES if name not in ("tight clusters", "whole numbers
 def test_the_search_for_many_samples_is_the_slow_search(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_pairs, "_MANY", 0)
     Z, labels = CASES[name]
-    found = neighbour_pairs(Z, labels, 3, 5)
+    found = neighbor_pairs(Z, labels, 3, 5)
     assert set(map(tuple, found.tolist())) == slow_pairs(Z, labels, 3, 5)
     assert len(found) == len(set(map(tuple, found.tolist())))
 
@@ -221,7 +221,7 @@ def test_the_search_for_many_samples_is_the_slow_search(name: str, monkeypatch: 
 def test_of_equal_distances_any_count(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_pairs, "_MANY", 0)
     Z, labels = CASES[name]
-    found = neighbour_pairs(Z, labels, 3, 5)
+    found = neighbor_pairs(Z, labels, 3, 5)
     same = labels[found[:, 0]] == labels[found[:, 1]]
     assert (found[:, 0] != found[:, 1]).all()
     for kind, count in ((same, 3), (~same, 5)):

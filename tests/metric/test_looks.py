@@ -26,11 +26,11 @@ def wine():
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 3])
-def test_neighbours_are_those_in_all_dimensions(wine, n_neighbors) -> None:
+def test_neighbors_are_those_in_all_dimensions(wine, n_neighbors) -> None:
     X, y = wine
     learner = GMML().fit(X[::2], y[::2])
     X, y = X[1::2], y[1::2]
-    axes = learner.plot_neighbours(X, y, n_neighbors=n_neighbors)
+    axes = learner.plot_neighbors(X, y, n_neighbors=n_neighbors)
     for ax, Z in zip(axes, (X, learner.transform(X)), strict=True):
         right = wrong = 0
         for i in range(len(Z)):
@@ -43,7 +43,7 @@ def test_neighbours_are_those_in_all_dimensions(wine, n_neighbors) -> None:
     assert axes[0].get_title().startswith("Before")
     texts = [text.get_text() for text in axes[1].get_legend().get_texts()]
     assert texts == ["same class", "other class", "barbera", "barolo", "grignolino"]
-    # Wrong neighbours and classes differ by more than their colour.
+    # Wrong neighbors and classes differ by more than their color.
     same, other = axes[0].collections[:2]
     assert same.get_linestyle() != other.get_linestyle()
     shapes = [points.get_paths()[0].vertices for points in axes[0].collections[2:]]
@@ -54,7 +54,7 @@ def test_given_axes_are_used(wine) -> None:
     X, y = wine
     figure, axes = plt.subplots(1, 2)
     learner = RPDML(pairs="all").fit(X, y)
-    assert learner.plot_neighbours(csr_array(X), y, axes=axes)[0].figure is figure
+    assert learner.plot_neighbors(csr_array(X), y, axes=axes)[0].figure is figure
     _, ax = plt.subplots()
     assert learner.plot_importances(ax=ax) is ax
 
@@ -105,9 +105,9 @@ def test_wrong_arguments_are_named(wine) -> None:
     X, y = wine
     learner = GMML().fit(X, y)
     with pytest.raises(ValueError, match="n_neighbors == 178, must be <= 177"):
-        learner.plot_neighbours(X, y, n_neighbors=178)
+        learner.plot_neighbors(X, y, n_neighbors=178)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        learner.plot_neighbours(X, y[:5])
+        learner.plot_neighbors(X, y[:5])
     with pytest.raises(ValueError, match="n_features == 0"):
         learner.plot_importances(n_features=0)
     with pytest.raises(Exception, match="not fitted"):

@@ -149,8 +149,8 @@ def test_sparse_spans_are_orthonormal_for_bad_scales() -> None:
     X = np.geomspace(1.0, 1e-5, 8)[:, None] * rng.standard_normal((8, 50))
     span = sparse_span(csr_array(X))
     np.testing.assert_allclose(span.axes.T @ span.axes, np.eye(7), atol=1e-12)
-    centred = X - X.mean(axis=0)
-    np.testing.assert_allclose(span.X @ span.axes.T, centred, atol=1e-12)
+    centered = X - X.mean(axis=0)
+    np.testing.assert_allclose(span.X @ span.axes.T, centered, atol=1e-12)
     A = SPD(7).random_point(rng)
     inside = span.axes.T @ span.lift(A).to_dense() @ span.axes
     np.testing.assert_allclose(inside, A, atol=1e-8)

@@ -1,4 +1,4 @@
-"""The search for neighbours in products of single precision, against all distances; anchors."""
+"""The search for neighbors in products of single precision, against all distances; anchors."""
 
 import sys
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from geodual.metric import RPDML, LocalPairs, NeighborRPDML
 from geodual.metric.selection import local_pairs, nearest
-from geodual.metric.selection.local_pairs import neighbour_pairs
+from geodual.metric.selection.local_pairs import neighbor_pairs
 from geodual.metric.selection.nearest import Group, Interval, NearestSearch
 
 from .test_local_pairs import ExactIndex
@@ -27,10 +27,10 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nearest, "_KEPT", 30)
 
 
-def check_neighbours(Z, labels, counts, asking) -> None:
-    """Compare the sorted distances of the neighbours found with those of a full table, exactly by kind."""
+def check_neighbors(Z, labels, counts, asking) -> None:
+    """Compare the sorted distances of the neighbors found with those of a full table, exactly by kind."""
     n_similar, n_dissimilar = counts
-    pairs = neighbour_pairs(Z, labels, *counts, anchors=asking)
+    pairs = neighbor_pairs(Z, labels, *counts, anchors=asking)
     asking = np.asarray(asking)
     table = cdist(Z[asking], Z, "sqeuclidean")
     assert set(pairs[:, 0].tolist()) <= set(asking.tolist())
@@ -68,26 +68,26 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("counts", [(2, 3), (5, 15), (200, 200)])
-def test_neighbours_are_those_of_all_distances(case: str, counts: tuple[int, int], small_blocks) -> None:
+def test_neighbors_are_those_of_all_distances(case: str, counts: tuple[int, int], small_blocks) -> None:
     rng = np.random.default_rng(1)
     Z = CASES[case](rng)
     unit = 1e120 if case == "tiny" else 1.0  # the table's squares would vanish
     labels = np.where(np.arange(150) < 147, rng.integers(0, 3, 150), [3] * 148 + [4, 5])
-    check_neighbours(unit * Z, labels, counts, some(labels, 2))
-    check_neighbours(unit * Z, labels, counts, np.arange(150)[::-1][:149])
+    check_neighbors(unit * Z, labels, counts, some(labels, 2))
+    check_neighbors(unit * Z, labels, counts, np.arange(150)[::-1][:149])
     if unit != 1.0:
-        found, expected = (neighbour_pairs(V, labels, 2, 3, anchors=some(labels, 2)) for V in (Z, unit * Z))
+        found, expected = (neighbor_pairs(V, labels, 2, 3, anchors=some(labels, 2)) for V in (Z, unit * Z))
         np.testing.assert_array_equal(found, expected)
 
 
 def test_one_class_may_hold_nearly_all(small_blocks) -> None:
     labels = np.append(np.zeros(147, dtype=int), [1, 1, 2])
-    check_neighbours(np.random.default_rng(0).standard_normal((150, 2)), labels, (3, 5), some(labels, 0))
+    check_neighbors(np.random.default_rng(0).standard_normal((150, 2)), labels, (3, 5), some(labels, 0))
 
 
 def test_many_classes_of_few_samples(small_blocks) -> None:
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(75), 2))
-    check_neighbours(np.random.default_rng(0).standard_normal((150, 2)), labels, (3, 5), some(labels, 0))
+    check_neighbors(np.random.default_rng(0).standard_normal((150, 2)), labels, (3, 5), some(labels, 0))
 
 
 @given(st.integers(2, 40), st.integers(1, 4), st.integers(0, 10**6), st.booleans(), st.integers(1, 5))
@@ -95,7 +95,7 @@ def test_laws_of_the_search(n: int, n_features: int, seed: int, whole: bool, n_c
     rng = np.random.default_rng(seed)
     Z = rng.integers(0, 3, (n, n_features)).astype(float) if whole else rng.standard_normal((n, n_features))
     labels = rng.integers(0, n_classes, n)
-    check_neighbours(Z, labels, (2, 4), some(labels, seed))
+    check_neighbors(Z, labels, (2, 4), some(labels, seed))
 
 
 def test_usual_sizes_of_blocks_and_the_coarse_case() -> None:
@@ -107,7 +107,7 @@ def test_usual_sizes_of_blocks_and_the_coarse_case() -> None:
     ):
         labels = rng.integers(0, 3, 5_000)
         asking = some(labels, 0)[:100]
-        check_neighbours(Z, labels, (3, 6), asking)
+        check_neighbors(Z, labels, (3, 6), asking)
 
 
 def test_products_bound_distances_from_below() -> None:
@@ -164,7 +164,7 @@ LABELS = RNG.integers(0, 3, 240)
 X = RNG.standard_normal((240, 4)) + LABELS[:, None] * [1.0, 0.5, 0.0, 0.0]
 
 
-def test_rpdml_learns_from_the_neighbours_of_the_anchors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rpdml_learns_from_the_neighbors_of_the_anchors(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pairs of the fit, given one by one, have the same optimum, which `test_certificate` recomputes."""
     seen = []
     find = LocalPairs.find
@@ -196,10 +196,10 @@ def test_the_certificate_of_anchors_can_be_checked_from_outside(weighted: bool) 
     weight = RNG.integers(0, 3, 240).astype(float) if weighted else None
     learner = NeighborRPDML(C=20.0, pairs=LocalPairs(3, 5, anchors=60), tol=1e-9)
     learner.fit(X, LABELS, sample_weight=weight)
-    asking = np.unique(learner.neighbours_[:, 0])
+    asking = np.unique(learner.neighbors_[:, 0])
     assert len(asking) == learner.n_anchors_
     assert 60 <= learner.n_anchors_ <= 62
-    np.testing.assert_array_equal(np.bincount(learner.neighbours_[:, 0])[asking], 8)
+    np.testing.assert_array_equal(np.bincount(learner.neighbors_[:, 0])[asking], 8)
     check_certificate(learner, X)
 
 
@@ -211,13 +211,13 @@ def test_more_anchors_than_samples_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("anchors", ["auto", 60])
-def test_an_index_may_find_the_neighbours(anchors, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_may_find_the_neighbors(anchors, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that misses nothing leads to the exact fit, and one that misses some to a certified one."""
     monkeypatch.setattr(local_pairs, "_FEW", 0)
     monkeypatch.setitem(sys.modules, "pynndescent", SimpleNamespace(NNDescent=ExactIndex))
     found = NeighborRPDML(C=20.0, pairs=LocalPairs(3, 5, "approximate", anchors), tol=1e-9).fit(X, LABELS)
     exact = NeighborRPDML(C=20.0, pairs=LocalPairs(3, 5, "exact", anchors), tol=1e-9).fit(X, LABELS)
-    assert (found.neighbours_are_exact_, exact.neighbours_are_exact_) == (False, True)
+    assert (found.neighbors_are_exact_, exact.neighbors_are_exact_) == (False, True)
     assert found.n_anchors_ == exact.n_anchors_
     np.testing.assert_allclose(found.W_, exact.W_, rtol=1e-6)
     check_certificate(found, X)

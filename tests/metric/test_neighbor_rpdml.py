@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from geodual.metric import LocalPairs, NeighborRPDML
 from geodual.metric.program.space import within_space
-from geodual.metric.terms.neighbour_term import NeighbourTerm, neighbour_widths
+from geodual.metric.terms.neighbor_term import NeighborTerm, neighbor_widths
 
 COUNTS = (2, 3)
 
@@ -29,7 +29,7 @@ def small_problem(weighted: bool):
 
 
 def slow_loss(W, Z, labels, weight, width, C) -> float:
-    """Return the loss by definition, with neighbours and targets under the Euclidean distance."""
+    """Return the loss by definition, with neighbors and targets under the Euclidean distance."""
     weight = np.ones(len(Z)) if weight is None else weight
     total = mass = 0.0
     for i, label in enumerate(labels):
@@ -49,7 +49,7 @@ def slow_loss(W, Z, labels, weight, width, C) -> float:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_loss_and_its_derivatives(weighted: bool) -> None:
     Z, labels, weight, width = small_problem(weighted)
-    near = NeighbourTerm.find(Z, labels, LocalPairs(*COUNTS), width, weight, 7.0)
+    near = NeighborTerm.find(Z, labels, LocalPairs(*COUNTS), width, weight, 7.0)
     rng = np.random.default_rng(0)
     root = np.linalg.qr(rng.standard_normal((3, 3)))[0] * [0.5, 1.0, 1.5]
     W = root @ root.T
@@ -71,7 +71,7 @@ def test_the_loss_and_its_derivatives(weighted: bool) -> None:
 
 def kept_loss(learner, W, X) -> tuple[float, np.ndarray]:
     """Return the term at W from what the fit kept, and its slope for each pair, as the docstring says."""
-    (i, j), q, tau, w = learner.neighbours_.T, learner.targets_, learner.widths_, learner.counts_
+    (i, j), q, tau, w = learner.neighbors_.T, learner.targets_, learner.widths_, learner.counts_
     V = X[i] - X[j]
     e = np.log(w[j]) - np.einsum("kf,fg,kg->k", V, W, V) / tau
     total, value, slope = w[np.unique(i)].sum(), 0.0, np.empty(len(i))
@@ -100,7 +100,7 @@ def check_certificate(learner, Z) -> None:
     ratio = W @ np.linalg.inv(W0)
     objective = 0.5 * (np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(W)) + value
     assert objective == pytest.approx(learner.objective_, rel=1e-10)
-    V = Z[learner.neighbours_[:, 0]] - Z[learner.neighbours_[:, 1]]
+    V = Z[learner.neighbors_[:, 0]] - Z[learner.neighbors_[:, 1]]
     P = np.linalg.inv(W0) + 2.0 * (V.T * slope) @ V
     # φ* at the slope, by Fenchel's equality.
     conjugate = slope @ np.einsum("kf,fg,kg->k", V, W, V) - value
@@ -165,14 +165,14 @@ def test_widths_are_those_of_the_definition() -> None:
     distances = np.sort(np.sum((Z[:, None] - Z) ** 2, axis=2), axis=1)
     expected = 4.0 * distances[:, 1]
     expected = np.maximum(expected, 0.1 * np.median(expected))
-    np.testing.assert_allclose(neighbour_widths(Z, 1, np.arange(len(Z))), expected)
-    # With fewer samples than neighbours, the farthest counts.
+    np.testing.assert_allclose(neighbor_widths(Z, 1, np.arange(len(Z))), expected)
+    # With fewer samples than neighbors, the farthest counts.
     np.testing.assert_allclose(
-        neighbour_widths(Z[2:5], 9, np.arange(3)),
+        neighbor_widths(Z[2:5], 9, np.arange(3)),
         [4.0 * max(np.sum((Z[2:5] - z) ** 2, axis=1)) for z in Z[2:5]],
     )
     with pytest.raises(ValueError, match="The samples are equal"):
-        neighbour_widths(np.ones((4, 2)), 1, np.arange(4))
+        neighbor_widths(np.ones((4, 2)), 1, np.arange(4))
 
 
 @pytest.mark.parametrize("shrinkage", [0.2, 1.0])
@@ -222,7 +222,7 @@ def test_units_of_features_do_not_matter(wine) -> None:
 
 
 def test_the_likelihood_is_better_than_that_of_an_early_metric(wine) -> None:
-    """On the training samples, a larger C gives the right neighbours more probability, as NCA wants it."""
+    """On the training samples, a larger C gives the right neighbors more probability, as NCA wants it."""
     X, y = wine
 
     def likelihood(Z):
@@ -236,7 +236,7 @@ def test_the_likelihood_is_better_than_that_of_an_early_metric(wine) -> None:
     assert found[-1] > likelihood(NeighborhoodComponentsAnalysis(random_state=0).fit_transform(X, y))
 
 
-def test_samples_alone_in_their_class_are_neighbours_only(wine) -> None:
+def test_samples_alone_in_their_class_are_neighbors_only(wine) -> None:
     X, y = wine
     assert NeighborRPDML().fit(X, np.where(np.arange(len(y)) == 70, 9, y)).duality_gap_ <= 1e-6
     with pytest.raises(ValueError, match="No class has two different samples"):
@@ -276,5 +276,5 @@ def test_widths_follow_the_median_and_not_the_largest(scale: float) -> None:
     Z = scale * np.append(np.arange(12.0), [1e3])[:, None]
     d = np.sort(cdist(Z, Z, "sqeuclidean"), axis=1)[:, 2]
     np.testing.assert_allclose(
-        neighbour_widths(Z, 2, np.arange(len(Z))), 4.0 * np.maximum(d, 0.1 * np.median(d)), rtol=1e-9
+        neighbor_widths(Z, 2, np.arange(len(Z))), 4.0 * np.maximum(d, 0.1 * np.median(d)), rtol=1e-9
     )

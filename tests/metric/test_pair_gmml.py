@@ -22,8 +22,8 @@ def data():
 @pytest.mark.parametrize("options", [{}, {"t": 0.3, "reg": 20.0}, {"n_components": 2}])
 def test_equals_gmml_on_all_pairs(data, options) -> None:
     X, y, indices, signs = data
-    pairs, labelled = PairGMML(**options).fit(X[indices], signs), GMML(**options).fit(X, y)
-    W = labelled.get_mahalanobis_matrix()
+    pairs, labeled = PairGMML(**options).fit(X[indices], signs), GMML(**options).fit(X, y)
+    W = labeled.get_mahalanobis_matrix()
     np.testing.assert_allclose(pairs.get_mahalanobis_matrix(), W, atol=1e-10 * np.abs(W).max())
 
 

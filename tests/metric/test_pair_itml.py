@@ -20,9 +20,9 @@ def test_equals_itml_on_the_same_pairs(data) -> None:
     X, y, indices, signs = data
     options = {"gamma": 0.7, "bounds": (1.0, 9.0), "tol": 1e-10}
     pairs = PairITML(**options).fit(X[indices], signs)
-    labelled = ITML(pairs=indices, **options).fit(X, y)
-    np.testing.assert_allclose(pairs.W_, labelled.W_, atol=1e-5 * np.abs(labelled.W_).max())
-    assert pairs.objective_ == pytest.approx(labelled.objective_, rel=1e-8)
+    labeled = ITML(pairs=indices, **options).fit(X, y)
+    np.testing.assert_allclose(pairs.W_, labeled.W_, atol=1e-5 * np.abs(labeled.W_).max())
+    assert pairs.objective_ == pytest.approx(labeled.objective_, rel=1e-8)
     assert pairs.duality_gap_ <= 1e-10
 
 

@@ -64,7 +64,7 @@ def test_weights_of_any_range_are_added_up(kind: type) -> None:
     i, j = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4])
     graph = PairGraph(i, j)
     V = Z[i] - Z[j]
-    found = graph.laplacian_form(graph.centred(Z).astype(kind), a)
+    found = graph.laplacian_form(graph.centered(Z).astype(kind), a)
     np.testing.assert_allclose(found, (V.T * a) @ V, rtol=1e-5, atol=1e40)
 
 

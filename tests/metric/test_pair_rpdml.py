@@ -26,8 +26,8 @@ def test_equals_rpdml_on_the_same_pairs(data) -> None:
     X, y, indices, signs = data
     options = {"C": 50.0, "bounds": (5.0, 40.0), "tol": 1e-10}
     pairs = PairRPDML(**options).fit(X[indices], signs)
-    labelled = RPDML(pairs=indices, **options).fit(X, y)
-    np.testing.assert_allclose(pairs.get_mahalanobis_matrix(), labelled.W_, rtol=1e-5, atol=1e-7)
+    labeled = RPDML(pairs=indices, **options).fit(X, y)
+    np.testing.assert_allclose(pairs.get_mahalanobis_matrix(), labeled.W_, rtol=1e-5, atol=1e-7)
     assert pairs.duality_gap_ <= 1e-10
     assert pairs.n_pairs_ == len(indices)
     np.testing.assert_allclose(pairs.W_, pairs.get_mahalanobis_matrix(), rtol=1e-9)
@@ -166,7 +166,7 @@ def test_errors_are_named(data) -> None:
         learner.calibrate_threshold(X[indices], signs, "best")
     with pytest.raises(ValueError, match="`min_rate` must lie in"):
         learner.calibrate_threshold(X[indices], signs, "max_tpr")
-    with pytest.raises(ValueError, match="learnt on 13"):
+    with pytest.raises(ValueError, match="learned on 13"):
         learner.pair_distance(X[indices][:, :, :3])
 
 

@@ -32,7 +32,7 @@ def by_hand(model: RPDMLRegressor, X, y, new):
     return total, left_out
 
 
-def test_it_is_a_mixture_of_kernel_ridge_in_learnt_metrics(fitted) -> None:
+def test_it_is_a_mixture_of_kernel_ridge_in_learned_metrics(fitted) -> None:
     X, y, model = fitted
     shares = [part.share for part in model.mixture_]
     assert sum(shares) == pytest.approx(1.0)
@@ -50,10 +50,10 @@ def test_its_weights_are_those_of_feature_weights() -> None:
     X = np.random.default_rng(0).standard_normal((150, 6))
     y = np.sign(X[:, 0]) * np.sign(X[:, 1])
     model = RPDMLRegressor().fit(X, y)
-    learnt = [part.geometry for part in model.mixture_ if part.geometry.metric == "l1"]
-    assert learnt
-    np.testing.assert_array_equal(model.feature_weights_, learnt[0].weights)
-    for geometry in learnt:
+    learned = [part.geometry for part in model.mixture_ if part.geometry.metric == "l1"]
+    assert learned
+    np.testing.assert_array_equal(model.feature_weights_, learned[0].weights)
+    for geometry in learned:
         A = VIEWS[geometry.view.name]().fit(X, np.ones(150)).transform(X)
         weights = FeatureWeights(target="numbers").fit(A, y).weights_
         np.testing.assert_allclose(geometry.weights, weights, rtol=1e-6)
@@ -61,13 +61,13 @@ def test_its_weights_are_those_of_feature_weights() -> None:
 
 
 @pytest.mark.parametrize("predictor", ["kernel", "local"])
-def test_it_predicts_better_than_neighbours(predictor: str, fitted) -> None:
+def test_it_predicts_better_than_neighbors(predictor: str, fitted) -> None:
     X, y, _ = fitted
-    neighbours = RPDMLRegressor(predictor="neighbors").fit(X[:160], y[:160])
+    neighbors = RPDMLRegressor(predictor="neighbors").fit(X[:160], y[:160])
     model = RPDMLRegressor(predictor=predictor).fit(X[:160], y[:160])
-    assert model.score(X[160:], y[160:]) > neighbours.score(X[160:], y[160:]) + 0.05
+    assert model.score(X[160:], y[160:]) > neighbors.score(X[160:], y[160:]) + 0.05
     # The matrix is the same: the predictor changes predictions only.
-    np.testing.assert_array_equal(model.W_, neighbours.W_)
+    np.testing.assert_array_equal(model.W_, neighbors.W_)
 
 
 def test_a_direction_is_found_by_the_matrix() -> None:

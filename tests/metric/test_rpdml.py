@@ -171,7 +171,7 @@ def test_sampled_pairs_are_distinct_and_half_of_each_kind(sizes, wanted: int) ->
 
 
 def test_local_pairs_of_many_small_classes() -> None:
-    """Classes of one, two, seven and ninety samples; ties aside, neighbours are those of a full search."""
+    """Classes of one, two, seven and ninety samples; ties aside, neighbors are those of a full search."""
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.repeat(np.arange(24), [1] * 10 + [2] * 10 + [7] * 3 + [90]))
     Z = rng.standard_normal((len(labels), 3))
@@ -291,7 +291,7 @@ def test_itml_is_certified_too(wine) -> None:
         ITML(gamma=0.0).fit(*wine)
 
 
-def test_a_learner_that_has_not_learnt_says_so() -> None:
+def test_a_learner_that_has_not_learned_says_so() -> None:
     with pytest.raises(NotFittedError):
         RPDML().get_mahalanobis_matrix()
     with pytest.raises(NotFittedError):

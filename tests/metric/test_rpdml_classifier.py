@@ -21,8 +21,8 @@ def wine():
 
 def blobs(n: int, n_classes: int, n_noise: int = 0, seed: int = 0):
     rng = np.random.default_rng(seed)
-    centres, y = 3.0 * rng.standard_normal((n_classes, 3)), np.arange(n) % n_classes
-    return np.hstack([centres[y] + rng.standard_normal((n, 3)), rng.standard_normal((n, n_noise))]), y
+    centers, y = 3.0 * rng.standard_normal((n_classes, 3)), np.arange(n) % n_classes
+    return np.hstack([centers[y] + rng.standard_normal((n, 3)), rng.standard_normal((n, n_noise))]), y
 
 
 def scores_by_hand(model, X, y, new):
@@ -64,8 +64,8 @@ def test_its_metric_is_that_of_feature_weights(wine) -> None:
     weights = FeatureWeights().fit(StandardScaler().fit_transform(X), y)
     np.testing.assert_allclose(model.feature_weights_, weights.weights_, rtol=1e-9)
     assert model.certificates_.metric_gap == pytest.approx(weights.duality_gap_, rel=1e-3)
-    (learnt,) = [part.geometry for part in model.mixture_ if part.geometry.metric == "l1"]
-    np.testing.assert_allclose(learnt.map, weights.weights_**2, rtol=1e-9)
+    (learned,) = [part.geometry for part in model.mixture_ if part.geometry.metric == "l1"]
+    np.testing.assert_allclose(learned.map, weights.weights_**2, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_full_metric_is_that_of_neighbor_rpdml(wine) -> None:
     assert distances[0, 1] == pytest.approx(np.linalg.norm(Z[0] - Z[rows[0, 1]]), rel=1e-6)
 
 
-def test_neighbours_say_why(wine) -> None:
+def test_neighbors_say_why(wine) -> None:
     X, y = wine
     model = RPDMLClassifier("neighbors").fit(X, y)
     distances, rows = model.nearest(X[5:7], 4)
@@ -176,7 +176,7 @@ def test_tables_texts_and_float32() -> None:
 def test_many_classes_and_single_samples() -> None:
     X, y = blobs(300, 100, n_noise=0)
     assert RPDMLClassifier().fit(X, y).predict_proba(X[:4]).shape == (4, 100)
-    # Nobody has a neighbour of its class, so there is no metric to learn.
+    # Nobody has a neighbor of its class, so there is no metric to learn.
     lonely = RPDMLClassifier().fit(X[:5], np.arange(5))
     assert lonely.certificates_.metric_gap is None
     np.testing.assert_array_equal(lonely.predict(X[:5]), np.arange(5))

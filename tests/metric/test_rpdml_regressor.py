@@ -17,7 +17,7 @@ from geodual.metric.terms.graded_term import GradedTerm
 ALL = 10**6  # more random pairs than there are: all of them
 
 
-def in_neighbours(*args, **parameters) -> RPDMLRegressor:
+def in_neighbors(*args, **parameters) -> RPDMLRegressor:
     return RPDMLRegressor(*args, **parameters, predictor="neighbors")
 
 
@@ -107,7 +107,7 @@ def test_whole_weights_are_copies(friedman, pairs, weights: str) -> None:
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 4, len(X))
     order = rng.permutation(int(counts.sum()))
-    model = in_neighbours(5, weights, prior="covariance", pairs=pairs, random_state=0)
+    model = in_neighbors(5, weights, prior="covariance", pairs=pairs, random_state=0)
     weighted = model.fit(X, y, sample_weight=counts)
     W, prediction = weighted.W_, weighted.predict(X)
     repeated = model.fit(np.repeat(X, counts, axis=0)[order], np.repeat(y, counts)[order])
@@ -119,34 +119,34 @@ def test_whole_weights_are_copies(friedman, pairs, weights: str) -> None:
 
 
 @pytest.mark.parametrize("weights", ["distance", "uniform"])
-def test_predictions_are_those_of_nearest_neighbours(friedman, weights: str) -> None:
+def test_predictions_are_those_of_nearest_neighbors(friedman, weights: str) -> None:
     X, y = friedman
-    model = in_neighbours(4, weights, n_components=3).fit(X[:80], y[:80])
+    model = in_neighbors(4, weights, n_components=3).fit(X[:80], y[:80])
     peer = KNeighborsRegressor(4, weights=weights).fit(model.transform(X[:80]), y[:80])
     np.testing.assert_allclose(model.predict(X), peer.predict(model.transform(X)), rtol=1e-9)
-    everything = in_neighbours(1000, "uniform").fit(X[:80], y[:80])
+    everything = in_neighbors(1000, "uniform").fit(X[:80], y[:80])
     np.testing.assert_allclose(everything.predict(X), y[:80].mean())
 
 
-def test_copies_are_one_neighbour_with_their_mean_target() -> None:
+def test_copies_are_one_neighbor_with_their_mean_target() -> None:
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]], [2, 20, 1], axis=0)
     y = np.concatenate([[1.0, 3.0], np.arange(20.0), [50.0]])
-    model = in_neighbours(2).fit(X, y)
+    model = in_neighbors(2).fit(X, y)
     np.testing.assert_allclose(model.predict([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]]), [2.0, 9.5, 50.0])
     assert model.n_pairs_ == 3
 
 
-def test_equal_targets_of_all_neighbours_are_no_failure() -> None:
+def test_equal_targets_of_all_neighbors_are_no_failure() -> None:
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 100.0])
-    model = in_neighbours().fit(X, np.repeat([0.0, 1.0], 30))
+    model = in_neighbors().fit(X, np.repeat([0.0, 1.0], 30))
     assert np.isfinite(model.W_).all()
     assert model.duality_gap_ <= 1e-6
     np.testing.assert_allclose(model.predict([[0.0, 0.0], [100.0, 100.0]]), [0.0, 1.0])
 
 
 def test_a_grid_search_chooses_its_parameters(friedman) -> None:
-    search = GridSearchCV(in_neighbours(tol=1e-3), {"C": [1.0, 100.0], "n_neighbors": [1, 5]}, cv=3)
+    search = GridSearchCV(in_neighbors(tol=1e-3), {"C": [1.0, 100.0], "n_neighbors": [1, 5]}, cv=3)
     assert search.fit(*friedman).best_params_ == {"C": 100.0, "n_neighbors": 5}
 
 
@@ -191,10 +191,10 @@ def test_data_without_differences_are_errors(friedman) -> None:
 
 @pytest.mark.parametrize("size", [1e160, 1e308])
 def test_samples_too_far_away_for_a_prediction_are_an_error(friedman, size: float) -> None:
-    model = in_neighbours().fit(*friedman)
+    model = in_neighbors().fit(*friedman)
     with pytest.raises(ValueError, match=r"`X` has values up to .*; scale the features"):
         model.predict(np.full((1, 7), size))
-    small = in_neighbours(prior=1e30 * np.eye(7)).fit(1e-15 * friedman[0], friedman[1])
+    small = in_neighbors(prior=1e30 * np.eye(7)).fit(1e-15 * friedman[0], friedman[1])
     with pytest.raises(ValueError, match=r"distances of the samples are too .* large"):
         small.predict(np.full((1, 7), 1e149))
 

@@ -39,7 +39,7 @@ from geodual.metric import (
     save_metric,
 )
 from geodual.metric.base.maps import LowRankPlusDiagonal
-from geodual.metric.machine.views import RankGauss, Standardised
+from geodual.metric.machine.views import RankGauss, Standardized
 
 IRIS = load_iris(as_frame=True)
 X, y = IRIS.data.iloc[::3], IRIS.target.to_numpy()[::3]
@@ -69,7 +69,7 @@ LABELS, NUMBERS = IRIS.target_names[y], X.iloc[:, 0].to_numpy() ** 2
 SEVERAL = np.column_stack([NUMBERS, y])
 ON_LANDMARKS = {"max_exact": 20, "n_landmarks": 15, "random_state": 0}
 MACHINES = {
-    "neighbours": lambda: RPDMLClassifier("neighbors").fit(X, LABELS.astype(object)),
+    "neighbors": lambda: RPDMLClassifier("neighbors").fit(X, LABELS.astype(object)),
     "local": lambda: RPDMLClassifier("local", views=["rank"]).fit(X.to_numpy(), y - 1.0),
     "a matrix": lambda: RPDMLClassifier(metric="full").fit(X[X > 0.2], y > 0),
     "no metric, two outputs": lambda: RPDMLClassifier(metric=None).fit(X, np.column_stack([y, 2 * y])),
@@ -96,7 +96,7 @@ def assert_equal(found, expected) -> None:
             assert_equal(one, other)
     elif isinstance(expected, LowRankPlusDiagonal):
         np.testing.assert_array_equal(found @ np.eye(len(found), 3), expected @ np.eye(len(found), 3))
-    elif is_dataclass(expected) or isinstance(expected, Standardised | RankGauss):
+    elif is_dataclass(expected) or isinstance(expected, Standardized | RankGauss):
         assert_equal(list(vars(found).items()), list(vars(expected).items()))
     elif hasattr(expected, "get_params"):
         assert set(vars(found)) == set(vars(expected))
@@ -478,7 +478,7 @@ def test_what_is_no_path_is_named(path):
     ],
     ids=str,
 )
-def test_a_regressor_by_neighbours_with_other_parts_is_refused(changes, tmp_path):
+def test_a_regressor_by_neighbors_with_other_parts_is_refused(changes, tmp_path):
     path = save_metric(MACHINES["means of numbers"](), tmp_path / "b.npz")
     refuse(path, path.read_bytes(), changes, "`")
 

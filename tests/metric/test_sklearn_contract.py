@@ -121,7 +121,7 @@ def test_pairs_are_checked(learner, samples):
     model = clone(learner).fit(*samples)
     with pytest.raises(ValueError, match=r"`pairs` must have shape \(n_pairs, 2, n_features\), got \(2, 4\)"):
         model.pair_distance(np.ones((2, 4)))
-    with pytest.raises(ValueError, match="`pairs` has 3 features, but the metric was learnt on 4"):
+    with pytest.raises(ValueError, match="`pairs` has 3 features, but the metric was learned on 4"):
         model.pair_distance(np.ones((5, 2, 3)))
     with pytest.raises(ValueError, match="`pairs` must be finite"):
         model.pair_score(np.full((1, 2, 4), np.nan))
@@ -136,7 +136,7 @@ def test_importances_are_shares(learner, samples):
 
 
 @over_learners
-def test_it_serves_nearest_neighbours_in_a_pipeline(learner, samples):
+def test_it_serves_nearest_neighbors_in_a_pipeline(learner, samples):
     model = make_pipeline(StandardScaler(), clone(learner), KNeighborsClassifier(3))
     assert cross_val_score(model, *samples).mean() > 0.8
 

@@ -62,7 +62,7 @@ def in_all_features(monkeypatch: pytest.MonkeyPatch):
 def test_it_is_the_fit_in_all_features(
     data, prior: str, kind: str, in_all_features, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Without the rough first fit, which may end at different points and so lead to other neighbours.
+    # Without the rough first fit, which may end at different points and so lead to other neighbors.
     monkeypatch.setattr(LogDetProgram, "solve_lightly", lambda self, W, max_iter: (W, 0))
     learner = clone(LEARNERS[kind]).set_params(prior=PRIORS[prior], tol=1e-16)
     if prior == "covariance":
@@ -168,7 +168,7 @@ def test_a_feature_that_does_not_vary_says_nothing_however_large(n_features, val
 
 
 def test_a_prior_that_rounding_made_singular_has_coordinates_too() -> None:
-    """As a metric learnt before may be, which is the prior of the next step."""
+    """As a metric learned before may be, which is the prior of the next step."""
     v = np.array([1.0, 2.0, -1.0])
     prior = np.outer(v, v) - 1e-16 * np.eye(3)
     X = np.random.default_rng(0).standard_normal((4, 3))

@@ -60,7 +60,7 @@ def test_whole_weights_are_copies(iris, learner) -> None:
     np.testing.assert_allclose(importances, repeated.feature_importances_, atol=1e-5)
 
 
-def test_copies_are_one_neighbour_of_their_total_weight() -> None:
+def test_copies_are_one_neighbor_of_their_total_weight() -> None:
     """Four points on a line; the second has three copies, the last lies where the third does."""
     X = np.array([[0.0], [1.0], [1.0], [1.0], [3.0], [3.0]])
     y = np.array([0, 0, 0, 0, 1, 0])

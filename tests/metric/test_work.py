@@ -32,7 +32,7 @@ from geodual.metric.margin.large_margin import LargeMargin
 from geodual.metric.program.logdet_program import LocalProgram
 
 
-def labelled(load: Callable[..., Any]) -> tuple[np.ndarray, np.ndarray]:
+def labeled(load: Callable[..., Any]) -> tuple[np.ndarray, np.ndarray]:
     X, y = load(return_X_y=True)
     # The noise keeps equal rows and equal distances apart.
     return scale(X + 0.01 * np.random.default_rng(0).standard_normal(X.shape)), y
@@ -44,7 +44,7 @@ def drawn(n: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tuples(size: int) -> tuple[np.ndarray, np.ndarray]:
-    X, y = labelled(load_iris)
+    X, y = labeled(load_iris)
     indices = np.random.default_rng(size).integers(len(X), size=(120, size))
     if size == 2:
         return X[indices], np.where(y[indices[:, 0]] == y[indices[:, 1]], 1, -1)
@@ -52,8 +52,8 @@ def tuples(size: int) -> tuple[np.ndarray, np.ndarray]:
     return X[indices], np.where((first[:, 0] ** 2 < second[:, 0] ** 2), 1, -1)
 
 
-IRIS, WINE, WIDE = labelled(load_iris), labelled(load_wine), drawn(40, 60)
-DIABETES = tuple(part[:120] for part in labelled(load_diabetes))
+IRIS, WINE, WIDE = labeled(load_iris), labeled(load_wine), drawn(40, 60)
+DIABETES = tuple(part[:120] for part in labeled(load_diabetes))
 FITS = {
     "RPDML, iris": (RPDML(), IRIS),
     "RPDML, wine": (RPDML(), WINE),
@@ -63,7 +63,7 @@ FITS = {
     "RPDML, alpha": (RPDML(C=100.0, alpha=0.5, pairs="all"), IRIS),
     "RPDML, covariance": (RPDML(prior="covariance"), WINE),
     "RPDML, drawn pairs": (RPDML(pairs=500, random_state=0), WINE),
-    "RPDML, more neighbours": (RPDML(pairs=LocalPairs(2, 8)), WINE),
+    "RPDML, more neighbors": (RPDML(pairs=LocalPairs(2, 8)), WINE),
     "ITML, iris": (ITML(), IRIS),
     "ITML, strong": (ITML(gamma=1e2), WINE),
     "NeighborRPDML, iris": (NeighborRPDML(), IRIS),

@@ -277,8 +277,8 @@ def test_hyperbolic_mean_and_median() -> None:
         assert result.cost == pytest.approx(oracle.fun, abs=1e-7)
 
 
-def test_hyperbolic_centre_of_mass_is_a_lorentz_mean() -> None:
-    """Σ cosh d(x, pᵢ) is least at the normalised sum of the points, a closed form."""
+def test_hyperbolic_center_of_mass_is_a_lorentz_mean() -> None:
+    """Σ cosh d(x, pᵢ) is least at the normalized sum of the points, a closed form."""
     points = lift(np.random.default_rng(14).standard_normal((5, 3)))
     x = gm.Variable(Hyperbolic(3), name="x")
     result = solved(gm.Problem(gm.Minimize(gm.sum([gm.lorentz(x, p) for p in points]))))

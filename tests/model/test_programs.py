@@ -175,7 +175,7 @@ def test_lasso() -> None:
 
 
 def test_minimax_facility() -> None:
-    """The centre of the smallest disk around an equilateral triangle is its centroid."""
+    """The center of the smallest disk around an equilateral triangle is its centroid."""
     corners = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, np.sqrt(3.0)]])
     x = gm.Variable(Euclidean(2), name="x")
     problem = gm.Problem(gm.Minimize(gm.max([gm.distance2(x, c) for c in corners])))

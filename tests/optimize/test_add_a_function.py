@@ -29,7 +29,7 @@ def test_regression_agrees_with_scikit_learn(guide: dict[str, Any], seed: int) -
 
     rng = np.random.default_rng(seed)
     A, b = rng.standard_normal((40, 10)), rng.standard_normal(40)
-    # scikit-learn minimises ‖Ax − b‖²/(2n) + α (ρ ‖x‖₁ + (1 − ρ) ‖x‖²/2).
+    # scikit-learn minimizes ‖Ax − b‖²/(2n) + α (ρ ‖x‖₁ + (1 − ρ) ‖x‖²/2).
     peer = ElasticNet(alpha=0.2, l1_ratio=0.5, fit_intercept=False, tol=1e-12, max_iter=100_000).fit(A, b)
     problem = Problem(
         Euclidean(10),

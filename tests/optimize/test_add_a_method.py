@@ -18,7 +18,7 @@ def guide(tmp_path_factory: pytest.TempPathFactory):
 
 
 def nonnegative_pca(n: int, seed: int) -> tuple[Problem, np.ndarray]:
-    """Return the problem to maximise xᵀAx over unit vectors x ≥ 0, and its matrix A."""
+    """Return the problem to maximize xᵀAx over unit vectors x ≥ 0, and its matrix A."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, n))
     A = A + A.T

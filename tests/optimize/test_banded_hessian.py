@@ -39,7 +39,7 @@ def after_long_system(model: LocalLagrangian) -> BandedHessian:
 
 @pytest.mark.parametrize(("order", "products"), [(1, 4), (2, 4 + 6)])
 def test_bands_are_found_and_inverted(order: int, products: int) -> None:
-    """First differences couple one neighbour: 3 products and a check. Second ones need 5 more and a check."""
+    """First differences couple one neighbor: 3 products and a check. Second ones need 5 more and a check."""
     D = differences(30, order)
     H = np.eye(30) + 10.0 * D.T @ D
     model = model_of(quadratic(H), np.zeros(30))

@@ -44,7 +44,7 @@ def test_an_inner_callback_sees_every_step() -> None:
     assert first.feasibility == 0.0
 
 
-def test_inner_iterates_hold_the_function_that_is_minimised() -> None:
+def test_inner_iterates_hold_the_function_that_is_minimized() -> None:
     """Without constraints it is the cost, divided by its size, until a proximal term is added."""
     problem, seen = rosenbrock(), []
     minimize(problem, START, inner_callback=seen.append)

@@ -130,7 +130,7 @@ def test_the_likelihood_of_a_complex_covariance():
 
 
 @pytest.mark.parametrize(("written", "method"), WAYS)
-def test_phases_are_synchronised(written, method):
+def test_phases_are_synchronized(written, method):
     """From all products z̄ⱼzₖ of n phases, these are found up to a common turn."""
     n, manifold = 12, UnitCircle(12)
     z = manifold.random_point(np.random.default_rng(5))

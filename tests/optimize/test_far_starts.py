@@ -81,7 +81,7 @@ def test_contradictions_in_large_units_are_infeasible(scale: float, method: str)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("scale", [1e6, 1e8])
 def test_a_fall_from_far_above_the_start_is_not_without_bound(scale: float, method: str) -> None:
-    """From the centre of the ball, the first step out of it is a hundred times too long."""
+    """From the center of the ball, the first step out of it is a hundred times too long."""
     rule = Constraint(lambda z: 1.0 - z @ z, lambda z, w: -2.0 * w[0] * z)
     problem = in_large_units(scale, np.array([0.1, 0.0, 0.0]), inequalities=rule)
     result = minimize(problem, np.zeros(3), method)

@@ -9,11 +9,11 @@ from geodual.optimize.kkt import measure_units
 
 
 def keep_out_disks(seed=1, radius_squared=0.5, n_disks=4):
-    centres = np.random.default_rng(seed).uniform(-1.0, 1.0, (n_disks, 2))
+    centers = np.random.default_rng(seed).uniform(-1.0, 1.0, (n_disks, 2))
     outside = Constraint(
-        lambda x: radius_squared - ((x - centres) ** 2).sum(axis=1),
-        lambda x, w: -2.0 * w @ (x - centres),
-        directional=lambda x, u: -2.0 * (x - centres) @ u,
+        lambda x: radius_squared - ((x - centers) ** 2).sum(axis=1),
+        lambda x, w: -2.0 * w @ (x - centers),
+        directional=lambda x, u: -2.0 * (x - centers) @ u,
     )
     return Problem(Euclidean(2), lambda x: x @ x, gradient=lambda x: 2.0 * x, inequalities=outside)
 
@@ -260,17 +260,17 @@ def balanced_cut(n_nodes, *, squared, seed=0):
     laplacian = np.diag(weights.sum(axis=0)) - weights
     columns = np.ones(n_nodes)
     if squared:
-        centred = Constraint(
+        centered = Constraint(
             lambda x: np.sum(x.sum(axis=1) ** 2), lambda x, w: 2.0 * w[0] * np.outer(x.sum(axis=1), columns)
         )
     else:
-        centred = Constraint(lambda x: x.sum(axis=1), lambda x, w: np.outer(w, columns))
+        centered = Constraint(lambda x: x.sum(axis=1), lambda x, w: np.outer(w, columns))
     problem = Problem(
         Oblique(3, n_nodes),
         lambda x: 0.25 * np.sum((x @ laplacian) * x),
         gradient=lambda x: 0.5 * x @ laplacian,
         hessian_product=lambda x, u: 0.5 * u @ laplacian,
-        equalities=centred,
+        equalities=centered,
     )
     return problem, problem.manifold.random_point(rng)
 

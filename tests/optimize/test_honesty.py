@@ -138,7 +138,7 @@ def test_unbounded_on_a_product_with_a_flat_factor() -> None:
     assert minimize(problem, (np.eye(2), np.ones(1))).status == "unbounded"
 
 
-def test_far_minimisers_in_a_flat_factor_are_not_infinity() -> None:
+def test_far_minimizers_in_a_flat_factor_are_not_infinity() -> None:
     problem = Problem(
         Product(SPD(2), Euclidean(1)),
         lambda z: float(np.trace(z[0]) - np.linalg.slogdet(z[0])[1] + (z[1][0] - 1e6) ** 2),

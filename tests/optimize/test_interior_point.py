@@ -342,7 +342,7 @@ def test_the_preconditioner_inverts_what_it_stands_for(manifold) -> None:
     np.testing.assert_allclose(rest, sigma * np.eye(manifold.dim), atol=1e-10 * np.abs(stiff).max())
 
 
-def test_separable_constraints_are_recognised() -> None:
+def test_separable_constraints_are_recognized() -> None:
     rows = {
         "x₂ ≤ 1": [0.0, 0.0, 1.0, 0.0],
         "−5 x₀ ≤ 2": [-5.0, 0.0, 0.0, 0.0],

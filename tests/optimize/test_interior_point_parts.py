@@ -71,14 +71,14 @@ def test_reductions_at_which_the_violation_fell_too_little_are_counted_in_a_row(
     method = method_for(line_problem(), np.array([-0.5]))
     state = method.started(method.start, np.zeros(1))
     assert state.update.kkt.feasibility == 0.5
-    first = method.recentred(state, 0.02)
+    first = method.recentered(state, 0.02)
     assert (first.violation, first.misses) == (0.5, 0)  # there was none before
-    second_time = method.recentred(first, 0.004)
+    second_time = method.recentered(first, 0.004)
     assert second_time.misses == 1
-    assert method.recentred(second_time, 0.001).misses == 2
+    assert method.recentered(second_time, 0.001).misses == 2
     inside = method_for(line_problem(), np.array([0.5]))
-    state = inside.recentred(inside.started(inside.start, np.zeros(1)), 0.02)
-    assert inside.recentred(state, 0.004).misses == 0
+    state = inside.recentered(inside.started(inside.start, np.zeros(1)), 0.02)
+    assert inside.recentered(state, 0.004).misses == 0
 
 
 def test_a_saddle_point_no_lower_than_the_last_one_is_not_left_again() -> None:

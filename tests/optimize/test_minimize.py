@@ -113,7 +113,7 @@ def test_products_work_with_tuples() -> None:
     )
     result = minimize(problem, (np.eye(2), np.array([0.1])))
     assert result.success
-    # t minimises −2 log(t/2) + t², so t = 1.
+    # t minimizes −2 log(t/2) + t², so t = 1.
     assert result.x[1][0] == pytest.approx(1.0, rel=1e-7)
     np.testing.assert_allclose(result.x[0], 0.5 * np.eye(2), atol=1e-8)
 
@@ -302,7 +302,7 @@ def test_functions_that_are_not_finite_at_the_start(bad: float) -> None:
         minimize(constrained, np.zeros(2))
 
 
-def test_a_cost_undefined_beyond_a_wall_is_still_minimised() -> None:
+def test_a_cost_undefined_beyond_a_wall_is_still_minimized() -> None:
     """log is NaN for negative arguments, where a long step may land."""
     problem = Problem(Euclidean(1), lambda x: float(x[0] - np.log(x[0])), lambda x: 1.0 - 1.0 / x)
     result = minimize(problem, np.array([50.0]))

@@ -109,7 +109,7 @@ def test_k_means_cost_is_the_share_of_variance_within_clusters() -> None:
     np.testing.assert_allclose(case.problem.equalities[0](y), 0.0, atol=1e-12)
 
 
-def test_k_means_data_are_standardised() -> None:
+def test_k_means_data_are_standardized() -> None:
     raw = load_iris().data
     case = k_means("iris", n_starts=2)
     assert list(case.starts) == ["random 1", "random 2"]

@@ -237,7 +237,7 @@ def test_oblique_with_bounds_but_without_directional() -> None:
     )
     result = minimize(problem, Oblique(n, m).random_point(rng), tol=1e-6)
     assert result.success
-    # Every column is the positive part of C, normalised; the largest entry if none is positive.
+    # Every column is the positive part of C, normalized; the largest entry if none is positive.
     for x, c in zip(result.x.T, C.T, strict=True):
         best = np.maximum(c, 0.0) if (c > 0).any() else np.eye(n)[c.argmax()]
         np.testing.assert_allclose(x, best / np.linalg.norm(best), atol=1e-5)

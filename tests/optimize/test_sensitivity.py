@@ -277,7 +277,7 @@ def test_the_simplex_as_a_manifold():
 
 
 def test_rotations():
-    """The rotation that maximises ⟨M, R⟩ is UVᵀ, and UᵀdR V has the entries of UᵀdM V − (·)ᵀ over sᵢ + sⱼ."""
+    """The rotation that maximizes ⟨M, R⟩ is UVᵀ, and UᵀdR V has the entries of UᵀdM V − (·)ᵀ over sᵢ + sⱼ."""
     M = np.diag([3.0, 2.0, 1.0]) + 0.1 * np.random.default_rng(5).standard_normal((3, 3))
     problem = Problem.from_jax(Rotations(3), lambda x, M: -jnp.sum(M * x), data=M)
     result = solved(problem, np.eye(3))

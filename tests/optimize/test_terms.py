@@ -48,7 +48,7 @@ def linear(matrix: Any, offset: Any = 0.0) -> Constraint:
 
 
 def nearest(target: Any, *terms: Term, **more: Any) -> Problem:
-    """The prox itself: minimise ½ ‖x − target‖² plus terms."""
+    """The prox itself: minimize ½ ‖x − target‖² plus terms."""
     return Problem(
         Euclidean(*target.shape),
         lambda x: 0.5 * float(np.sum((x - target) ** 2)),

@@ -40,7 +40,7 @@ class TestWeaklyActiveBounds:
         assert result.cost == pytest.approx(-1.0)
 
     @pytest.mark.parametrize("method", METHODS)
-    def test_a_non_negative_factorisation_leaves_zero(self, method: str) -> None:
+    def test_a_non_negative_factorization_leaves_zero(self, method: str) -> None:
         A = np.random.default_rng(0).uniform(size=(4, 3))
 
         def parts(x):

@@ -48,14 +48,14 @@ def linear(A: np.ndarray, b: np.ndarray | float = 0.0) -> Constraint:
 
 
 def linear_cost(manifold, c: np.ndarray, **parts) -> Problem:
-    """Return the problem to minimise ⟨c, x⟩."""
+    """Return the problem to minimize ⟨c, x⟩."""
     return Problem(
         manifold, lambda x: float(np.sum(c * x)), lambda x: c, lambda x, u: np.zeros_like(u), **parts
     )
 
 
 def least_squares(a: np.ndarray, A: np.ndarray | None = None, **parts) -> Problem:
-    """Return the problem to minimise ½ ‖A x − a‖², where A is the identity by default."""
+    """Return the problem to minimize ½ ‖A x − a‖², where A is the identity by default."""
     A = np.eye(len(a)) if A is None else A
     return Problem(
         Euclidean(A.shape[1]),
@@ -103,7 +103,7 @@ class TestSignals:
         assert result.success
         assert np.abs(A @ result.x - d).max() == pytest.approx(program.fun, abs=1e-8)
 
-    def test_phases_are_synchronised_from_a_saddle_point(self) -> None:
+    def test_phases_are_synchronized_from_a_saddle_point(self) -> None:
         z = np.exp(1j * np.arange(8.0) ** 2)
         C = np.outer(z, z.conj())
         problem = Problem(
@@ -201,9 +201,9 @@ class TestFinanceAndLogistics:
         if limit < 5**-0.5:
             assert result.status == "infeasible"
             return
-        # No entry is 0: the best point lies on the sphere, from the centre along the centred returns.
-        centred = mu - mu.mean()
-        x = 0.2 + centred * np.sqrt(limit**2 - 0.2) / np.linalg.norm(centred)
+        # No entry is 0: the best point lies on the sphere, from the center along the centered returns.
+        centered = mu - mu.mean()
+        x = 0.2 + centered * np.sqrt(limit**2 - 0.2) / np.linalg.norm(centered)
         assert result.success
         np.testing.assert_allclose(result.x, x, atol=1e-6)
 
@@ -389,7 +389,7 @@ class TestHonesty:
         assert minimize(problem, np.array([1.0, 0.0, 0.0]), method).status == "infeasible"
 
     @pytest.mark.parametrize("method", METHODS)
-    def test_a_cost_without_a_bound_is_not_minimised(self, method: str) -> None:
+    def test_a_cost_without_a_bound_is_not_minimized(self, method: str) -> None:
         rows = np.array([[-2.0, 1.0], [-0.5, 1.0]])
         problem = linear_cost(
             Euclidean(2),

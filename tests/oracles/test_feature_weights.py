@@ -19,9 +19,9 @@ def test_the_optimum_is_that_of_cvxpy(distance: str, target: str, sparsity: floa
     pairs = LocalPairs(2, 3)
     learner = FeatureWeights(distance, C=30.0, target=kind, pairs=pairs, tol=1e-10, sparsity=sparsity)
     learner.fit(X, y)
-    V = np.abs(X[learner.neighbours_[:, 0]] - X[learner.neighbours_[:, 1]]) ** (1 if distance == "l1" else 2)
+    V = np.abs(X[learner.neighbors_[:, 0]] - X[learner.neighbors_[:, 1]]) ** (1 if distance == "l1" else 2)
     V, w = V / learner.widths_[:, None], cp.Variable(4, nonneg=True)
-    i = learner.neighbours_[:, 0]
+    i = learner.neighbors_[:, 0]
     if sparsity:
         cost = 0.5 * cp.sum_squares(w - 1.0) + learner.penalty_ * cp.sum(w)
     else:

@@ -23,12 +23,12 @@ CLOSE = {"rtol": 0, "atol": 1e-12}
 def predictions():
     rng = np.random.default_rng(7)
     forecast = rng.standard_normal((2, len(DAYS), len(FUNDS)))
-    realised = 0.05 * rng.standard_normal((len(DAYS), len(FUNDS))) + 0.02 * forecast[0]
+    realized = 0.05 * rng.standard_normal((len(DAYS), len(FUNDS))) + 0.02 * forecast[0]
     index = pd.MultiIndex.from_product([["a", "b"], DAYS, FUNDS], names=["forecaster", "date", "fund"])
     table = pd.DataFrame(
-        {"forecast": forecast.ravel(), "realised": np.tile(realised.ravel(), 2)}, index=index
+        {"forecast": forecast.ravel(), "realized": np.tile(realized.ravel(), 2)}, index=index
     )
-    return table.reset_index()[["date", "forecaster", "fund", "forecast", "realised"]]
+    return table.reset_index()[["date", "forecaster", "fund", "forecast", "realized"]]
 
 
 def factor_data(predictions, metric):
@@ -36,7 +36,7 @@ def factor_data(predictions, metric):
     own = predictions[predictions["forecaster"] == metric].rename(
         columns={"fund": "asset", "forecast": "factor"}
     )
-    table = own.set_index(["date", "asset"])[["factor", "realised"]].rename(columns={"realised": "90D"})
+    table = own.set_index(["date", "asset"])[["factor", "realized"]].rename(columns={"realized": "90D"})
     table["group"] = table.index.get_level_values("asset").map(TYPES)
     table["factor_quantile"] = quantize_factor(table, quantiles=5)
     return table
@@ -63,18 +63,18 @@ def test_ic_by_type(predictions, metric):
     found = diagnostics.ic_by_day_and_type(predictions, TYPES)
     own = found[found["forecaster"] == metric].set_index(["date", "type"])["ic"]
     np.testing.assert_allclose(own, expected.loc[own.index], **CLOSE)
-    means = diagnostics.summarise_types(found, ["a", "b"]).loc[metric, "ic_mean"]
+    means = diagnostics.summarize_types(found, ["a", "b"]).loc[metric, "ic_mean"]
     expected = alphalens.mean_information_coefficient(data, by_group=True)["90D"]
     np.testing.assert_allclose(means, expected.loc[means.index], **CLOSE)
 
 
 @pytest.mark.parametrize("metric", ["a", "b"])
 def test_ic_after_some_months(predictions, metric):
-    """The realised returns of the predictions are what happens in the next three months."""
+    """The realized returns of the predictions are what happens in the next three months."""
     expected = alphalens.factor_information_coefficient(factor_data(predictions, metric))["90D"]
-    realised = predictions.pivot_table(index="date", columns="fund", values="realised")
+    realized = predictions.pivot_table(index="date", columns="fund", values="realized")
     for day in DAYS:
         later = day + pd.DateOffset(months=3)
-        nav = pd.DataFrame([np.ones(45), 1.0 + realised.loc[day].to_numpy()], [day, later], FUNDS)
+        nav = pd.DataFrame([np.ones(45), 1.0 + realized.loc[day].to_numpy()], [day, later], FUNDS)
         found = diagnostics.ic_decay(predictions[predictions["date"] == day], nav, [3])
         assert found.loc[3, metric] == pytest.approx(expected[day], abs=1e-12)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from geodual.metric.estimators.lmnn import LMNN
-from geodual.metric.margin.large_margin import target_neighbours
+from geodual.metric.margin.large_margin import target_neighbors
 
 
 def optimal_value(X, y, targets, regularization):
@@ -30,7 +30,7 @@ def test_objective_and_bound_enclose_the_optimum(seed, regularization):
     rng = np.random.default_rng(seed)
     y = np.repeat([0, 1, 2], [12, 10, 8])
     X = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 3)) + 0.8 * np.eye(3)[y]
-    optimum = optimal_value(X, y, target_neighbours(X, y, 2), regularization)
+    optimum = optimal_value(X, y, target_neighbors(X, y, 2), regularization)
     model = LMNN(n_neighbors=2, regularization=regularization, tol=1e-5).fit(X, y)
     assert model.dual_objective_ <= optimum * (1.0 + 1e-6)
     assert optimum * (1.0 - 1e-6) <= model.objective_ <= optimum * (1.0 + 1e-4)

@@ -10,7 +10,7 @@ from geodual.metric.margin.large_margin import LargeMargin
 from testing.metric_learn_shim import working_metric_learn
 
 
-def sorted_standardised(load):
+def sorted_standardized(load):
     X, y = load(return_X_y=True)
     order = np.argsort(y, kind="stable")
     return StandardScaler().fit_transform(X)[order], y[order]
@@ -18,8 +18,8 @@ def sorted_standardised(load):
 
 @pytest.fixture(params=[load_iris, load_wine], ids=["iris", "wine"])
 def samples(request):
-    X, y = sorted_standardised(request.param)
-    # Noise breaks ties: with equal distances the choice of target neighbours would be open.
+    X, y = sorted_standardized(request.param)
+    # Noise breaks ties: with equal distances the choice of target neighbors would be open.
     return X + 1e-6 * np.random.default_rng(0).standard_normal(X.shape), y
 
 

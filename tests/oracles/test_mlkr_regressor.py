@@ -1,4 +1,4 @@
-"""The MLKR regressor of the benchmarks: weighted nearest neighbours in the metric of metric-learn."""
+"""The MLKR regressor of the benchmarks: weighted nearest neighbors in the metric of metric-learn."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from benchmarks.accuracy.mlkr import MLKRRegressor
 from testing.metric_learn_shim import working_metric_learn
 
 
-def test_it_is_the_mean_of_neighbours_by_inverse_distance_whatever_the_unit_of_the_target() -> None:
+def test_it_is_the_mean_of_neighbors_by_inverse_distance_whatever_the_unit_of_the_target() -> None:
     X, y = make_friedman1(60, random_state=0)
     with working_metric_learn() as metric_learn:
         L = metric_learn.MLKR(max_iter=5, random_state=0).fit(X, (y - y.mean()) / y.std()).components_

@@ -89,7 +89,7 @@ def test_tracking_error_and_information_ratio(pair):
     own, index, returns, market, per_year = pair
     ahead = empyrical.annual_volatility(returns - market, annualization=per_year)
     assert performance.tracking_error(own, index) == pytest.approx(ahead, **CLOSE)
-    found = performance.information_ratio(own, index) / np.sqrt(per_year)  # theirs are not annualised
+    found = performance.information_ratio(own, index) / np.sqrt(per_year)  # theirs are not annualized
     assert found == pytest.approx(qs.information_ratio(returns, market), **CLOSE)
     assert found == pytest.approx(ffn.calc_information_ratio(returns, market), **CLOSE)
     assert found == pytest.approx(empyrical.excess_sharpe(returns, market), **CLOSE)

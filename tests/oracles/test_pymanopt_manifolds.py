@@ -1,4 +1,4 @@
-"""Every manifold of pymanopt can be optimised over, with constraints and without, or is refused by name."""
+"""Every manifold of pymanopt can be optimized over, with constraints and without, or is refused by name."""
 
 import numpy as np
 import pymanopt.manifolds as peers

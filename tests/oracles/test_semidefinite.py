@@ -78,7 +78,7 @@ def test_largest_cuts_agree_with_cvxpy(n: int, signed: bool) -> None:
     assert result.cost == pytest.approx(optimum(program.C, {}, [], []), rel=1e-6)
 
 
-def test_a_synchronisation_that_is_not_tight_agrees_with_cvxpy() -> None:
+def test_a_synchronization_that_is_not_tight_agrees_with_cvxpy() -> None:
     case = measured_rotations(12, 20, 1.5, 0)
     program = synchronization(case.pairs, case.measured)
     result = program.solve()

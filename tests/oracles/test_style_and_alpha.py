@@ -41,9 +41,9 @@ def test_style_weights_are_optimal(n, k, common):
     w = simplex_weights(x, y)
     assert w.min() >= 0.0
     assert w.sum() == pytest.approx(1.0, abs=1e-14)
-    centred, rest = x - x.mean(axis=0), (y - x @ w) - (y - x @ w).mean()
-    gradient = -2.0 * centred.T @ rest
-    size = 2.0 * np.linalg.norm(centred) * np.linalg.norm(centred.sum(axis=1) + y - y.mean())
+    centered, rest = x - x.mean(axis=0), (y - x @ w) - (y - x @ w).mean()
+    gradient = -2.0 * centered.T @ rest
+    size = 2.0 * np.linalg.norm(centered) * np.linalg.norm(centered.sum(axis=1) + y - y.mean())
     multiplier = gradient[w > 0.0].mean()
     assert np.abs(gradient[w > 0.0] - multiplier).max() <= 1e-12 * size
     assert (gradient - multiplier).min() >= -1e-12 * size

@@ -5,7 +5,7 @@ Tolerances, and why they are what they are:
 - `EQUAL`: the same numbers in the same order give the same bits.
 - `ROUNDED`: sums in another order differ in their last digits. A fit that is certified to a relative gap of
   1e-12 is within 1e-6 of the optimum, because the objective is quadratic there.
-- `SINGLE`: single precision rounds samples by 6e-8, and learnt distances change about as much as samples do.
+- `SINGLE`: single precision rounds samples by 6e-8, and learned distances change about as much as samples do.
 """
 
 from collections.abc import Callable, Iterator
@@ -82,7 +82,7 @@ FROM_TUPLES: dict[str, tuple[Any, int]] = {
 LEARNERS = (*SUPERVISED, *FROM_TUPLES)
 
 
-def learnt(
+def learned(
     name: str,
     samples: Any = X,
     order: Any = slice(None),
@@ -100,7 +100,7 @@ def learnt(
 
 
 def assert_same_metric(name: str, found: Any, expected: Any, tolerance: float) -> None:
-    """Compare two learnt matrices relative to the largest entry."""
+    """Compare two learned matrices relative to the largest entry."""
     assert_near(found, expected, max(tolerance, LOOSE.get(name, 0.0)) if tolerance else 0.0)
 
 
@@ -111,33 +111,33 @@ def assert_near(found: Any, expected: Any, tolerance: float) -> None:
 
 @pytest.fixture(scope="module")
 def metrics() -> dict[str, Any]:
-    """The metrics learnt from the samples as they are, with one thread."""
+    """The metrics learned from the samples as they are, with one thread."""
     with threadpool_limits(1):
-        return {name: learnt(name) for name in LEARNERS}
+        return {name: learned(name) for name in LEARNERS}
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_threads_do_not_change_a_metric(name: str, metrics, two_threads) -> None:
-    assert_same_metric(name, learnt(name), metrics[name], ROUNDED)
+    assert_same_metric(name, learned(name), metrics[name], ROUNDED)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_single_precision_is_taken_as_it_is(name: str, metrics) -> None:
     single = X.astype(np.float32)
-    found = learnt(name, single)
-    assert_same_metric(name, found, learnt(name, single.astype(float)), EQUAL)
+    found = learned(name, single)
+    assert_same_metric(name, found, learned(name, single.astype(float)), EQUAL)
     assert_same_metric(name, found, metrics[name], SINGLE)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_the_order_of_samples_does_not_matter(name: str, metrics) -> None:
-    assert_same_metric(name, learnt(name, order=SAMPLES, rows=ROWS), metrics[name], ROUNDED)
+    assert_same_metric(name, learned(name, order=SAMPLES, rows=ROWS), metrics[name], ROUNDED)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_the_order_of_features_does_not_matter(name: str, metrics) -> None:
     expected = metrics[name][np.ix_(FEATURES, FEATURES)]
-    assert_same_metric(name, learnt(name, X[:, FEATURES]), expected, ROUNDED)
+    assert_same_metric(name, learned(name, X[:, FEATURES]), expected, ROUNDED)
 
 
 # --- solvers -----------------------------------------------------------------------------------------------
@@ -230,6 +230,6 @@ def test_forecasts_agree(two_threads) -> None:
     for turned in (forecasts(shuffled), forecasts(factors=FACTORS[::-1])):
         assert turned.index.equals(expected.index)
         assert_near(turned, expected, ROUNDED)
-    # Another neighbour changes a forecast by a fifth of a return; few funds have two at the same distance.
+    # Another neighbor changes a forecast by a fifth of a return; few funds have two at the same distance.
     single = forecasts(NAV.astype(np.float32))
     assert (np.abs(single - expected) <= SINGLE * np.abs(expected).max()).mean() > 0.97

@@ -17,7 +17,7 @@ import geodual
 
 ROOT = Path(__file__).parent.parent.parent
 BUILD = "import sys, hatchling.build; print(hatchling.build.build_wheel(sys.argv[1]))"
-DATA = {".html", ".css", ".js", ".md", ".pyi", ".typed"}  # .md: the licence of the charts
+DATA = {".html", ".css", ".js", ".md", ".pyi", ".typed"}  # .md: the license of the charts
 
 
 @pytest.fixture(scope="module")
@@ -56,5 +56,5 @@ def test_its_metadata_are_those_of_the_project(wheel, metadata):
     assert "geodual = geodual.__main__:main" in entry_points
 
 
-def test_the_licence_is_in_it(wheel):
+def test_the_license_is_in_it(wheel):
     assert any(name.endswith("/licenses/LICENSE") for name in wheel.namelist())

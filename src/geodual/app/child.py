@@ -1,6 +1,6 @@
 """The process that does a job: it reads it from standard input, and writes progress and result as JSON lines.
 
-Its input stays open as long as somebody wants the result. When it is closed, because the job was cancelled or
+Its input stays open as long as somebody wants the result. When it is closed, because the job was canceled or
 the server has ended in whatever way, the process interrupts itself.
 """
 

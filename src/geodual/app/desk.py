@@ -97,10 +97,10 @@ class Desk:
         return name
 
     def resume(self, name: str) -> None:
-        """Run a study that failed or was cancelled once more, in the same folder."""
+        """Run a study that failed or was canceled once more, in the same folder."""
         job = self.latest.get(("study", name))
-        if job is None or job.state not in ("failed", "cancelled"):
-            raise DataError("Only a run of this session that failed or was cancelled can be resumed.")
+        if job is None or job.state not in ("failed", "canceled"):
+            raise DataError("Only a run of this session that failed or was canceled can be resumed.")
         self.latest["study", name] = self.studies.add(Job("study", job.arguments, job.table))
 
     def start_pick(self, name: str, table: str) -> None:
@@ -127,7 +127,7 @@ class Desk:
         if known is None:
             known = self.views.add(Job("view", {"folder": str(self.run_folder(name))}))
             self.latest["view", name] = known
-        elif known.state in ("failed", "cancelled"):
+        elif known.state in ("failed", "canceled"):
             del self.latest["view", name]  # it is told once; the next visit tries again
         return known
 

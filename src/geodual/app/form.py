@@ -43,8 +43,8 @@ _GROUPS = {
         "min_holding": "Days to hold at least",
     },
     "Model": {
-        "k": "Neighbours",
-        "neighbours": "Look for neighbours in",
+        "k": "Neighbors",
+        "neighbors": "Look for neighbors in",
         "label": "Classes to learn",
         "relative_to": "Returns relative to",
         "train_quarters": "Intervals to learn from",
@@ -118,7 +118,7 @@ def _field(setting: Setting, label: str, value: str, reason: str) -> Field:
     name, default, text = setting.name, setting.default, setting.text.replace("`", "")
     if name == "metrics":
         boxes = tuple((metric, metric_label(metric)) for metric in metric_names())
-        return Field(name, label, "Nearest neighbours in these metrics forecast.", "boxes", default, boxes)
+        return Field(name, label, "Nearest neighbors in these metrics forecast.", "boxes", default, boxes)
     if name == "forecasters":
         known = [each for each in forecaster_names() if each not in metric_names()]
         text = f"Names such as {', '.join(known)}, or factor:sharpe_90 to rank by one factor."

@@ -92,7 +92,7 @@ class Send(Guarded):
         size, largest = self.request.headers.get("Content-Length", ""), self.desk.largest
         if not re.fullmatch(r"[0-9]{1,18}", size):
             raise HTTPError(411, reason="The size of the file is missing")
-        # A file that is refused is read, too, and forgotten: browsers look at the answer only afterwards.
+        # A file that is refused is read, too, and forgotten: browsers look at the answer only afterward.
         connection: Any = self.request.connection
         connection.set_max_body_size(int(size))
         if int(size) > largest:

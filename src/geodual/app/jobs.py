@@ -34,7 +34,7 @@ class Job:
     name : str
         What addresses call it.
     state : str
-        "waiting", "running", "done", "failed" or "cancelled".
+        "waiting", "running", "done", "failed" or "canceled".
     done, total, last : int, int and str
         Number of steps done, number of all steps, and the name of the last one.
     message : str
@@ -61,7 +61,7 @@ class Job:
     @property
     def is_over(self) -> bool:
         """Whether nothing more will happen."""
-        return self.state in ("done", "failed", "cancelled")
+        return self.state in ("done", "failed", "canceled")
 
     def tell(self) -> dict[str, Any]:
         """Return what the page shows of it, ready for JSON."""
@@ -107,7 +107,7 @@ class Lane:
                 await _work(job)
         except asyncio.CancelledError:
             if not job.is_over:
-                job.state, job.message = "cancelled", "Cancelled."
+                job.state, job.message = "canceled", "Canceled."
         except OSError as error:
             job.state, job.message = "failed", f"No process can be started ({error}). Close other programs."
 
@@ -127,7 +127,7 @@ async def cancel(job: Job) -> None:
 
 
 async def _work(job: Job) -> None:
-    """Run a job in a child; whatever happens, the child and its workers have ended afterwards."""
+    """Run a job in a child; whatever happens, the child and its workers have ended afterward."""
     pipe = asyncio.subprocess.PIPE
     # In a session of its own it gets no Ctrl-C from the terminal: it is for the server to end it.
     process = await asyncio.create_subprocess_exec(

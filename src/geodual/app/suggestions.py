@@ -6,7 +6,7 @@ import pandas as pd
 
 from geodual.funds.config import StudyConfig
 
-_LEARNT = pd.DateOffset(years=2)  # before the test period: a year of factors, and a year of decisions
+_LEARNED = pd.DateOffset(years=2)  # before the test period: a year of factors, and a year of decisions
 _TESTED = pd.DateOffset(years=1)  # the shortest test period that tells anything
 _SHARE = 0.6  # of the days come before the test period, as in the paper: 5 of its 7 years, less the first
 _FEW = 5  # hold at most a fifth of the funds
@@ -25,7 +25,7 @@ def suggest(nav: pd.DataFrame) -> list[list[str]]:
         ["execution_lag", "1", "NAVs are known after the close, so orders are filled a day later at best."],
     ]
     start = pd.Timestamp(StudyConfig.test_start)
-    if not first + _LEARNT <= start <= last - _TESTED:
+    if not first + _LEARNED <= start <= last - _TESTED:
         day = (first + _SHARE * (last - first)).to_period("Q").start_time
         reason = f"The default, {StudyConfig.test_start}, does not divide these years into two periods."
         found.append(["test_start", f"{day:%Y-%m-%d}", reason])

@@ -60,7 +60,7 @@ def run_check(
 
 @options.takes_settings(
     *("metrics", "forecasters", "factors", "types", "include", "exclude", "share_classes", "k", "label"),
-    *("relative_to", "neighbours", "train_quarters", "frequency", "start", "end", "random_state"),
+    *("relative_to", "neighbors", "train_quarters", "frequency", "start", "end", "random_state"),
 )
 def run_check_leakage(
     nav: options.Nav,

@@ -41,7 +41,7 @@ def run_learn(
             f"{', '.join(metric_names())}, or your own: package.module:Class."
         ),
     ] = None,
-    k: Annotated[int | None, typer.Option(help="With --metric, number of neighbours. (default: 5)")] = None,
+    k: Annotated[int | None, typer.Option(help="With --metric, number of neighbors. (default: 5)")] = None,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -93,7 +93,7 @@ def _learn_metric(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    from .labelled_table import learn_from_table  # here, because scikit-learn takes a second to import
+    from .labeled_table import learn_from_table  # here, because scikit-learn takes a second to import
 
     options.find_own_modules([metric])
     result, importances = learn_from_table(table, target, ignored, metric, 5 if k is None else k, out)
@@ -113,7 +113,7 @@ def _print_result(result: dict[str, Any], importances: dict[str, float], out: Pa
     else:
         say(
             f"k-NN accuracy, cross-validated: {result['accuracy']:.1%} "
-            f"(Euclidean, standardised: {result['euclidean_accuracy']:.1%})"
+            f"(Euclidean, standardized: {result['euclidean_accuracy']:.1%})"
         )
     if result["duality_gap"] is not None:
         say(f"Certified to a relative duality gap of {result['duality_gap']:.1e}")
@@ -121,7 +121,7 @@ def _print_result(result: dict[str, Any], importances: dict[str, float], out: Pa
 
 
 def _print_model(result: dict[str, Any]) -> None:
-    """Print what was learnt, and how well it predicts."""
+    """Print what was learned, and how well it predicts."""
     for note in result["notes"]:
         say(f"Note: {note}")
     what = f"{result['classes']} classes" if result["task"] == "classes" else "numbers"
@@ -140,7 +140,7 @@ def _print_model(result: dict[str, Any]) -> None:
     say(f"Certificates: {_certificates(result)}")
     print_score(result["score"], "by leave-one-out")
     if result["metric_gain"] is not None:
-        say(f"The learnt metric adds {100.0 * result['metric_gain']:+.1f} points of accuracy.")
+        say(f"The learned metric adds {100.0 * result['metric_gain']:+.1f} points of accuracy.")
 
 
 def _certificates(result: dict[str, Any]) -> str:

@@ -13,9 +13,9 @@ from geodual.funds.run import ProgressCallback
 from geodual.funds.sources.reading.raw_table import RawTable
 from geodual.metric.machine.inputs import completed
 
-from .learnt_model import (
+from .learned_model import (
     CLASSES,
-    LearntModel,
+    LearnedModel,
     baselines,
     choose_task,
     feature_weights,
@@ -59,7 +59,7 @@ def learn_model(
     gain = model.metric_gain() if chosen == CLASSES else None
     progress(3, len(_STEPS), _STEPS[2])
     unused = tuple(name for name in table.names if name not in {column.name for column in columns} | {target})
-    LearntModel(model, target, tuple(columns), unused, kept[first] + 1).save(out)
+    LearnedModel(model, target, tuple(columns), unused, kept[first] + 1).save(out)
     progress(4, len(_STEPS), _STEPS[3])
     return {
         "target": target,

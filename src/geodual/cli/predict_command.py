@@ -36,7 +36,7 @@ def run_predict(
     keep: Annotated[str, typer.Option(help="Columns of the table to copy, separated by commas.")] = "",
     nearest: Annotated[
         int,
-        typer.Option(help="Also write so many rows that the model learnt from, those nearest to each row."),
+        typer.Option(help="Also write so many rows that the model learned from, those nearest to each row."),
     ] = 0,
     coverage: Annotated[
         float, typer.Option(help="Share of numbers that should lie in their intervals.")
@@ -49,8 +49,8 @@ def run_predict(
     Columns are found by name. For classes, it writes the likeliest one and the probability of each; for
     numbers, the prediction and an interval. If the table has the target, the score on it is reported.
 
-    --nearest tells why: rows of the table that the model learnt from, counted from 1 below the header, and
-    their learnt distances.
+    --nearest tells why: rows of the table that the model learned from, counted from 1 below the header, and
+    their learned distances.
 
     [bold]Examples[/bold]
 

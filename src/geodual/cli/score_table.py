@@ -53,9 +53,9 @@ def score_numbers(truth: Array, predicted: Array, others: Mapping[str, Array]) -
     Samples are drawn again, and predictions stay: what varies is which samples there are to predict.
     """
     unit = float(np.abs(truth - truth.mean()).max()) or 1.0
-    centred = (truth - truth.mean()) / unit
+    centered = (truth - truth.mean()) / unit
     errors = [((one - truth) / unit) ** 2 for one in (predicted, *others.values())]
-    table = np.column_stack([centred, centred**2, *errors])
+    table = np.column_stack([centered, centered**2, *errors])
     drawn = _drawn_means(table)
     mean = table.mean(axis=0)
     rmse, draws = unit * np.sqrt(mean[2:]), unit * np.sqrt(drawn[:, 2:])

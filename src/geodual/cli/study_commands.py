@@ -296,7 +296,7 @@ def _assignments(parameters: dict[str, Any]) -> str:
 
 @options.takes_settings(
     *("forecasters", "factors", "types", "include", "exclude", "share_classes"),
-    *("k", "top", "label", "relative_to", "neighbours", "train_quarters"),
+    *("k", "top", "label", "relative_to", "neighbors", "train_quarters"),
     *("weights", "max_weight", "max_type", "max_company", "keep_rank", "min_holding"),
     *("cost", "redemption_fees", "settlement_lag", "execution_lag"),
     *("frequency", "start", "test_start", "tune", "random_state"),
@@ -306,7 +306,7 @@ def run_select(
     settings: dict[str, Any],
     as_of: Annotated[str | None, typer.Option(help="Day of the decision. (default: the last row)")] = None,
     metric: Annotated[
-        str | None, typer.Option(help="Forecast with nearest neighbours in this metric, as the paper does.")
+        str | None, typer.Option(help="Forecast with nearest neighbors in this metric, as the paper does.")
     ] = None,
     forecaster: options.ForecasterName = None,
     run: Annotated[
@@ -345,7 +345,7 @@ def run_select(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Choose the funds to hold next, with forecasts, neighbours and reasons, as a study would choose them.
+    """Choose the funds to hold next, with forecasts, neighbors and reasons, as a study would choose them.
 
     [bold]Examples[/bold]
 
@@ -454,7 +454,7 @@ def _as_record(selection: funds.Selection) -> dict[str, object]:
         "candidates": plain_records(selection.candidates.reset_index(names="forecaster")),
         "unit": selection.unit,
         "picks": plain_records(selection.picks),
-        "neighbours": plain_records(selection.neighbours.drop(columns=["date", "forecaster"])),
+        "neighbors": plain_records(selection.neighbors.drop(columns=["date", "forecaster"])),
         "reasons": plain_records(selection.reasons.drop(columns=["date", "forecaster"])),
         "left_out": plain_records(selection.left_out),
         "notes": list(selection.notes),
@@ -473,7 +473,7 @@ def _print_selection(selection: funds.Selection, quiet: bool) -> None:
             "forecast": show(pick["forecast"]),
             "80 % of like funds": _interval(pick["past_low"], pick["past_high"]),
             "main factors": pick["factors"],
-            "neighbours": pick["neighbours"],
+            "neighbors": pick["neighbors"],
         }
         for pick in selection.picks.to_dict("records")
     ]

@@ -164,7 +164,7 @@ def _encode_numbers(column: Column, table: RawTable, at: int, notes: list[str]) 
 
 
 def _check_any(column: Column, table: RawTable, at: int, wrong: Indices, right: Any) -> None:
-    """Raise if a column holds values, and none of them is what the model learnt from."""
+    """Raise if a column holds values, and none of them is what the model learned from."""
     if len(wrong) and not right.any():
         first, what = int(wrong[0]), {"number": "number", "day": "day"}[column.kind]
         problem = f"{table.shown(first, at)} is no {what}, nor is any other cell of the column"

@@ -21,7 +21,7 @@ from .factors.factor import WindowedFactor as WindowedFactor
 from .forecasters.forecast import Forecast as Forecast
 from .forecasters.forecast import Today as Today
 from .forecasters.forecast import Training as Training
-from .forecasters.neighbours import NeighbourForecaster as NeighbourForecaster
+from .forecasters.neighbors import NeighborForecaster as NeighborForecaster
 from .forecasters.ranks import EnsembleForecaster as EnsembleForecaster
 from .forecasters.ranks import FactorForecaster as FactorForecaster
 from .forecasters.ranks import FactorSeries as FactorSeries
@@ -71,7 +71,7 @@ __all__ = [
     "Holdings",
     "LeakageCheck",
     "LeakageChecks",
-    "NeighbourForecaster",
+    "NeighborForecaster",
     "Orders",
     "Panel",
     "Persistence",

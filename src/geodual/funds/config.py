@@ -18,6 +18,7 @@ from typing import Any
 from geodual.bounded_reading import parse_nested
 from geodual.errors import DataError as DataError  # re-exported by the package
 from geodual.metric.registry import metric_names
+from geodual.old_names import warn_of_old_name
 
 PAPER_FACTORS = "paper"  # stands for all factors of the paper
 FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # name → code of pandas
@@ -25,7 +26,7 @@ FREQUENCIES = {"monthly": "M", "quarterly": "Q", "yearly": "Y"}  # name → code
 CHOICES = {
     "label": ("sign", "median"),
     "relative_to": ("type", "all"),
-    "neighbours": ("train", "current"),
+    "neighbors": ("train", "current"),
     "share_classes": ("one", "all"),
     "weights": ("equal", "forecast", "inverse-volatility", "minimum-variance"),
     "frequency": tuple(FREQUENCIES),
@@ -46,6 +47,7 @@ AFTER_FORECASTS = (
     *("top", "weights", *_CAPS, "keep_rank", "min_holding"),
     *("cost", "redemption_fees", "settlement_lag", "execution_lag", "risk_free", "baselines"),
 )
+_OLD_NAMES = {"neighbours": "neighbors"}
 _PERIODS = ("start", "end", "test_start")  # only tuning depends on these: it looks at the validation period
 
 
@@ -78,7 +80,7 @@ class StudyConfig:
         Whether to choose from "one" share class per group of the fund facts (the cheapest; of several, the
         one with the longest history) or from "all".
     k : int
-        Number of neighbours that a forecast averages.
+        Number of neighbors that a forecast averages.
     top : int
         Number of funds to hold.
     label : str
@@ -86,15 +88,15 @@ class StudyConfig:
         class would hold fewer than 5 % of the funds, the median is used and the study says so.
     relative_to : str
         Which funds a fund is compared with: those of the same "type", if the fund facts have types, or "all",
-        as in the paper. Within types, factors are standardised, the excess over the mean of the type is
-        learnt and forecast, and ICs and picks go by the rank in the type. On each day, types with fewer than
+        as in the paper. Within types, factors are standardized, the excess over the mean of the type is
+        learned and forecast, and ICs and picks go by the rank in the type. On each day, types with fewer than
         10 funds, and funds of unknown type, form one group. If all funds are of one type, "type" is as "all".
-    neighbours : str
-        Where to look for neighbours: among the funds of the training data ("train"), or among the other funds
+    neighbors : str
+        Where to look for neighbors: among the funds of the training data ("train"), or among the other funds
         of the same day ("current").
     train_quarters : int
         Number of holding intervals to learn from: quarters, unless `frequency` says otherwise. With more than
-        one, excess returns over the mean of each interval are learnt and forecast.
+        one, excess returns over the mean of each interval are learned and forecast.
     weights : str
         Portfolio weights: "equal"; in proportion to the positive "forecast"; "inverse-volatility"; or
         "minimum-variance", with a shrunk covariance of daily returns.
@@ -112,7 +114,7 @@ class StudyConfig:
     frequency : str
         How often to rebalance the portfolio: "monthly", "quarterly" or "yearly".
     start : str
-        First day on which to decide; empty for the first possible one. Earlier data are still learnt from.
+        First day on which to decide; empty for the first possible one. Earlier data are still learned from.
     end : str
         Last day of the study; empty for the last row. Later data are not used.
     test_start : str
@@ -161,7 +163,7 @@ class StudyConfig:
     top: int = 10
     label: str = "sign"
     relative_to: str = "type"
-    neighbours: str = "train"
+    neighbors: str = "train"
     train_quarters: int = 1
     weights: str = "equal"
     max_weight: float = 1.0
@@ -290,12 +292,19 @@ def read_config(path: str | Path) -> dict[str, Any]:
 def check_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return settings with lists as tuples; raise an error that begins with `where` if a name is unknown."""
     known = [field.name for field in fields(StudyConfig)]
+    settings = {_new_name(name): value for name, value in settings.items()}
     unknown = [name for name in settings if name not in known]
     if unknown:
         raise DataError(
             f"{where}: unknown setting `{unknown[0]}`; known are {', '.join(known)}. Check the spelling."
         )
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+
+
+def _new_name(setting: str) -> str:
+    if setting in _OLD_NAMES:
+        warn_of_old_name(setting, _OLD_NAMES[setting])
+    return _OLD_NAMES.get(setting, setting)
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:

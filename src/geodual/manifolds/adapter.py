@@ -211,7 +211,7 @@ def _check_pymanopt(manifold: Any) -> None:
 
 @contextmanager
 def _global_generator(rng: np.random.Generator) -> Iterator[None]:
-    """Seed numpy's global generator, which pymanopt draws from, with `rng`; restore its state afterwards."""
+    """Seed numpy's global generator, which pymanopt draws from, with `rng`; restore its state afterward."""
     state = np.random.get_state()  # noqa: NPY002 - the global state is what we protect
     np.random.seed(rng.integers(2**32))  # noqa: NPY002
     try:

@@ -74,7 +74,7 @@ class Manifold(ABC):
     quotient : bool
         Whether several arrays stand for one point, as the bases of a subspace do. Then the entries of an
         array mean nothing by themselves, and `Problem` refuses bounds on them.
-    vectorised : bool
+    vectorized : bool
         Whether `frame` and `project` also take a stack of points, with leading axes, so that a `Power` need
         not loop over its points.
     step_limit : float
@@ -109,15 +109,15 @@ class Manifold(ABC):
     has_log: bool = True
     closed_form_log: bool = True
     quotient: bool = False
-    vectorised: bool = False
+    vectorized: bool = False
     step_limit: float = float("inf")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         # A subclass with frames of its own must say by itself that they take stacks.
         own = vars(cls).keys()
-        if own & {"frame", "project", "check_point"} and "vectorised" not in own:
-            cls.vectorised = False
+        if own & {"frame", "project", "check_point"} and "vectorized" not in own:
+            cls.vectorized = False
 
     @abstractmethod
     def frame(self, x: Point) -> Frame:

@@ -59,7 +59,7 @@ class HermitianPD(Manifold):
     True
     """
 
-    vectorised = True
+    vectorized = True
     hadamard = True
 
     def __init__(self, n: int) -> None:
@@ -133,7 +133,7 @@ class ComplexStiefel(Manifold):
     [[1j], [0j]]
     """
 
-    vectorised = True
+    vectorized = True
     closed_form_log = False
     step_limit = np.pi / 2  # as on `Stiefel`
 

@@ -44,7 +44,7 @@ class Euclidean(Manifold):
     12
     """
 
-    vectorised = True
+    vectorized = True
     hadamard = True
 
     def __init__(self, *shape: int) -> None:

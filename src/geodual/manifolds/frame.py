@@ -210,7 +210,7 @@ def dots(a: Array, b: Array, axis: int = -1) -> Array:
     """
     if a.ndim == 1:
         return np.asarray(a.dot(b))  # half the time of `np.dot`
-    if axis == -1:  # the faster way for vectors whose entries are neighbours in memory
+    if axis == -1:  # the faster way for vectors whose entries are neighbors in memory
         return np.asarray(np.vecdot(a, b, keepdims=True))  # type: ignore[call-overload]
     return np.add.reduce(a * b, axis=axis, keepdims=True)
 

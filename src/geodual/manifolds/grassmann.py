@@ -72,7 +72,7 @@ class Grassmann(Manifold):
     [60.0, 60.0]
     """
 
-    vectorised = True
+    vectorized = True
     quotient = True
 
     def __init__(self, n: int, p: int) -> None:

@@ -62,7 +62,7 @@ class Hyperbolic(Manifold):
     3.0
     """
 
-    vectorised = True
+    vectorized = True
     hadamard = True
     step_limit = 2.0  # a longer step multiplies the coordinates more than sevenfold
 
@@ -116,7 +116,7 @@ class HyperbolicFrame(Frame):
     def __init__(self, point: Array) -> None:
         self.point = point
         self._time, self._space = _parts(point)
-        self._radius, self._outwards = polar_coordinates(self._space)
+        self._radius, self._outward = polar_coordinates(self._space)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -137,7 +137,7 @@ class HyperbolicFrame(Frame):
         return np.asarray(space + self._space * (time + along / (1.0 + self._time)))
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
-        # The geodesic bends towards +x, so the normal part of the gradient adds to the second derivative.
+        # The geodesic bends toward +x, so the normal part of the gradient adds to the second derivative.
         normal = dots(self.point, egrad)
         return lambda ehess, c: self.gradient(ehess) + normal * c
 
@@ -154,7 +154,7 @@ class HyperbolicFrame(Frame):
         # The boosted space part is x (cosh + tanh(r/2) cos(angle) sinh) + sinh · direction, where r is the
         # distance from x to the origin. As a sum of positive terms, the factor of x loses no digits on the
         # way to the origin: cosh = 1/(cosh + sinh) + sinh, and `outward` = 1 + tanh(r/2) cos(angle).
-        turned = self._outwards + direction
+        turned = self._outward + direction
         spread = 0.5 * dots(turned, turned)
         outward = (1.0 + 1.0 / (self._time + self._radius) + self._radius * spread) / (1.0 + self._time)
         factor = 1.0 / (np.hypot(1.0, sinh) + sinh) + sinh * outward
@@ -171,8 +171,8 @@ class HyperbolicFrame(Frame):
     def _cosh_minus_one(self, y: Array) -> Array:
         """Return cosh d(x, y) − 1 as a sum of a radial and an angular part, both at least 0."""
         time, space = _parts(y)
-        radius, outwards = polar_coordinates(space)
-        area, turned = self._radius * radius, outwards - self._outwards
+        radius, outward = polar_coordinates(space)
+        area, turned = self._radius * radius, outward - self._outward
         radial = (radius - self._radius) ** 2 / (1.0 + self._time * time + area)
         return np.asarray(radial + 0.5 * area * dots(turned, turned))
 

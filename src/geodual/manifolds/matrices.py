@@ -44,7 +44,7 @@ def polar(a: Array) -> Array:
     return np.asarray(u @ vt)
 
 
-def reorthonormalised(a: Array) -> Array:
+def reorthonormalized(a: Array) -> Array:
     """Return the polar factor of a matrix whose columns are orthonormal up to rounding.
 
     One step of Newton and Schulz, which squares the defect.
@@ -67,7 +67,7 @@ def check_hermitian(x: Array, given: Any, owner: object) -> Array:
     It is the array `given` in double precision.
     """
     if not np.array_equal(x, adjoint(x)):
-        claim, remedy = "symmetric, but it differs from its transpose", "symmetrise it with (x + x.T) / 2"
+        claim, remedy = "symmetric, but it differs from its transpose", "symmetrize it with (x + x.T) / 2"
         if np.iscomplexobj(x):
             claim, remedy = "Hermitian, but it differs from its adjoint", "take (x + x.conj().T) / 2"
         _check_mirror(x, adjoint(x), given, f"A point of {owner} must be {claim}", remedy)

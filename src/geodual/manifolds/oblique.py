@@ -18,7 +18,7 @@ class Oblique(Manifold):
     """Matrices with columns of unit norm, {X ∈ Rⁿˣᵐ : diag(XᵀX) = 1}, with the metric ⟨U, V⟩ = tr(UᵀV).
 
     Use it for many directions at once: points on a sphere, dictionaries, and factors of correlation
-    matrices. It is the product of m unit spheres of Rⁿ, one per column. All operations are vectorised over
+    matrices. It is the product of m unit spheres of Rⁿ, one per column. All operations are vectorized over
     the columns and in closed form, so that it is much faster than ``Product([Sphere(n)] * m)``.
 
     Parameters
@@ -58,7 +58,7 @@ class Oblique(Manifold):
     ([[1.0, 1.0], [0.0, 0.0]], 0.5)
     """
 
-    vectorised = True
+    vectorized = True
 
     def __init__(self, n: int, m: int) -> None:
         self.n, self.m = check_size(n, "n", least=2), check_size(m, "m")

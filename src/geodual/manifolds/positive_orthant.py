@@ -60,7 +60,7 @@ class PositiveOrthant(Manifold):
     [2.0, 6.0]
     """
 
-    vectorised = True
+    vectorized = True
     hadamard = True
 
     def __init__(self, *shape: int) -> None:

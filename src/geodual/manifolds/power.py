@@ -18,8 +18,8 @@ class Power(Manifold):
     """Many points of one manifold as one array: x[0], …, x[n − 1] are its points, and metrics add up.
 
     Use it instead of a `Product` of equal factors. Powers of all manifolds of geodual except `FixedRank` are
-    vectorised: solvers never loop over the n points in Python. So are powers of a manifold of your own if
-    its `vectorised` is true; those of other manifolds are correct, but loop.
+    vectorized: solvers never loop over the n points in Python. So are powers of a manifold of your own if
+    its `vectorized` is true; those of other manifolds are correct, but loop.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ class Power(Manifold):
         self.hadamard = manifold.hadamard
         self.closed_form_log = manifold.closed_form_log
         self.quotient = manifold.quotient
-        self.vectorised = manifold.vectorised
+        self.vectorized = manifold.vectorized
         self.step_limit = math.sqrt(self.n) * manifold.step_limit
 
     def __repr__(self) -> str:
         return f"Power({self.manifold}, {self.n})"
 
     def frame(self, x: Array) -> Frame:
-        if self.vectorised:
+        if self.vectorized:
             return self.manifold.frame(x)
         return LoopFrame(x, [self.manifold.frame(part) for part in x])
 
@@ -93,7 +93,7 @@ class Power(Manifold):
         return self._checked_one_by_one(x) if checked is None else checked
 
     def _checked(self, x: Array, given: Any) -> Array | None:
-        return self.manifold._checked(x, given) if self.vectorised else None
+        return self.manifold._checked(x, given) if self.vectorized else None
 
     def _checked_one_by_one(self, x: Array) -> Array:
         checked = []
@@ -105,7 +105,7 @@ class Power(Manifold):
         return np.stack(checked)
 
     def project(self, x: Array, v: Vector) -> Array:
-        if self.vectorised:
+        if self.vectorized:
             return np.asarray(self.manifold.project(x, v))
         return np.stack([self.manifold.project(part, w) for part, w in zip(x, v, strict=True)])
 

@@ -131,7 +131,7 @@ class PymanoptFactor:
             holds, condition = _CHECKS[self.kind]
             if not holds(self.manifold, point):
                 raise NotOnManifoldError(f"A point of {owner} must be {condition}.")
-        with np.errstate(all="ignore"):  # a zero column cannot be normalised: then the defect is NaN
+        with np.errstate(all="ignore"):  # a zero column cannot be normalized: then the defect is NaN
             still = self.manifold.retraction(point, self.manifold.zero_vector(point))
         defect = float(np.abs(still - point).max())
         if not defect <= 1e-6 * max(1.0, float(np.abs(point).max())):
@@ -164,7 +164,7 @@ def _is_fixed_by_projection(manifold: Any, x: Any) -> bool:
 
 _DEFINITE = (
     _is_positive_definite,
-    "symmetric (or Hermitian) and positive definite; symmetrise it and raise its smallest eigenvalues",
+    "symmetric (or Hermitian) and positive definite; symmetrize it and raise its smallest eigenvalues",
 )
 _CHECKS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "HermitianPositiveDefinite": _DEFINITE,

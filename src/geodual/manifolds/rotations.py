@@ -11,7 +11,7 @@ from geodual.arrays import Array
 
 from .base import Manifold, NoLogarithmError, NotOnManifoldError, as_finite_array, check_size
 from .frame import Frame, HalfSquaredDistance, HessianMap, Vector, x_cot_x
-from .matrices import adjoint, expm_skew, hermitian, product, reorthonormalised, skew
+from .matrices import adjoint, expm_skew, hermitian, product, reorthonormalized, skew
 from .stiefel import check_orthonormal
 
 _HALF_TURN = 1e-8  # an angle this close to π counts as π
@@ -68,7 +68,7 @@ class Rotations(Manifold):
     1.570796
     """
 
-    vectorised = True
+    vectorized = True
 
     def __init__(self, n: int) -> None:
         self.n = check_size(n, "n", least=2)
@@ -129,7 +129,7 @@ class RotationFrame(Frame):
         return lambda ehess, c: skew(product(self._transposed, ehess) - product(c, symmetric))
 
     def exp(self, c: Array) -> Array:
-        return reorthonormalised(product(self.point, _exponential(c)))
+        return reorthonormalized(product(self.point, _exponential(c)))
 
     def log(self, y: Array) -> Array:
         return _logarithm(self._transposed @ y)
@@ -140,7 +140,7 @@ class RotationFrame(Frame):
 
     def retract(self, c: Array) -> Array:
         """Return X (I − Ω/2)⁻¹ (I + Ω/2), the Cayley transform, a rotation for every Ω."""
-        return reorthonormalised(product(self.point, _cayley(c)))
+        return reorthonormalized(product(self.point, _cayley(c)))
 
     def move(self, c: Array) -> Array:
         return self.retract(c)

@@ -17,7 +17,7 @@ class Simplex(Manifold):
     """Positive vectors with the sum 1, under the log-ratio (Aitchison) metric.
 
     With a = u/x and b = v/x, entry by entry, ⟨u, v⟩ₓ = Σ (aᵢ − ā)(bᵢ − b̄), where ā and b̄ are means. The
-    distance d(x, y) is that of the centred logarithms of x and y. Use it for mixture weights,
+    distance d(x, y) is that of the centered logarithms of x and y. Use it for mixture weights,
     probabilities and compositions, where ratios matter.
 
     Under this metric the simplex is flat and complete: every step, however long, ends at positive
@@ -51,7 +51,7 @@ class Simplex(Manifold):
 
     Examples
     --------
-    Geodesics multiply and normalise:
+    Geodesics multiply and normalize:
 
     >>> from typing import Any
 
@@ -63,7 +63,7 @@ class Simplex(Manifold):
     [0.666667, 0.333333]
     """
 
-    vectorised = True
+    vectorized = True
     hadamard = True
 
     def __init__(self, n: int) -> None:
@@ -94,7 +94,7 @@ class Simplex(Manifold):
         return x / total if is_single(given) else x
 
     def project(self, x: Array, v: Vector) -> Array:
-        return centred(np.asarray(v, dtype=float))
+        return centered(np.asarray(v, dtype=float))
 
     def random_point(self, rng: np.random.Generator) -> Array:
         return _closed(np.exp(rng.standard_normal(self.n)))
@@ -117,10 +117,10 @@ class SimplexFrame(Frame):
         return self._weighted(c)
 
     def coordinates(self, u: Vector) -> Array:
-        return centred(u / self.point)
+        return centered(u / self.point)
 
     def random(self, rng: np.random.Generator) -> Array:
-        return centred(rng.standard_normal(self.shape))
+        return centered(rng.standard_normal(self.shape))
 
     def gradient(self, egrad: Vector) -> Array:
         return self._weighted(egrad)
@@ -142,7 +142,7 @@ class SimplexFrame(Frame):
         return _closed(self.point * np.exp(c - c.max(axis=-1, keepdims=True)))
 
     def log(self, y: Array) -> Array:
-        return centred(log_ratio(y, self.point))
+        return centered(log_ratio(y, self.point))
 
     def retract(self, c: Array) -> Array:
         return self.exp(c)
@@ -154,7 +154,7 @@ class SimplexFrame(Frame):
         return SimplexFrame(y).tangent(c)  # the space is flat
 
 
-def centred(a: Array) -> Array:
+def centered(a: Array) -> Array:
     """Subtract the mean along the last axis."""
     return np.asarray(a - a.mean(axis=-1, keepdims=True))
 

@@ -65,7 +65,7 @@ class SPD(Manifold):
     True
     """
 
-    vectorised = True
+    vectorized = True
     hadamard = True
 
     def __init__(self, n: int) -> None:
@@ -250,7 +250,7 @@ class CholeskyFrame(CongruenceFrame):
     def coordinates(self, u: Vector) -> Array:
         # L⁻¹ u L⁻ᵀ. The transposes are Fortran-ordered views, so BLAS copies nothing.
         half = dtrsm(1.0, self._adjoint, np.asarray(u, dtype=float).T, side=1)
-        return symmetrised(dtrsm(1.0, self._adjoint, half, trans_a=1).T)
+        return symmetrized(dtrsm(1.0, self._adjoint, half, trans_a=1).T)
 
     def exp(self, c: Array) -> Array:
         if len(c) >= _LARGE and _spectral_bound(c) < _NEAR:
@@ -258,7 +258,7 @@ class CholeskyFrame(CongruenceFrame):
         return super().exp(c)  # slower for large matrices, but accurate for any spread of the spectrum
 
 
-def symmetrised(a: Array) -> Array:
+def symmetrized(a: Array) -> Array:
     """Return the symmetric part of a real matrix."""
     return np.asarray(0.5 * (a + a.T))
 

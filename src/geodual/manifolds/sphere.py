@@ -63,7 +63,7 @@ class Sphere(Manifold):
     ([1.0, 0.0, 0.0], 0.5)
     """
 
-    vectorised = True
+    vectorized = True
     step_limit = np.pi / 2  # a longer first step would cross to the other hemisphere
 
     def __init__(self, n: int) -> None:
@@ -108,14 +108,14 @@ class SphereFrame(AmbientFrame):
     def _norm(self, a: Array) -> Array:
         return np.sqrt(self._dot(a, a))
 
-    def _normalised(self, y: Array) -> Array:
+    def _normalized(self, y: Array) -> Array:
         return np.asarray(y / self._norm(y))
 
     def gradient(self, egrad: Vector) -> Array:
         return np.asarray(egrad - self._dot(self.point, egrad) * self.point)
 
     def hessian_map(self, egrad: Vector) -> HessianMap:
-        # The geodesic bends towards −x, so the normal part of the gradient adds to the second derivative.
+        # The geodesic bends toward −x, so the normal part of the gradient adds to the second derivative.
         normal = self._dot(self.point, egrad)
         # Project at the end: normal rounding errors of c would grow in long chains of products.
         return lambda ehess, c: self.gradient(ehess - normal * c)
@@ -123,7 +123,7 @@ class SphereFrame(AmbientFrame):
     def exp(self, c: Array) -> Array:
         angle = self._norm(c)
         # sinc(angle/π) is sin(angle)/angle, defined at 0. Dividing by the norm stops drift over many steps.
-        return self._normalised(np.cos(angle) * self.point + np.sinc(angle / np.pi) * c)
+        return self._normalized(np.cos(angle) * self.point + np.sinc(angle / np.pi) * c)
 
     def log(self, y: Array) -> Array:
         self._check_not_opposite(y)
@@ -150,7 +150,7 @@ class SphereFrame(AmbientFrame):
             )
 
     def retract(self, c: Array) -> Array:
-        return self._normalised(self.point + c)
+        return self._normalized(self.point + c)
 
     def transport(self, y: Array, c: Array) -> Array:
         self._check_not_opposite(y)

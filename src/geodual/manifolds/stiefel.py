@@ -72,7 +72,7 @@ class Stiefel(Manifold):
     2.0
     """
 
-    vectorised = True
+    vectorized = True
     closed_form_log = False
     step_limit = np.pi / 2  # half the injectivity radius
 
@@ -177,7 +177,7 @@ def check_orthonormal(x: Array, given: Any, owner: object) -> Array:
     if defect > defect_tolerance(given):
         raise NotOnManifoldError(
             f"A point of {owner} must have orthonormal columns, but xᵀx differs from the identity "
-            f"by up to {defect:.3g}; orthonormalise it with numpy.linalg.qr."
+            f"by up to {defect:.3g}; orthonormalize it with numpy.linalg.qr."
         )
     return polar(x) if is_single(given) else x
 

@@ -51,7 +51,7 @@ class Symmetric(Manifold):
     [[1.0, 2.0], [2.0, 3.0]]
     """
 
-    vectorised = True
+    vectorized = True
     hadamard = True
 
     def __init__(self, n: int) -> None:
@@ -113,7 +113,7 @@ class SkewSymmetric(Manifold):
     [[0.0, 2.0], [-2.0, 0.0]]
     """
 
-    vectorised = True
+    vectorized = True
     hadamard = True
 
     def __init__(self, n: int) -> None:

@@ -26,7 +26,7 @@ _HALF_TURN = 1e-8  # an angle this close to π counts as π
 class UnitCircle(Manifold):
     """n complex numbers of absolute value 1, with the metric ⟨u, v⟩ = Re Σ ūₖvₖ: phases, a flat torus.
 
-    Use it for phase retrieval and for the synchronisation of clocks and of rotations of the plane. A
+    Use it for phase retrieval and for the synchronization of clocks and of rotations of the plane. A
     Euclidean gradient is the derivative by the real parts plus i times that by the imaginary parts; the
     functions of `Problem.from_jax` need nothing special.
 
@@ -65,7 +65,7 @@ class UnitCircle(Manifold):
     (0.5, [0.5j, 0j])
     """
 
-    vectorised = True
+    vectorized = True
 
     def __init__(self, n: int) -> None:
         self.n = self.dim = check_size(n, "n")

@@ -13,7 +13,7 @@ from geodual.arrays import Array
 
 from .base.checks import check_not_negative, check_share
 from .base.maps import TOO_EXTREME, LowRankPlusDiagonal, leading_components
-from .base.scatter import centred, feature_scales, raised_floor, raised_spectrum
+from .base.scatter import centered, feature_scales, raised_floor, raised_spectrum
 from .program.space import FeatureSpace, choose_space, prior_matrices, stays_sparse
 
 _NARROWEST = 1e-15  # scatter of a feature, as part of the largest, whose digits are not lost
@@ -25,7 +25,7 @@ Sums = Callable[[Array], tuple[Array, Array]]
 
 @dataclass(frozen=True, eq=False)
 class GeometricMean:
-    """The weighted geometric mean S⁻¹ #_t D of regularised sums over pairs.
+    """The weighted geometric mean S⁻¹ #_t D of regularized sums over pairs.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class GeometricMean:
             Weights of the samples, for the covariance of the prior.
         """
         try:
-            with np.errstate(all="ignore"):  # numbers that are not finite are recognised here and later
+            with np.errstate(all="ignore"):  # numbers that are not finite are recognized here and later
                 return self._solve(X, sums, weight)
         except np.linalg.LinAlgError:
             raise ValueError(TOO_EXTREME) from None
@@ -76,9 +76,9 @@ class GeometricMean:
         is_identity = isinstance(self.prior, str) and self.prior == "identity"
         reduce = is_identity or self.reg == 0.0
         if not stays_sparse(X):
-            X = centred(X.toarray() if hasattr(X, "toarray") else X)
+            X = centered(X.toarray() if hasattr(X, "toarray") else X)
         space = choose_space("identity", X, reduce=reduce)
-        S, D = sums(centred(space.X))
+        S, D = sums(centered(space.X))
         if not isinstance(space, FeatureSpace):
             A, outside = mean_in_span(S, D, self.t, self.reg)
             L = space.components(A / outside, self.n_components)
@@ -99,7 +99,7 @@ def mean_factor(S: Array, D: Array, t: float) -> Array:
     """Return the upper triangular L with LᵀL = S⁻¹ #_t D; small eigenvalues are raised, see `GMML`."""
     scales = feature_scales(S + D)
     order, top = np.argsort(-scales, kind="stable"), float(scales.max())
-    size = scales[order] / top  # from 1 downwards
+    size = scales[order] / top  # from 1 downward
     if not size[-1] > _NARROWEST:
         raise ValueError(TOO_EXTREME)
     # In units in which all features scatter equally, small eigenvalues mean the same for every feature.

@@ -18,8 +18,8 @@ from geodual.places import is_place, load_place, name_at, run_own
 # forecasts of the demo by RPDML and ITML, 9 change from 1e-10 to 1e-8, and none between two solvers at 1e-10.
 _TOL = 1e-10
 FEATURED = "rpdml"  # the metric of the paper: used if none is named, and drawn with a thicker line
-BASELINE = "euclidean"  # the plain distance, which learnt metrics have to beat
-FOR_NEIGHBOURS = "neighbor_rpdml"  # the best of the metrics for nearest neighbours, at its defaults
+BASELINE = "euclidean"  # the plain distance, which learned metrics have to beat
+FOR_NEIGHBORS = "neighbor_rpdml"  # the best of the metrics for nearest neighbors, at its defaults
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ for _metric in (
         in_paper=True,
     ),
     NamedMetric(
-        "neighbor_rpdml", "geodual.metric.estimators.neighbor_rpdml:NeighborRPDML", "RPDML for neighbours"
+        "neighbor_rpdml", "geodual.metric.estimators.neighbor_rpdml:NeighborRPDML", "RPDML for neighbors"
     ),
 ):
     METRICS[_metric.name] = _metric

@@ -20,9 +20,9 @@ from .machine.geometry import Geometry
 from .machine.kernel_ridge import KERNELS, Ridge
 from .machine.local_fits import LocalFit
 from .machine.machine import Machine, Part
-from .machine.neighbour_means import WEIGHTS, NeighbourMean
+from .machine.neighbor_means import WEIGHTS, NeighborMean
 from .machine.targets import ClassTargets, NumberTargets
-from .machine.views import RankGauss, Standardised
+from .machine.views import RankGauss, Standardized
 from .program.certificate import Convergence
 from .program.incremental import StepCertificate
 from .selection.local_pairs import LocalPairs
@@ -245,12 +245,12 @@ def _is_view(view: Any, n_features: int) -> bool:
         return (
             len(view._knots) == n_features
             and all(_are_knots(*knots) for knots in view._knots)
-            and isinstance(view._units, Standardised)
+            and isinstance(view._units, Standardized)
             and _is_view(view._units, n_features)
         )
     sizes = (n_features,)
     return (
-        isinstance(view, Standardised)
+        isinstance(view, Standardized)
         and _is_bounded(view._mean, _LARGEST, sizes)
         and _is_bounded(view._factor, _LARGEST, sizes)
     )
@@ -270,7 +270,7 @@ def _is_predictor(value: Any, shape: tuple[int, int]) -> bool:
         known = value.kernel in KERNELS and all(_is_number(size) and size > 0.0 for size in sizes)
         known = known and _is_bounded(value.coefficients, _LARGEST, shape)
         known = known and _is_bounded(value.means, _LARGEST, shape[1:])
-    elif isinstance(value, NeighbourMean | LocalFit):
+    elif isinstance(value, NeighborMean | LocalFit):
         known = _is_count(value.n_neighbors) and value.n_neighbors <= shape[0]
         if isinstance(value, LocalFit):
             known = known and _is_number(value.ridge) and value.ridge > 0.0
@@ -459,7 +459,7 @@ _CHECKS: dict[str, Callable[[Any, int], bool]] = {
     "classes_": _is_class_attribute,
     "bounds_": _is_tuple_of(_is_number),
     "bounds_are_exact_": lambda value, _: type(value) is bool,
-    "neighbours_are_exact_": lambda value, _: type(value) is bool,
+    "neighbors_are_exact_": lambda value, _: type(value) is bool,
     "n_anchors_": lambda value, n_features: value is None or _is_count(value, n_features),
     "margin_": _is_number,
     "objective_": _is_number,
@@ -469,7 +469,7 @@ _CHECKS: dict[str, Callable[[Any, int], bool]] = {
     "n_pairs_": _is_count,
     "history_": _is_history,
     "prior_": _is_semidefinite,
-    "neighbours_": _are_index_pairs,
+    "neighbors_": _are_index_pairs,
     "targets_": _is_array(1),
     "widths_": _is_array(1),
     "counts_": _is_array(1),
@@ -505,7 +505,7 @@ def _are_pairs(value: Any) -> bool:
     return type(value) in (str, int, LocalPairs) or _are_numbers(value)
 
 
-_PREDICTORS = {"kernel": Ridge, "neighbors": NeighbourMean, "local": LocalFit}
+_PREDICTORS = {"kernel": Ridge, "neighbors": NeighborMean, "local": LocalFit}
 
 # What the parameters of all learners may be: their names mean the same everywhere.
 _PARAMETERS: dict[str, Callable[[Any], bool]] = {

@@ -37,9 +37,9 @@ from .machine.geometry import Geometry
 from .machine.kernel_ridge import Ridge
 from .machine.local_fits import LocalFit
 from .machine.machine import Machine, MachineCertificates, Part
-from .machine.neighbour_means import NeighbourMean
+from .machine.neighbor_means import NeighborMean
 from .machine.targets import ClassTargets, NumberTargets
-from .machine.views import RankGauss, Standardised
+from .machine.views import RankGauss, Standardized
 from .program.certificate import CertifiedIteration, Convergence
 from .program.incremental import StepCertificate
 from .saved_checks import check_learner, check_step
@@ -67,7 +67,7 @@ _BROKEN = (
 _OF_MACHINE: dict[str, Callable[[Machine], Any]] = {
     "mixture_": lambda machine: machine.parts,
     "certificates_": lambda machine: machine.certificates,
-    "feature_weights_": lambda machine: machine.learnt.weights,
+    "feature_weights_": lambda machine: machine.learned.weights,
 }
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -361,7 +361,7 @@ _RECORDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(Machine, MachineCertificates, Part, Geometry),
-        *(ClassTargets, NumberTargets, Ridge, NeighbourMean, LocalFit),
+        *(ClassTargets, NumberTargets, Ridge, NeighborMean, LocalFit),
     )
 }
 _PARTS: dict[str, tuple[type, Callable[[Any], Any]]] = {
@@ -370,7 +370,7 @@ _PARTS: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "low_rank": (LowRankPlusDiagonal, LowRankPlusDiagonal.parts),
     "local_pairs": (LocalPairs, astuple),
     "history": (Convergence, lambda rows: [np.array([astuple(row) for row in rows], dtype=float)]),
-    "standard": (Standardised, lambda view: [view._mean, view._factor]),
+    "standard": (Standardized, lambda view: [view._mean, view._factor]),
     "rank": (RankGauss, _knots),
     **{name: (kind, _fields_of) for name, kind in _RECORDS.items()},
 }
@@ -439,8 +439,8 @@ def _make_history(table: Any) -> Convergence:
     return Convergence(CertifiedIteration(*row) for row in rows)
 
 
-def _make_standardised(mean: Any, factor: Any) -> Standardised:
-    view = Standardised()
+def _make_standardized(mean: Any, factor: Any) -> Standardized:
+    view = Standardized()
     view._mean, view._factor = mean, factor
     return view
 
@@ -461,7 +461,7 @@ _MAKERS: dict[str, Callable[..., Any]] = {
     "low_rank": _make_low_rank,
     "local_pairs": LocalPairs,
     "history": _make_history,
-    "standard": _make_standardised,
+    "standard": _make_standardized,
     "rank": _make_ranks,
     **_RECORDS,
 }

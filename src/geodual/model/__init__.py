@@ -1,4 +1,4 @@
-"""A modelling language for manifolds: write a problem as a formula, and get a proof with its solution."""
+"""A modeling language for manifolds: write a problem as a formula, and get a proof with its solution."""
 
 from .atom import Atom
 from .atoms import (

@@ -154,7 +154,7 @@ class LagrangianAt:
 
 
 def _exact(lagrangian: LagrangianAt) -> LowerBound:
-    """Minimise L in closed form where it is linear minus multiples of log det X and log x.
+    """Minimize L in closed form where it is linear minus multiples of log det X and log x.
 
     With L(Y) = L(X) + ⟨G + w X⁻¹, Y − X⟩ − w log det(X⁻¹ Y) the minimum is L(X) + w (log det(I + H) − tr H),
     where H = X^½ G X^½ / w.
@@ -185,7 +185,7 @@ def _exact(lagrangian: LagrangianAt) -> LowerBound:
         if eigenvalues.min() <= -1.0:
             return LowerBound(None, "The dual point of the linear constraints is not feasible yet.")
         value += w * float(np.sum(np.log1p(eigenvalues) - eigenvalues))
-    return LowerBound(value, "The Lagrangian is linear minus log det, and was minimised in closed form.")
+    return LowerBound(value, "The Lagrangian is linear minus log det, and was minimized in closed form.")
 
 
 def _logarithm(part: Expression) -> tuple[Expression, float] | None:
@@ -331,7 +331,7 @@ def _straight(lagrangian: LagrangianAt) -> LowerBound:
             return LowerBound(None, f"No constraint such as trace({variable}) <= 1 bounds {variable}.")
         value += least - float(np.sum(g * x)) - _ERROR * _EPS * float(np.sum(np.abs(g * x)))
     return LowerBound(
-        value, "A linear function below the cost was minimised over a set that holds all feasible points."
+        value, "A linear function below the cost was minimized over a set that holds all feasible points."
     )
 
 

@@ -61,7 +61,7 @@ class Expression(ABC):
     See Also
     --------
     Variable : The unknown of a problem.
-    Problem : Minimises an expression subject to constraints.
+    Problem : Minimizes an expression subject to constraints.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Problems as formulas: what to minimise, subject to which constraints, and what is proved about it."""
+"""Problems as formulas: what to minimize, subject to which constraints, and what is proved about it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TITLES: dict[Geometry, str] = {
 
 
 class Minimize:
-    """The objective to minimise an expression.
+    """The objective to minimize an expression.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class Minimize:
         return f"{self.verb} {self.expression}"
 
     def cost(self, geometry: Geometry) -> Expression:
-        """Return what is minimised."""
+        """Return what is minimized."""
         return self.expression
 
 
 class Maximize(Minimize):
-    """The objective to maximise an expression.
+    """The objective to maximize an expression.
 
     The cost of the solve is the negative of the expression, or the negative of its logarithm where only that
     is convex, as for a monomial of a geometric program.
@@ -100,7 +100,7 @@ class Problem:
     Parameters
     ----------
     objective : Minimize or Maximize
-        What to optimise.
+        What to optimize.
     constraints : sequence of Constraint, optional
         Comparisons of expressions.
 

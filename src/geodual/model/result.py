@@ -26,7 +26,7 @@ class ModelResult(Result):
         The proof of convexity; None if there is none.
     lower_bound : float or None
         A number that no feasible point's cost is below, up to rounding errors. It is about `cost`, what was
-        minimised: for `Maximize` that is the negative of the objective, or of its logarithm. None if there is
+        minimized: for `Maximize` that is the negative of the objective, or of its logarithm. None if there is
         no bound.
     bound_reason : str
         How the bound follows, or why there is none.

@@ -1,4 +1,4 @@
-"""Constrained optimisation on manifolds: problems, solvers and certificates of optimality."""
+"""Constrained optimization on manifolds: problems, solvers and certificates of optimality."""
 
 from .checks import GradientCheck, check_gradient
 from .constraint import Constraint

@@ -18,7 +18,7 @@ from .automatic import Engine, Function, JoinedConstraint, called, part_name
 from .constraint import A_CONDITION
 from .trees import as_doubles, mapped
 
-# Code of many small functions takes long to optimise, and then runs no faster.
+# Code of many small functions takes long to optimize, and then runs no faster.
 _MANY = 20
 _QUICK = {"xla_backend_optimization_level": 0}
 # Measured with jax 0.10 on 1,000 to 1,000,000 entries: compiles twice as fast, and the code is as fast.

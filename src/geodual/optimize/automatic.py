@@ -180,7 +180,7 @@ class JoinedConstraint(Constraint):
 
 
 class _Layout:
-    """Where the entries of each function are in the whole vector, learnt at the first point seen."""
+    """Where the entries of each function are in the whole vector, learned at the first point seen."""
 
     def __init__(self, sizes: Callable[[Point], Sequence[int]]) -> None:
         self._sizes = sizes

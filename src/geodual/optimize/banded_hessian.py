@@ -1,11 +1,11 @@
-"""A preconditioner for sequences, such as trajectories, where only near neighbours act on each other.
+"""A preconditioner for sequences, such as trajectories, where only near neighbors act on each other.
 
 On a sequence of N points, such as ``Power(Rotations(3), N)``, the cost often couples each point only with the
 next one or two, as odometry, splines and smoothing do. Conjugate gradients then need about N steps, because
 they carry news by one point per step. But the Hessian H is banded: block (k, l) is 0 unless |k − l| ≤ w. A
 few products give all of it, each for every (2w + 1)-th point at once (A. R. Curtis, M. J. D. Powell, J. K.
 Reid, "On the estimation of sparse Jacobian matrices", IMA Journal of Applied Mathematics 13(1), 1974), and a
-banded Cholesky factorisation takes time in proportion to N.
+banded Cholesky factorization takes time in proportion to N.
 
 Whether H is banded is not declared but tried, where a system took more products than that. One more product,
 with a random vector, tells whether the band is all of H; if not, that width is not tried again. Conjugate
@@ -29,7 +29,7 @@ from .dense_hessian import DenseHessian
 from .lagrangian import LocalLagrangian
 from .scaling import ScaledSpace
 
-_WIDTHS = (1, 2)  # neighbours on each side: first differences couple one, second differences two
+_WIDTHS = (1, 2)  # neighbors on each side: first differences couple one, second differences two
 _LONG = 4  # so many times the products of a band must a system take before one is tried in vain
 _SAME = 1e-6  # relative difference of two products that rounding explains: differences have errors of 1e-8
 _SHIFTS = 10.0 ** np.arange(-8, 1)  # of the diagonal, relative: the least is the error of a difference
@@ -71,11 +71,11 @@ class BandedHessian:
         self._steps = 0
 
     def _formed(self, model: LocalLagrangian) -> _Band | None:
-        """Return the factorised Hessian; None if it is not banded or would take too long."""
+        """Return the factorized Hessian; None if it is not banded or would take too long."""
         while self._widths:
-            colours, size = 2 * self._widths[0] + 1, self._manifold.dim // self._length
-            price = colours * size + 1
-            if self._length <= colours or (self._band is None and self._dense.steps <= _LONG * price):
+            colors, size = 2 * self._widths[0] + 1, self._manifold.dim // self._length
+            price = colors * size + 1
+            if self._length <= colors or (self._band is None and self._dense.steps <= _LONG * price):
                 return None
             if self._steps > price:  # small parts of H are missing, which a random vector does not show
                 self._widths = []
@@ -83,7 +83,7 @@ class BandedHessian:
             self._own_products += price
             band = _Band(model, blocks(self._manifold, model.frame), size, self._widths[0])
             if band.is_whole(model):
-                return band if band.factorise() else None
+                return band if band.factorize() else None
             del self._widths[0]
         return None
 
@@ -112,16 +112,16 @@ class _Band:
     def __init__(self, model: LocalLagrangian, order: NDArray[np.intp], size: int, width: int) -> None:
         self._frame, self._order = model.frame, order
         self._basis = self._tangent_bases(size)
-        n, colours = len(order), 2 * width + 1
-        colour = np.arange(n) % colours
+        n, colors = len(order), 2 * width + 1
+        color = np.arange(n) % colors
         self._blocks = [np.zeros((n - o, size, size)) for o in range(width + 1)]
-        for c in range(colours):
+        for c in range(colors):
             for a in range(size):
                 unit = np.zeros((n, size))
-                unit[colour == c, a] = 1.0
+                unit[color == c, a] = 1.0
                 image = self._parts(model.hessian_product(self._vector(unit)))
                 for o, block in enumerate(self._blocks):
-                    own = np.flatnonzero(colour[: n - o] == c)
+                    own = np.flatnonzero(color[: n - o] == c)
                     block[own, :, a] = image[own + o]
         self._blocks[0] = 0.5 * (self._blocks[0] + self._blocks[0].mT)
         self._factor = np.zeros((0, 0))
@@ -155,8 +155,8 @@ class _Band:
             found[:-o] += (v[o:, None] @ block)[:, 0]
         return bool(np.linalg.norm(found - wanted) <= _SAME * np.linalg.norm(wanted))
 
-    def factorise(self) -> bool:
-        """Factorise the band; return False if it is not positive."""
+    def factorize(self) -> bool:
+        """Factorize the band; return False if it is not positive."""
         n, size, _ = self._blocks[0].shape
         # Row i − j of column j is entry (i, j), as LAPACK wants it.
         rows = np.zeros((len(self._blocks) * size, n, size))

@@ -1,7 +1,7 @@
-"""The barrier function that the interior-point method minimises in x, its Hessian, and a preconditioner.
+"""The barrier function that the interior-point method minimizes in x, its Hessian, and a preconditioner.
 
 Cost f, inequalities h and equalities g are scaled to unit size here. For a barrier parameter μ > 0, a
-regularisation δ > 0 and centres z̄ and ȳ, the method looks for a point x, slacks s > 0 and multipliers z > 0
+regularization δ > 0 and centers z̄ and ȳ, the method looks for a point x, slacks s > 0 and multipliers z > 0
 and y with
 
     ∇f + Σ zₖ ∇hₖ + Σ yⱼ ∇gⱼ = 0,   s z = μ,   h + s = δ (z − z̄),   g = δ (y − ȳ).
@@ -314,7 +314,7 @@ class BarrierPreconditioner:
         stiff = self.stiff_indices(model, sigma)
         gradients = self.constraints.gradients(frame.point, stiff)
         rows = [w * frame.gradient(g) for w, g in zip(model.weights[stiff], gradients, strict=True)]
-        basis = _orthonormalised(frame, rows)
+        basis = _orthonormalized(frame, rows)
         if not basis:
             return lambda c: c / sigma
         inner = np.array([[frame.inner(q, row) for row in rows] for q in basis])
@@ -407,7 +407,7 @@ def _inverted(diagonal: Array, normal: Array, rows: Array, stiffness: Array) -> 
 def _orthogonal_factors(rows: Array) -> tuple[Function, Function, Array]:
     """Return the maps Qᵀ and Q, and R, with QR the transpose of a matrix.
 
-    Many rows take long to orthogonalise. If they are far from dependent, the Cholesky factor of their Gram
+    Many rows take long to orthogonalize. If they are far from dependent, the Cholesky factor of their Gram
     matrix is Rᵀ, a fifth of the work, and Q is applied as the product that it is, without forming it.
     """
     lengths = np.linalg.norm(rows, axis=1)
@@ -427,7 +427,7 @@ def _orthogonal_factors(rows: Array) -> tuple[Function, Function, Array]:
     )
 
 
-def _orthonormalised(frame: Frame, vectors: list[Coordinates]) -> list[Coordinates]:
+def _orthonormalized(frame: Frame, vectors: list[Coordinates]) -> list[Coordinates]:
     """Return an orthonormal basis of the span of some tangent vectors."""
     basis: list[Coordinates] = []
     for vector in vectors:

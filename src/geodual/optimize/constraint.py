@@ -131,7 +131,7 @@ class FlatConstraint(Constraint):
 
 def flattened(block: Constraint) -> FlatConstraint:
     """Return a block whose values and weights may be arrays of any shape as one of vectors."""
-    seen: list[tuple[int, ...]] = []  # learnt at the first point
+    seen: list[tuple[int, ...]] = []  # learned at the first point
 
     def shape(x: Point) -> tuple[int, ...]:
         if not seen:

@@ -88,7 +88,7 @@ class ConvexityCheck:
 
     Examples
     --------
-    A parabola that opens downwards is not convex, and the two ends show it:
+    A parabola that opens downward is not convex, and the two ends show it:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Euclidean
@@ -212,9 +212,9 @@ class _Search:
 
     def __init__(self, problem: Problem, x0: Point, radius: float | None) -> None:
         self._problem, self._manifold = problem, problem.manifold
-        self._centre = problem.manifold.frame(x0)
+        self._center = problem.manifold.frame(x0)
         self._constraints = ConstraintVector(problem, x0)
-        default = min(1.0, 0.5 * problem.manifold.step_limit) * self._centre.unit
+        default = min(1.0, 0.5 * problem.manifold.step_limit) * self._center.unit
         self._radius = default if radius is None else radius
         size = 1 + self._constraints.size
         self._affine = np.arange(size) > self._constraints.n_inequalities  # equalities and maps of terms
@@ -241,7 +241,7 @@ class _Search:
         """
         rng = np.random.default_rng(seed)
         scale = self._radius * _SHORTEST ** rng.uniform()  # of all orders: short ones stay in small sets
-        middle = self._centre.exp(scale * random_direction(self._centre, rng))
+        middle = self._center.exp(scale * random_direction(self._center, rng))
         frame = self._manifold.frame(middle)
         velocity = scale * random_direction(frame, rng)
         return frame.exp(-velocity), middle, frame.exp(velocity), frame.exp(_STEP * velocity)
@@ -272,7 +272,7 @@ class _Search:
         """Return the names of the functions and where their entries are."""
         names, end = [("cost", np.arange(1))], 1
         for name, block in named_constraints(self._problem):
-            size = len(block(self._centre.point))
+            size = len(block(self._center.point))
             names.append((name, np.arange(end, end + size)))
             end += size
         return names

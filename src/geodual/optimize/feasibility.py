@@ -1,4 +1,4 @@
-"""Look for a feasible point: minimise the violation from several points.
+"""Look for a feasible point: minimize the violation from several points.
 
 That finds one, or shows that there is none nearby.
 """
@@ -21,7 +21,7 @@ _STATIONARY = 1e-5  # slope of a violation, relative to it, below which it count
 def least_violation(
     constraints: ConstraintVector, units: Units, start: EvaluatedPoint, tol: float
 ) -> Minimum[LocalLagrangian]:
-    """Minimise half the squared (scaled) violation from a point."""
+    """Minimize half the squared (scaled) violation from a point."""
     objective = Lagrangian(
         constraints,
         np.zeros(constraints.size),
@@ -41,7 +41,7 @@ def least_violation(
 def seek_feasible(
     constraints: ConstraintVector, units: Units, start: EvaluatedPoint, tol: float
 ) -> Minimum[LocalLagrangian]:
-    """Minimise the violation from a point; while some is left, try again from other points."""
+    """Minimize the violation from a point; while some is left, try again from other points."""
     found = least_violation(constraints, units, start, tol)
     rng = np.random.default_rng(0)
     for length in np.tile(_LENGTHS, _DIRECTIONS):

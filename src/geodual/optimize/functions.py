@@ -49,7 +49,7 @@ class Function(Protocol):
         """Return g(z); infinity where z is not allowed."""
 
     def prox(self, z: Array, t: float) -> Array:
-        """Return the w that minimises t g(w) + ½ ‖w − z‖²; for t = 0 the nearest w where g is finite."""
+        """Return the w that minimizes t g(w) + ½ ‖w − z‖²; for t = 0 the nearest w where g is finite."""
 
     def prox_derivative(self, z: Array, t: float) -> LinearMap:
         """Return a derivative of ``prox(·, t)`` at z, as a function of a direction.
@@ -220,7 +220,7 @@ class L1(Separable):
         return float(np.sum(self.weight * np.abs(z)))
 
     def prox(self, z: Array, t: Any) -> Array:
-        """Return z with all entries moved towards 0 by t w."""
+        """Return z with all entries moved toward 0 by t w."""
         cut = t * self.weight
         return np.asarray(z - np.clip(z, -cut, cut))
 
@@ -268,7 +268,7 @@ class Quantile(Separable):
         return float(np.sum(self.weight * np.maximum(self.level * z, (self.level - 1.0) * z)))
 
     def prox(self, z: Array, t: Any) -> Array:
-        """Return z with positive entries moved towards 0 by t w q, and negative ones by t w (1 − q)."""
+        """Return z with positive entries moved toward 0 by t w q, and negative ones by t w (1 − q)."""
         return np.asarray(z - np.clip(z, *self._cuts(t)))
 
     def slopes(self, z: Array, t: Any) -> Array:
@@ -315,7 +315,7 @@ class Huber(Separable):
         return float(np.sum(self.weight * inside * (size - 0.5 * inside)))
 
     def prox(self, z: Array, t: Any) -> Array:
-        """Return z shrunk by 1/(1 + t w), or moved towards 0 by t w δ where that is beyond δ."""
+        """Return z shrunk by 1/(1 + t w), or moved toward 0 by t w δ where that is beyond δ."""
         cut = t * self.weight
         return np.asarray(z - np.clip(z * cut / (1.0 + cut), -cut * self.width, cut * self.width))
 
@@ -567,7 +567,7 @@ class Ball:
     radius : float
         The radius.
     center : float or array
-        The centre; 0 by default.
+        The center; 0 by default.
 
     See Also
     --------

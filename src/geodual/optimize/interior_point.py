@@ -24,7 +24,7 @@ from .feasibility import is_stationary_violation, remaining_violation, seek_feas
 from .kkt import Units, measure_kkt, refreshed_units
 from .newton_cg import lowest_of_parabola, truncated_cg
 from .problem import ConstraintVector, EvaluatedPoint
-from .second_order import Judgement, judge
+from .second_order import Judgment, judge
 from .updates import RAN_AWAY, UNBOUNDED, Progress, Stop, Update, endless_fall, infeasible, no_progress
 
 _FIRST_MU = (0.1, 0.3)  # the first μ; from a strict start at most the second over the number of inequalities
@@ -188,16 +188,16 @@ class InteriorPoint:
         return Update(model.point, multipliers, hessian_products=self.products, kkt=kkt, units=self.units)
 
     def tightened(self, state: State) -> State:
-        """Go on to smaller μ and δ, and to new centres, while the barrier problem is solved."""
+        """Go on to smaller μ and δ, and to new centers, while the barrier problem is solved."""
         while self.constraints.size and state.model.residual <= _SOLVED * state.model.function.mu:
             mu = state.model.function.mu
-            state = self.recentred(state, max(self.last_mu, min(0.2 * mu, mu**1.5)))
+            state = self.recentered(state, max(self.last_mu, min(0.2 * mu, mu**1.5)))
             if state.model.function.mu > 0.5 * mu:
                 break
         return state
 
-    def recentred(self, state: State, mu: float) -> State:
-        """Return the state for another μ, with the present multipliers as centres."""
+    def recentered(self, state: State, mu: float) -> State:
+        """Return the state for another μ, with the present multipliers as centers."""
         model, kkt = state.model, state.update.kkt
         assert kkt is not None
         # Demand a fourfold fall of the violation, as the default method does.
@@ -245,7 +245,7 @@ class InteriorPoint:
         again, mu = state, 0.01 * self.last_mu
         for _ in range(_EXTRA_STEPS if self.constraints.n_inequalities else 0):
             if again.model.function.mu > mu:
-                again = self.recentred(again, mu)
+                again = self.recentered(again, mu)
             step = self.step(again)
             if isinstance(step, str):
                 break
@@ -269,9 +269,9 @@ class InteriorPoint:
         state = self.started(beside, np.zeros(self.constraints.size))
         # A barrier that outweighs the fall would lead back to where it began.
         mu = max(self.last_mu, fall)
-        return self.recentred(state, mu) if mu < 0.5 * state.model.function.mu else state
+        return self.recentered(state, mu) if mu < 0.5 * state.model.function.mu else state
 
-    def beside(self, model: LocalBarrier, found: Judgement) -> EvaluatedPoint | None:
+    def beside(self, model: LocalBarrier, found: Judgment) -> EvaluatedPoint | None:
         """Return a lower point beside a saddle point; a strictly feasible one where iterates must be so."""
         if found.curvature is None:
             return None

@@ -213,7 +213,7 @@ def _constraint_sizes(
     slopes = [constraints.derivative(frame.point, frame.tangent(c)) for c in tangents]
     sizes = _root_mean_square(slopes, constraints)
     if (sizes <= 1e-3 * value.max()).any():
-        # Flat at the start, as a squared distance at its centre: measure how much it changes further on.
+        # Flat at the start, as a squared distance at its center: measure how much it changes further on.
         changes = [_change(constraints, point, c) for c in tangents]
         sizes = np.maximum(sizes, _root_mean_square(changes, constraints))
     sizes = np.maximum(sizes, value)

@@ -1,4 +1,4 @@
-"""The functions of x that solvers minimise: the Lagrangian, with a penalty, a proximal term, or both."""
+"""The functions of x that solvers minimize: the Lagrangian, with a penalty, a proximal term, or both."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Lagrangian:
     proximal_weight : float
         Weight w of the proximal term.
     center : Point, optional
-        Centre of the proximal term.
+        Center of the proximal term.
 
     See Also
     --------
-    newton_cg : Minimises it.
+    newton_cg : Minimizes it.
 
     References
     ----------

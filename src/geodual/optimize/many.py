@@ -187,7 +187,7 @@ def minimize_many(
     seed: int = 0,
     **options: Any,
 ) -> ManyResults:
-    """Minimise one problem from many starts, or many problems from one start each.
+    """Minimize one problem from many starts, or many problems from one start each.
 
     Use it where a problem has many local minima, and to solve many problems in parallel. A solve that raises
     an error does not stop the others.

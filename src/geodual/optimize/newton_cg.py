@@ -1,6 +1,6 @@
 """The engine: trust-region Newton-CG in tangent coordinates, with backtracking if a step fails.
 
-Every layer minimises its smooth functions with it. An objective is a callable that takes a point and returns
+Every layer minimizes its smooth functions with it. An objective is a callable that takes a point and returns
 the function there, as a `LocalModel`.
 """
 
@@ -56,7 +56,7 @@ Model = TypeVar("Model", bound=LocalModel)
 
 @dataclass(frozen=True)
 class Minimum(Generic[Model]):
-    """Where a minimisation ended.
+    """Where a minimization ended.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class _Step:
     n_products: int
 
 
-@np.errstate(all="ignore")  # trial points may overflow; they are recognised and rejected
+@np.errstate(all="ignore")  # trial points may overflow; they are recognized and rejected
 def newton_cg(
     objective: Callable[[Point], Model],
     start: Model,
@@ -105,7 +105,7 @@ def newton_cg(
     prepare: Callable[[Model], object] | None = None,
     watch: Callable[[Model], object] | None = None,
 ) -> Minimum[Model]:
-    """Minimise a smooth function on a manifold by trust-region Newton steps with conjugate gradients.
+    """Minimize a smooth function on a manifold by trust-region Newton steps with conjugate gradients.
 
     It is the inner solver of the default method, and of methods of your own.
 
@@ -132,7 +132,7 @@ def newton_cg(
     forcing : float
         Largest relative residual at which conjugate gradients stop; it shrinks with the gradient.
     stop : callable, optional
-        Called with the function at an iterate; the minimisation ends as converged if it returns True.
+        Called with the function at an iterate; the minimization ends as converged if it returns True.
     prepare : callable, optional
         Called with the function at an iterate before a step from there is computed, which it may help: it may
         change the function's preconditioner and coordinates, but not its value.
@@ -160,7 +160,7 @@ def newton_cg(
 
     Examples
     --------
-    The leading eigenvector of A minimises −xᵀAx on the sphere:
+    The leading eigenvector of A minimizes −xᵀAx on the sphere:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Sphere
@@ -177,7 +177,7 @@ def newton_cg(
     is_guess = not math.isfinite(step_limit)
     radius = model.frame.first_radius if is_guess else step_limit
     norm = first_norm = model.frame.norm(model.gradient)
-    travelled, n_products = 0.0, 0
+    traveled, n_products = 0.0, 0
     for iteration in range(max_iter):
         if is_done(model, norm, tol, stop, watch):
             return Minimum(model, "converged", iteration, n_products)
@@ -198,9 +198,9 @@ def newton_cg(
         next_radius = adjusted_radius(radius, length, step, fraction, model.value - trial.value)
         radius = max(2.0 * length if is_guess else next_radius, least_radius)
         model, norm = trial, trial.frame.norm(trial.gradient)
-        travelled += length
+        traveled += length
         fallen = start.value - model.value > fall_limit
-        far = may_escape and travelled > _LONG_WAY and is_remote(start.frame, model.frame.point)
+        far = may_escape and traveled > _LONG_WAY and is_remote(start.frame, model.frame.point)
         if fallen or far:
             return Minimum(model, "runaway", iteration + 1, n_products)
     status = "converged" if is_done(model, norm, tol, stop, watch) else "max_iterations"
@@ -214,7 +214,7 @@ def is_done(
     stop: Callable[[Model], bool] | None,
     watch: Callable[[Model], object] | None,
 ) -> bool:
-    """Return whether the minimisation ends at an iterate; show the iterate if `tol` does not hold there."""
+    """Return whether the minimization ends at an iterate; show the iterate if `tol` does not hold there."""
     if tol is not None and norm <= tol:
         return True
     if watch is not None:
@@ -223,7 +223,7 @@ def is_done(
 
 
 def truncated_cg(model: LocalModel, radius: float, accuracy: float) -> _Step:
-    """Minimise the quadratic model within a ball by preconditioned conjugate gradients (Steihaug 1983)."""
+    """Minimize the quadratic model within a ball by preconditioned conjugate gradients (Steihaug 1983)."""
     inner = model.frame.inner
     gradient = model.gradient
     residual = -gradient

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, with an exact or a linearised proximal step."""
+"""Algorithm 1 of the paper, with an exact or a linearized proximal step."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def primal_dual(
             'or "primal-dual-linearized".'
         )
 
-    def minimised(start: LocalLagrangian) -> Minimum[LocalLagrangian]:
+    def minimized(start: LocalLagrangian) -> Minimum[LocalLagrangian]:
         tol = _PROXIMAL_TOLERANCE * max(1.0, start.frame.norm(start.gradient))
         limit = manifold.step_limit
         return newton_cg(
@@ -68,11 +68,11 @@ def primal_dual(
     def proximal_step(point: EvaluatedPoint, lam: Array, eta: float) -> PrimalOutcome:
         # Eq. (3), without the term in λ alone, which is constant here.
         if constraints.functions:
-            return _proximal_step_with_terms(constraints, point, lam, eta, minimised)
+            return _proximal_step_with_terms(constraints, point, lam, eta, minimized)
         objective = Lagrangian(constraints, lam, proximal_weight=1.0 / eta, center=point.x)
-        minimum = minimised(objective.at(point))
+        minimum = minimized(objective.at(point))
         if minimum.status in ("runaway", "max_iterations"):
-            return Stop("breakdown", _NO_MINIMISER.format(eta))
+            return Stop("breakdown", _NO_MINIMizER.format(eta))
         return minimum.model.point, lam, minimum.n_products
 
     return iterate_primal_dual(constraints, start, alpha, step, proximal_step, multipliers)
@@ -83,7 +83,7 @@ def _proximal_step_with_terms(
     point: EvaluatedPoint,
     lam: Array,
     eta: float,
-    minimised: Callable[[LocalLagrangian], Minimum[LocalLagrangian]],
+    minimized: Callable[[LocalLagrangian], Minimum[LocalLagrangian]],
 ) -> PrimalOutcome:
     """Solve eq. (3) where f has terms g(c(x)): by the method of multipliers, for these terms only."""
     tail, spent = constraints.tail, 0
@@ -92,7 +92,7 @@ def _proximal_step_with_terms(
     inner = smooth.evaluate(point.x)
     for _ in range(_MULTIPLIER_STEPS):
         terms = {"penalty": penalty, "proximal_weight": 1.0 / eta, "center": point.x}
-        minimum = minimised(Lagrangian(smooth, y, **terms).at(inner))
+        minimum = minimized(Lagrangian(smooth, y, **terms).at(inner))
         spent += minimum.n_products
         if minimum.status in ("runaway", "max_iterations"):
             break
@@ -101,7 +101,7 @@ def _proximal_step_with_terms(
         if violation <= _PROXIMAL_TOLERANCE * max(1.0, float(np.abs(inner.constraints).max(initial=0.0))):
             return constraints.evaluate(inner.x), np.concatenate([lam[: tail.start], y]), spent
         penalty *= 10.0 if violation > 0.25 * last else 1.0
-    return Stop("breakdown", _NO_MINIMISER.format(eta))
+    return Stop("breakdown", _NO_MINIMizER.format(eta))
 
 
 def primal_dual_linearized(
@@ -212,8 +212,8 @@ def _positive_step(eta: float) -> float:
 
 
 _STALLS = "with `alpha` > 0 the iteration stalls at a violation of αλ*; use alpha=0, or the default method."
-_NO_MINIMISER = (
-    "The proximal problem has no minimiser within reach; use steps below {:.2g}, or the default method."
+_NO_MINIMizER = (
+    "The proximal problem has no minimizer within reach; use steps below {:.2g}, or the default method."
 )
 
 

@@ -28,7 +28,7 @@ from .trees import added, as_data, mapped, pairing, same_structure, scaled, tota
 
 
 class Problem:
-    """The problem to minimise f(x) + Σ gᵢ(cᵢ(x)) over a manifold, with constraints and bounds.
+    """The problem to minimize f(x) + Σ gᵢ(cᵢ(x)) over a manifold, with constraints and bounds.
 
     Each gᵢ is a function with a proximal operator, such as a norm or a cone, and each cᵢ is smooth. The most
     usual terms have short forms: h(x) ≤ 0, g(x) = 0 and lower ≤ x ≤ upper.
@@ -592,7 +592,7 @@ class ConstraintVector:
         return cut
 
     def prox(self, z: Array, t: Array | float) -> Array:
-        """Return the point p that minimises t g(p) + ½ ‖p − z‖² for the functions g of all parts.
+        """Return the point p that minimizes t g(p) + ½ ‖p − z‖² for the functions g of all parts.
 
         For t = 0 it is the nearest point at which all functions are finite.
         """

@@ -1,6 +1,6 @@
 """The engine without second derivatives: limited-memory quasi-Newton steps (L-BFGS) on a manifold.
 
-It minimises the same functions as `newton_cg`, but asks only for values and gradients. Each step is learnt
+It minimizes the same functions as `newton_cg`, but asks only for values and gradients. Each step is learned
 from the last steps and the changes of the gradient along them, which are carried from point to point.
 """
 
@@ -27,7 +27,7 @@ _IDLE = 200  # steps in a row, all below rounding error, that need not reduce th
 _LONG_WAY = 50.0  # length of the path after which to check whether it leads to infinity
 
 
-@np.errstate(all="ignore")  # trial points may overflow; they are recognised and rejected
+@np.errstate(all="ignore")  # trial points may overflow; they are recognized and rejected
 def limited_memory(
     objective: Callable[[Point], Model],
     start: Model,
@@ -40,7 +40,7 @@ def limited_memory(
     stop: Callable[[Model], bool] | None = None,
     watch: Callable[[Model], object] | None = None,
 ) -> Minimum[Model]:
-    """Minimise a smooth function on a manifold by limited-memory quasi-Newton steps (L-BFGS).
+    """Minimize a smooth function on a manifold by limited-memory quasi-Newton steps (L-BFGS).
 
     Use it in methods of your own where second derivatives are not given and a gradient is cheap. The method
     needs one value and one gradient per step, and the memory of about 30 points.
@@ -62,7 +62,7 @@ def limited_memory(
     may_escape : bool
         Whether to stop at points so far from the start that numbers almost overflow.
     stop : callable, optional
-        Called with the function at an iterate; the minimisation ends as converged if it returns True.
+        Called with the function at an iterate; the minimization ends as converged if it returns True.
     watch : callable, optional
         Called with the function at every iterate, including the start, unless `tol` holds there. It only
         observes.
@@ -90,7 +90,7 @@ def limited_memory(
 
     Examples
     --------
-    The leading eigenvector of A minimises −xᵀAx on the sphere:
+    The leading eigenvector of A minimizes −xᵀAx on the sphere:
 
     >>> import numpy as np
     >>> from geodual.manifolds import Sphere
@@ -105,7 +105,7 @@ def limited_memory(
     """
     model, memory, idle = start, _Memory(), Idleness(start)
     radius = step_limit if math.isfinite(step_limit) else model.frame.first_radius
-    travelled = 0.0
+    traveled = 0.0
     for iteration in range(max_iter):
         if is_done(model, model.frame.norm(model.gradient), tol, stop, watch):
             return Minimum(model, "converged", iteration, 0)
@@ -122,9 +122,9 @@ def limited_memory(
         promised = -step.fraction * model.frame.inner(model.gradient, direction)
         quiet = min(promised, model.value - step.end.value) <= model.noise
         model = step.end
-        travelled += length
+        traveled += length
         fallen = start.value - model.value > fall_limit
-        far = may_escape and travelled > _LONG_WAY and is_remote(start.frame, model.frame.point)
+        far = may_escape and traveled > _LONG_WAY and is_remote(start.frame, model.frame.point)
         if fallen or far:
             return Minimum(model, "runaway", iteration + 1, 0)
         if idle.note(model, quiet):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _WIDTH = 100  # of printed results, in characters
 _SHOWN = 5  # multipliers of one kind in a printed result
 
-# Colours that colour-blind readers can tell apart (Okabe and Ito).
+# Colors that color-blind readers can tell apart (Okabe and Ito).
 _PARTS = {"stationarity": "#0072B2", "feasibility": "#D55E00", "complementarity": "#009E73"}
 
 
@@ -187,12 +187,12 @@ class History(Sequence[Iteration]):
         """
         ax = new_axes(6.4, 4.0) if ax is None else ax
         steps = [row.iteration for row in self]
-        for part, colour in _PARTS.items():
+        for part, color in _PARTS.items():
             ax.semilogy(
                 steps,
                 _positive(np.array([getattr(row, part) for row in self])),
                 ".-",
-                color=colour,
+                color=color,
                 label=part,
             )
         if tol is not None:
@@ -359,7 +359,7 @@ class Iterate:
 class InnerIterate:
     """The state of a solve within an iteration, as inner callbacks receive it.
 
-    An iteration of most methods minimises a function of x, such as an augmented Lagrangian, which may take
+    An iteration of most methods minimizes a function of x, such as an augmented Lagrangian, which may take
     many steps.
 
     Attributes
@@ -375,7 +375,7 @@ class InnerIterate:
     feasibility : float
         Largest violation of a constraint, as in `KKT`.
     value : float
-        The function that the iteration minimises. The default method scales cost and constraints to unit size
+        The function that the iteration minimizes. The default method scales cost and constraints to unit size
         in it.
     slope : float
         Norm of its Riemannian gradient.
@@ -688,7 +688,7 @@ class Result:
 
     @cached_property
     def _sensitivity(self) -> Sensitivity:
-        """What computes derivatives; it keeps its factorisation for the next."""
+        """What computes derivatives; it keeps its factorization for the next."""
         if self.problem is None:
             raise ValueError(
                 "This result does not know its problem any more, because it was pickled or copied; use "

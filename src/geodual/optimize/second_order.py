@@ -102,7 +102,7 @@ class Curvature:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """What is known about a KKT point.
 
     Attributes
@@ -120,9 +120,7 @@ class Judgement:
     curvature: Curvature | None = None
 
 
-def judge(
-    constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
-) -> Judgement:
+def judge(constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array) -> Judgment:
     """Judge the second-order condition at a KKT point; where it fails, find a feasible lower point.
 
     It is "unknown" where the curvature is negative but no lower point was found: derivatives by differences
@@ -148,25 +146,25 @@ def judge(
         around = _Surroundings(constraints, units, point, units.scaled(multipliers))
         curvature = around.least_curvature()
         if curvature is None or not curvature.least > -math.inf:
-            return Judgement("unknown")
+            return Judgment("unknown")
         if curvature.least > _FLAT:
-            return Judgement("holds")
+            return Judgment("holds")
         for candidate in around.candidates(curvature):
             lower = around.lower_point(candidate)
             if lower is not None:
-                return Judgement("fails", lower, candidate)
+                return Judgment("fails", lower, candidate)
     except UNDEFINED:  # a derivative does not exist here, as that of a norm at 0
-        return Judgement("unknown")
-    return Judgement("unknown" if curvature.is_negative else "holds")
+        return Judgment("unknown")
+    return Judgment("unknown" if curvature.is_negative else "holds")
 
 
 def _judge_in_a_basis(
     constraints: ConstraintVector, units: Units, point: EvaluatedPoint, multipliers: Array
-) -> Judgement:
+) -> Judgment:
     """Judge in an orthonormal basis of tangent vectors, where coordinates of the frame have none."""
     frame = orthonormal_frame(point.frame, constraints.problem.manifold.dim)
     if frame is None:
-        return Judgement("unknown")
+        return Judgment("unknown")
     found = judge(constraints, units, replace(point, frame=frame), multipliers)
     if found.curvature is None:
         return found
@@ -353,7 +351,7 @@ class _Cone:
         return d / length if length > _NOTHING else 0.0 * d
 
     def starts(self, first: Array) -> Iterator[Array]:
-        """Yield vectors from which to look for negative curvature: both ways, then inwards."""
+        """Yield vectors from which to look for negative curvature: both ways, then inward."""
         yield first
         yield -first
         draws = np.random.default_rng(0).exponential(size=(_DRAWS, self._size))
@@ -393,7 +391,7 @@ def least_eigenpair(product: Callable[[Array], Array], start: Array) -> tuple[fl
         images.append(product(basis[-1]))
         largest = max(largest, float(np.linalg.norm(images[-1])))
         V = np.array(basis)
-        # Orthogonalise twice against all earlier vectors: without it, rounding errors repeat eigenvalues.
+        # Orthogonalize twice against all earlier vectors: without it, rounding errors repeat eigenvalues.
         residual = images[-1] - V.T @ (V @ images[-1])
         residual -= V.T @ (V @ residual)
         length = float(np.linalg.norm(residual))

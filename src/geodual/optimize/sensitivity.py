@@ -523,7 +523,7 @@ class _System:
         return self._split.joined(full)
 
     def _factored(self, d: int) -> Callable[[Array, Array], tuple[Array, Array]]:
-        """Return how to solve with a factorisation of the matrix, in a basis of the tangent space."""
+        """Return how to solve with a factorization of the matrix, in a basis of the tangent space."""
         at, n = self._at, len(self._softness)
         B = tangent_basis(at.frame, d)
         H = np.reshape([at.hessian(row) for row in B], B.shape) @ B.T

@@ -114,7 +114,7 @@ def minimize(
     verbose: int = 0,
     **options: Any,
 ) -> Result:
-    """Minimise f(x) + Σ gᵢ(cᵢ(x)) over a manifold subject to h(x) ≤ 0 and g(x) = 0.
+    """Minimize f(x) + Σ gᵢ(cᵢ(x)) over a manifold subject to h(x) ≤ 0 and g(x) = 0.
 
     Every solve ends in a certificate (all parts of the KKT residual at most `tol`) or in another status with
     a message that says what to do.
@@ -155,14 +155,14 @@ def minimize(
         adds a column "trace" to ``result.history.to_frame()``.
     verbose : int
         1 prints one line per iteration; 2 also one per step within it, with the slope of the function that
-        the iteration minimises in place of the stationarity.
+        the iteration minimizes in place of the stationarity.
     **options
         Options of the method. The default has `penalty` (the first ρ, for a problem scaled to unit size: by
         default 3, or 0.3 where equalities on a compact manifold decide between many minima) and
         `inner_iterations` (Newton iterations per inner solve, default 40). The interior-point
         method has `barrier` (the first μ, for a problem scaled to unit size; chosen by default). Both forms
         of Algorithm 1 have `alpha` (α of eq. (2), default 0) and `step`
-        (ηₜ: "sqrt" for 1/√(t+1), the default, a number, or a function of t). The linearised form also has
+        (ηₜ: "sqrt" for 1/√(t+1), the default, a number, or a function of t). The linearized form also has
         `exponential` (True steps along geodesics). Your own method has its own.
 
     Returns
@@ -218,7 +218,7 @@ def minimize(
     deadline = time.perf_counter() + max_time
     # A copy, so that the result does not change if the user writes to `x0` later.
     x0 = _copied(problem.manifold.check_point(x0))
-    # Trial points may overflow; solvers recognise and reject them, so numpy need not warn.
+    # Trial points may overflow; solvers recognize and reject them, so numpy need not warn.
     with np.errstate(all="ignore"), blas_threads_for(_largest_product(x0)):
         constraints, start = check_start(problem, x0)
         first = _check_multipliers(constraints, multipliers, equality_multipliers)

@@ -39,7 +39,7 @@ from .updates import Stop, Update
 
 @dataclass
 class InnerWatch:
-    """The `watch` of inner minimisations: methods pass it on to `newton_cg`, which calls it at every step.
+    """The `watch` of inner minimizations: methods pass it on to `newton_cg`, which calls it at every step.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class InnerWatch:
         self.stopped = self.callback is not None and bool(self.callback(iterate))
 
     def is_over(self, _: object = None) -> bool:
-        """Return whether the callback has asked to stop or the time is over: the `stop` of minimisations."""
+        """Return whether the callback has asked to stop or the time is over: the `stop` of minimizations."""
         return self.stopped or time.perf_counter() > self.deadline
 
     def _observe(self, model: LocalModel) -> InnerIterate:

@@ -3,7 +3,7 @@
 For every X ⪰ 0 that satisfies all constraints, ⟨C, X⟩ = bᵀy + ⟨S, X⟩ ≥ bᵀy + λ_min(S) trace(X) with
 S = C − A*(y), whatever y is, as long as multipliers of inequalities ≤ are not positive. So only a lower bound
 of λ_min(S) has to be proved. An iterative method cannot do that: its residual encloses some eigenvalue, not
-the smallest. A Cholesky factorisation of S + sI that runs to its end can, and rounding errors are bounded.
+the smallest. A Cholesky factorization of S + sI that runs to its end can, and rounding errors are bounded.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .linear_map import Symmetric, dense
 
 _UNIT = float(np.finfo(float).eps) / 2.0  # the unit roundoff
 _LANCZOS = 500  # rows above which Lanczos beats a dense eigenvalue solver
-_DENSE = 8000  # largest number of rows of a matrix to factorise: half a gigabyte
+_DENSE = 8000  # largest number of rows of a matrix to factorize: half a gigabyte
 _KRYLOV = (
     60  # vectors that Lanczos's method keeps; with fewer it restarts too often where eigenvalues are close
 )
 _RESTARTS = 300  # then the Rayleigh quotient of the best vector has to do
-_SHIFTS = 4  # attempts at a factorisation, each with ten times the margin
+_SHIFTS = 4  # attempts at a factorization, each with ten times the margin
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SmallestEigenvalue:
     bound : float
         No eigenvalue is less, if `proved`; otherwise the estimate less its residual.
     proved : bool
-        Whether `bound` is proved, by a factorisation.
+        Whether `bound` is proved, by a factorization.
     """
 
     value: float
@@ -100,7 +100,7 @@ def smallest_eigenvectors(S: Symmetric, k: int, size: float, accuracy: float) ->
 def proved_bound(full: Array, estimate: float, residual: float) -> float | None:
     """Return a proved lower bound of the eigenvalues of a dense matrix near an estimate, or None.
 
-    If the Cholesky factorisation of M = S + sI runs to its end in floating-point arithmetic, then
+    If the Cholesky factorization of M = S + sI runs to its end in floating-point arithmetic, then
     λ_min(M) ≥ −γ trace(M) / (1 − γ) with γ = (n + 1)u / (1 − (n + 1)u) (Higham, "Accuracy and Stability of
     Numerical Algorithms", Theorem 10.3; Rump, "Verification of positive definiteness", 2006).
     """

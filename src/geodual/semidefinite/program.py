@@ -18,7 +18,7 @@ from .structure import Blocks, Diagonal, Structure, Trace
 
 
 class SemidefiniteProgram:
-    """The program to minimise ⟨C, X⟩ over symmetric X ⪰ 0, where one structural constraint fixes the trace.
+    """The program to minimize ⟨C, X⟩ over symmetric X ⪰ 0, where one structural constraint fixes the trace.
 
     The structural constraint is diag(X) = `diagonal`, or that all `blocks` × `blocks` diagonal blocks are
     identities, or trace(X) = `trace`, or trace(X) ≤ `trace_at_most`. Without any of them, the diagonal is 1.
@@ -134,7 +134,7 @@ class SemidefiniteProgram:
     ) -> SemidefiniteResult:
         """Solve the program by a staircase of ranks, and certify the result.
 
-        Each round minimises over factors Y with p columns and computes S = C − A*(y) and its smallest
+        Each round minimizes over factors Y with p columns and computes S = C − A*(y) and its smallest
         eigenvalue. If that is negative beyond the tolerance, Y gets more columns and moves along the
         eigenvectors, which decreases the cost.
 

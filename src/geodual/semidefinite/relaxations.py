@@ -31,7 +31,7 @@ def max_cut(weights: Any) -> SemidefiniteProgram:
     """Return the relaxation of the largest cut of a graph, by Goemans and Williamson.
 
     A cut is a sign per node, and its weight is ¼ sᵀLs with the Laplacian L. With X in place of ssᵀ the
-    program is to minimise ⟨−L/4, X⟩ with a diagonal of 1. So −`lower_bound` of its result is an upper bound
+    program is to minimize ⟨−L/4, X⟩ with a diagonal of 1. So −`lower_bound` of its result is an upper bound
     of the weight of every cut.
 
     Parameters
@@ -73,7 +73,7 @@ def max_cut(weights: Any) -> SemidefiniteProgram:
 def balanced_cut(weights: Any, imbalance: float = 1.0) -> SemidefiniteProgram:
     """Return the relaxation of the smallest cut of a graph into two halves.
 
-    The program is to minimise ⟨L/4, X⟩ with a diagonal of 1 and ⟨11ᵀ, X⟩ ≤ `imbalance`². No cut whose sides
+    The program is to minimize ⟨L/4, X⟩ with a diagonal of 1 and ⟨11ᵀ, X⟩ ≤ `imbalance`². No cut whose sides
     differ by at most `imbalance` nodes has less weight than the `lower_bound` of its result.
 
     Parameters
@@ -163,7 +163,7 @@ def synchronization(
 ) -> SemidefiniteProgram:
     """Return the relaxation of the rotations R₁, …, R_N that agree best with measured ones Mᵢⱼ ≈ RᵢRⱼᵀ.
 
-    The program is to minimise −Σ wᵢⱼ ⟨Mᵢⱼ, Xᵢⱼ⟩ over X ⪰ 0 whose d × d diagonal blocks are identities, with
+    The program is to minimize −Σ wᵢⱼ ⟨Mᵢⱼ, Xᵢⱼ⟩ over X ⪰ 0 whose d × d diagonal blocks are identities, with
     Xᵢⱼ in place of RᵢRⱼᵀ. The sum of squares Σ wᵢⱼ ‖Mᵢⱼ − RᵢRⱼᵀ‖² is 2(d Σ wᵢⱼ + cost).
 
     Parameters
@@ -279,7 +279,7 @@ def sensor_localization(
     """Return the relaxation of the places of sensors with given distances to each other and to anchors.
 
     With places P of the sensors, the unknown is X = [[I, Pᵀ], [P, PPᵀ]], of which X ⪰ 0 is kept. The program
-    spreads the sensors: it maximises the sum of their squared norms, which prefers solutions of low rank. The
+    spreads the sensors: it maximizes the sum of their squared norms, which prefers solutions of low rank. The
     bound on the trace is that of paths: no sensor is farther from the origin than a path from an anchor
     allows.
 

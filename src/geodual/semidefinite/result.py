@@ -75,7 +75,7 @@ class SemidefiniteResult:
     eigenvalue_bound : float
         A lower bound of all eigenvalues of S.
     bound_is_proved : bool
-        Whether `eigenvalue_bound` is proved, rounding errors included, by a Cholesky factorisation. It is not
+        Whether `eigenvalue_bound` is proved, rounding errors included, by a Cholesky factorization. It is not
         for more than 8,000 rows, where it is an estimate by Lanczos's method less its residual, nor if C or a
         constraint is an operator, because nobody knows the rounding errors inside it.
     status : str

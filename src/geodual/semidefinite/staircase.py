@@ -1,4 +1,4 @@
-"""The staircase of ranks: minimise over factors, certify, and leave saddles along eigenvectors of S."""
+"""The staircase of ranks: minimize over factors, certify, and leave saddles along eigenvectors of S."""
 
 from __future__ import annotations
 

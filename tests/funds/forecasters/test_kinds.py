@@ -15,7 +15,7 @@ from geodual.funds import (
     EnsembleForecaster,
     FactorForecaster,
     Forecast,
-    NeighbourForecaster,
+    NeighborForecaster,
     RegressorForecaster,
 )
 from geodual.funds.config import StudyConfig
@@ -26,9 +26,9 @@ from geodual.metric import GMML, EuclideanMetric
 from tests.funds.forecasters.cases import make_today, make_training
 
 KINDS = {
-    "paper": NeighbourForecaster(GMML(reg=0.1), k=5),
-    "pooled return": NeighbourForecaster(GMML(reg=0.1), k=5, window="all"),
-    "pooled ranks": NeighbourForecaster(
+    "paper": NeighborForecaster(GMML(reg=0.1), k=5),
+    "pooled return": NeighborForecaster(GMML(reg=0.1), k=5, window="all"),
+    "pooled ranks": NeighborForecaster(
         EuclideanMetric(), k="sqrt", weights="distance", target="rank", window="all", half_life=2.0
     ),
     "factor": FactorForecaster("signal"),
@@ -108,9 +108,9 @@ def test_a_forecast_that_is_no_sum_has_no_parts():
     assert made.part_names == ()
 
 
-def test_neighbours_weigh_by_distance_and_age_as_slow_loops_do():
+def test_neighbors_weigh_by_distance_and_age_as_slow_loops_do():
     training, today = make_training(), make_today()
-    forecaster = NeighbourForecaster(
+    forecaster = NeighborForecaster(
         EuclideanMetric(), k=7, weights="distance", target="excess", window=3, half_life=1.5
     )
     target = make_target(training, "excess")
@@ -123,22 +123,22 @@ def test_neighbours_weigh_by_distance_and_age_as_slow_loops_do():
     assert values(forecaster, training, today) == pytest.approx(expected, rel=1e-10)
 
 
-def test_uniform_neighbours_are_those_of_scikit_learn_and_k_can_be_a_rule():
+def test_uniform_neighbors_are_those_of_scikit_learn_and_k_can_be_a_rule():
     training, today = make_training(), make_today()
     peer = KNeighborsRegressor(8).fit(training.features, make_target(training, "rank"))
-    forecaster = NeighbourForecaster(EuclideanMetric(), k="sqrt", target="rank", window="all")
+    forecaster = NeighborForecaster(EuclideanMetric(), k="sqrt", target="rank", window="all")
     assert values(forecaster, training, today) == pytest.approx(peer.predict(today.features), rel=1e-12)
 
 
 def test_only_candidates_at_the_same_place_count_if_there_are_any():
     training = make_training(n_intervals=1)
     today = replace(make_today(n=20), features=training.features.copy())
-    forecaster = NeighbourForecaster(EuclideanMetric(), k=4, weights="distance")
+    forecaster = NeighborForecaster(EuclideanMetric(), k=4, weights="distance")
     assert values(forecaster, training, today) == pytest.approx(training.returns)
 
 
 class ByValue(RegressorMixin, TransformerMixin, BaseEstimator):
-    """A metric that is a regressor by its tags: it remembers what it learnt from."""
+    """A metric that is a regressor by its tags: it remembers what it learned from."""
 
     def fit(self, X, y):
         SEEN.append(np.array(y))
@@ -153,7 +153,7 @@ class ByValue(RegressorMixin, TransformerMixin, BaseEstimator):
 
 def test_a_metric_that_is_a_regressor_learns_from_the_target_itself():
     training = make_training()
-    made = NeighbourForecaster(ByValue(), target="rank", window="all").forecast(training, make_today())
+    made = NeighborForecaster(ByValue(), target="rank", window="all").forecast(training, make_today())
     assert np.array_equal(SEEN[-1], make_target(training, "rank"))
     assert made.label == "none"
 
@@ -261,9 +261,9 @@ def test_forecasts_that_are_not_one_number_per_fund_are_refused(answer, message)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: NeighbourForecaster(Ridge()), "`metric` must be a scikit-learn transformer"),
-        (lambda: NeighbourForecaster(EuclideanMetric(), k=0), "`k` must be a number of neighbours or 'sqrt'"),
-        (lambda: NeighbourForecaster(EuclideanMetric(), weights="age"), "`weights` must be one of uniform"),
+        (lambda: NeighborForecaster(Ridge()), "`metric` must be a scikit-learn transformer"),
+        (lambda: NeighborForecaster(EuclideanMetric(), k=0), "`k` must be a number of neighbors or 'sqrt'"),
+        (lambda: NeighborForecaster(EuclideanMetric(), weights="age"), "`weights` must be one of uniform"),
         (lambda: RegressorForecaster(EuclideanMetric()), "`estimator` must be a scikit-learn regressor"),
         (lambda: FactorForecaster("roc_10", sign=0), "`sign` must be 1 or -1, got 0"),
         (lambda: FactorForecaster(""), "`factor` must be the name of a factor"),

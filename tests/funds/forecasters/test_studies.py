@@ -20,7 +20,7 @@ from geodual.funds import (
     select,
     synthetic_universe,
 )
-from geodual.funds.evaluation.skill import learnt_names
+from geodual.funds.evaluation.skill import learned_names
 from geodual.funds.evaluation.track_record import no_record
 from geodual.funds.factors.compute import return_over_months
 from geodual.funds.report.headline import write_headline
@@ -118,18 +118,18 @@ def test_differences_from_baselines_are_paired(study):
     assert row["difference"] == pytest.approx(paired.mean())
     assert row["n"] == len(paired)
     found = study.best_against_baseline("both")
-    assert found.learnt == study.ic.mean().idxmax()
+    assert found.learned == study.ic.mean().idxmax()
     assert found.baseline == study.baseline_ic.mean().idxmax()
-    assert found.p == study.against_baselines["p"]["both", found.learnt, found.baseline]
+    assert found.p == study.against_baselines["p"]["both", found.learned, found.baseline]
 
 
-def test_what_ranks_by_one_factor_counts_as_not_learnt(compared):
-    assert learnt_names(compared.config) == ("pooled", "ridge", "mix")
+def test_what_ranks_by_one_factor_counts_as_not_learned(compared):
+    assert learned_names(compared.config) == ("pooled", "ridge", "mix")
     named = replace(compared.config, forecasters=("momentum", "factor:roc_10", "gmml", "somebody's"))
-    assert learnt_names(named) == ("gmml", "somebody's")
+    assert learned_names(named) == ("gmml", "somebody's")
 
 
-def test_copies_and_means_of_single_factors_count_as_not_learnt(compared):
+def test_copies_and_means_of_single_factors_count_as_not_learned(compared):
     tables = {
         "calm": {"factor": "stddev_90", "sign": -1},
         "copy": {"like": "calm"},
@@ -140,7 +140,7 @@ def test_copies_and_means_of_single_factors_count_as_not_learnt(compared):
         "odd": {"like": "odd"},  # refused when it is made
     }
     config = replace(compared.config, forecasters=tables)
-    assert learnt_names(config) == ("half", "short", "odd")
+    assert learned_names(config) == ("half", "short", "odd")
 
 
 def test_a_single_factor_under_a_name_of_ones_own_is_recorded(universe):
@@ -149,14 +149,14 @@ def test_a_single_factor_under_a_name_of_ones_own_is_recorded(universe):
     study = backtest(panel, forecasters=given, top=3)
     recorded = {"calm": {"factor": "stddev_90", "sign": -1}, "mine": {"like": "momentum"}, "ridge": {}}
     assert study.config.forecasters == recorded
-    assert study.best_against_baseline("both").learnt == "ridge"
+    assert study.best_against_baseline("both").learned == "ridge"
     pd.testing.assert_series_equal(study.ic["mine"], study.baseline_ic["momentum"], check_names=False)
 
 
 def with_baseline(study, better):
     """The study with a momentum that forecasts perfectly, or as badly as possible."""
     predictions = study.baseline_predictions
-    return replace(study, baseline_predictions=predictions.assign(forecast=better * predictions["realised"]))
+    return replace(study, baseline_predictions=predictions.assign(forecast=better * predictions["realized"]))
 
 
 def test_if_a_baseline_wins_the_headline_begins_with_it(study):
@@ -164,7 +164,7 @@ def test_if_a_baseline_wins_the_headline_begins_with_it(study):
     assert sentence.startswith(
         "Over the whole study a baseline that learns nothing did best: Momentum, with a mean IC of 1.000."
     )
-    assert "the best of what was learnt: more than chance alone would produce" in sentence
+    assert "the best of what was learned: more than chance alone would produce" in sentence
     sentence = write_headline(with_baseline(study, -1.0)).sentence
     assert "did best" in sentence.split(",")[0]
     assert "above the best baseline, Momentum (−1.000)" in sentence
@@ -173,7 +173,7 @@ def test_if_a_baseline_wins_the_headline_begins_with_it(study):
 def test_the_reasons_are_those_of_each_kind(compared):
     views = compared.reasons.groupby("forecaster")["view"].unique().map(set).to_dict()
     assert views == {"pooled": {"near", "apart"}, "ridge": {"adds"}, "calm": {"adds"}, "mix": {"adds"}}
-    assert set(compared.neighbours["forecaster"]) == {"pooled"}
+    assert set(compared.neighbors["forecaster"]) == {"pooled"}
     assert set(compared.reasons.loc[compared.reasons["forecaster"] == "mix", "factor"]) == {
         "momentum",
         "ridge",
@@ -243,7 +243,7 @@ def test_select_uses_the_forecaster_with_the_best_record_and_says_why(universe):
     assert alone.picks["fund"].tolist() == found.picks["fund"].tolist()
     assert found.record.p == pytest.approx(min(1.0, 2 * alone.record.p)), "corrected for the choice of two"
     assert alone.candidates.empty
-    assert (found.unit, found.picks["neighbours"].tolist()) == ("rank", [""] * 3)
+    assert (found.unit, found.picks["neighbors"].tolist()) == ("rank", [""] * 3)
     assert found.picks["factors"].tolist() == ["stddev_90"] * 3
 
 
@@ -276,7 +276,7 @@ def test_hidden_skill_is_found_by_learning_and_not_by_baselines():
     found = study.best_against_baseline("both")
     assert found.difference > 0.0
     assert found.low > 0.0
-    assert study.skill["p"]["both", found.learnt] < 0.05
+    assert study.skill["p"]["both", found.learned] < 0.05
 
 
 def test_select_does_not_choose_a_forecaster_with_an_ic_on_few_days():

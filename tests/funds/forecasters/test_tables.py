@@ -11,7 +11,7 @@ from geodual.funds import (
     DataError,
     EnsembleForecaster,
     FactorForecaster,
-    NeighbourForecaster,
+    NeighborForecaster,
     RegressorForecaster,
     StudyConfig,
     forecaster_names,
@@ -101,8 +101,8 @@ def test_settings_survive_toml(from_file):
 
 
 def test_metrics_take_the_settings_of_the_study_unless_a_table_says_otherwise():
-    usual = made(None, ["gmml"], k=3, label="median", neighbours="current", train_quarters=4)["gmml"]
-    assert (usual.k, usual.label, usual.neighbours, usual.window) == (3, "median", "current", 4)
+    usual = made(None, ["gmml"], k=3, label="median", neighbors="current", train_quarters=4)["gmml"]
+    assert (usual.k, usual.label, usual.neighbors, usual.window) == (3, "median", "current", 4)
     assert (usual.target, usual.weights, usual.half_life) == ("return", "uniform", None)
     by_table = one({"metric": "gmml", "k": 5}, k=3, train_quarters=4)
     assert (by_table.k, by_table.window) == (5, 4)
@@ -117,9 +117,9 @@ def test_the_default_is_the_paper_and_forecasters_take_its_place():
 
 def test_objects_are_wrapped():
     assert isinstance(one(Ridge(3.0)), RegressorForecaster)
-    assert isinstance(one(PCA(2)), NeighbourForecaster)
+    assert isinstance(one(PCA(2)), NeighborForecaster)
     assert isinstance(one("sklearn.linear_model:BayesianRidge"), RegressorForecaster)
-    assert isinstance(one(GMML), NeighbourForecaster)
+    assert isinstance(one(GMML), NeighborForecaster)
     own = FactorForecaster("roc_10")
     assert one(own) is own
     assert one("factor:rsi_63") == FactorForecaster("rsi_63")

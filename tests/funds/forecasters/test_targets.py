@@ -1,4 +1,4 @@
-"""What is learnt of each training row, against slow loops; the level of an interval changes nothing."""
+"""What is learned of each training row, against slow loops; the level of an interval changes nothing."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ import pytest
 from geodual.funds import DataError, Training
 from geodual.funds.forecasters.learning import (
     age_weights,
-    centred_ranks,
+    centered_ranks,
     check_lesson,
     make_target,
     safe_target,
@@ -59,10 +59,10 @@ def test_several_intervals_are_never_pooled_as_plain_returns():
 
 
 def test_edge_cases_of_ranks():
-    assert centred_ranks(np.array([7.0])).tolist() == [0.0]
-    assert centred_ranks(np.array([])).tolist() == []
-    assert centred_ranks(np.array([np.nan, 2.0, 1.0])).tolist() == [0.0, 0.25, -0.25]
-    assert centred_ranks(np.array([3.0, 3.0])).tolist() == [0.0, 0.0]
+    assert centered_ranks(np.array([7.0])).tolist() == [0.0]
+    assert centered_ranks(np.array([])).tolist() == []
+    assert centered_ranks(np.array([np.nan, 2.0, 1.0])).tolist() == [0.0, 0.25, -0.25]
+    assert centered_ranks(np.array([3.0, 3.0])).tolist() == [0.0, 0.0]
     empty = Training(np.empty((0, 2)), np.empty(0), np.empty(0, dtype=int), pd.Index([], dtype=str))
     assert make_target(empty, "rank").shape == (0,)
 

@@ -12,7 +12,7 @@ from geodual.metric.machine.kernel_ridge import KERNELS, Ridge, ridges, solve
 from geodual.metric.machine.landmarks import KernelFeatures, fit_on_landmarks
 from geodual.metric.machine.many_samples import SamplesHere
 from geodual.metric.machine.targets import ClassTargets, NumberTargets, squared_error
-from geodual.metric.machine.views import Standardised
+from geodual.metric.machine.views import Standardized
 
 H = 2.0
 LARGE = {"max_exact": 50, "n_landmarks": 40, "random_state": 0}
@@ -33,8 +33,8 @@ def drawn(seed, n, weight=None):
 
 
 def features_of(X, places, kernel="laplace"):
-    """The kernel in the geometry of standardised features, and the samples there."""
-    geometry = equal_weights(Standardised().fit(X, np.ones(len(X))), X.shape[1], KINDS[kernel])
+    """The kernel in the geometry of standardized features, and the samples there."""
+    geometry = equal_weights(Standardized().fit(X, np.ones(len(X))), X.shape[1], KINDS[kernel])
     at = geometry.apply(X[places])
     nothing = np.empty((0, 0))
     return KernelFeatures(geometry, at, Ridge(kernel, H, np.nan, nothing, nothing, nothing))
@@ -190,7 +190,7 @@ def test_predictions_by_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_allclose(model.predict_proba(X), whole, atol=1e-12)
 
 
-def test_rare_classes_are_learnt_on_landmarks() -> None:
+def test_rare_classes_are_learned_on_landmarks() -> None:
     """One in forty: landmarks hold about one sample of the rare class, the normal equations all."""
     rng = np.random.default_rng(4)
     X = rng.standard_normal((1200, 3))

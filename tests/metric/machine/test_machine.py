@@ -1,4 +1,4 @@
-"""The parts of the machines: leave-one-out against refits, mixtures, views, probabilities, neighbours."""
+"""The parts of the machines: leave-one-out against refits, mixtures, views, probabilities, neighbors."""
 
 import numpy as np
 import pytest
@@ -22,9 +22,9 @@ from geodual.metric.machine.kernel_ridge import (
 )
 from geodual.metric.machine.local_fits import best_local_fit
 from geodual.metric.machine.mixture import best_mixture
-from geodual.metric.machine.neighbour_means import best_neighbours, means
+from geodual.metric.machine.neighbor_means import best_neighbors, means
 from geodual.metric.machine.targets import ClassTargets, NumberTargets, squared_error
-from geodual.metric.machine.views import RankGauss, Standardised, medians
+from geodual.metric.machine.views import RankGauss, Standardized, medians
 
 H, R = 2.0, 0.3
 
@@ -192,10 +192,10 @@ def slow_mean(D, targets, k: int, weights: str) -> np.ndarray:
     return scores / scores.sum(axis=1, keepdims=True)
 
 
-def test_neighbours_are_chosen_by_leave_one_out() -> None:
+def test_neighbors_are_chosen_by_leave_one_out() -> None:
     X, targets = drawn(5, n=25)
     D = cdist(X, X, "cityblock")
-    found = best_neighbours(D, targets)
+    found = best_neighbors(D, targets)
     np.testing.assert_allclose(found.scores, slow_mean(D, targets, found.n_neighbors, found.weights))
     numbers = [1, 3, 5, 7, 11, 15, 21, 24]
     errors = [
@@ -204,18 +204,18 @@ def test_neighbours_are_chosen_by_leave_one_out() -> None:
     assert squared_error(found.scores, targets) == pytest.approx(min(errors))
 
 
-def test_a_copy_of_a_sample_is_its_neighbour() -> None:
+def test_a_copy_of_a_sample_is_its_neighbor() -> None:
     D = np.abs(np.subtract.outer([0.0, 1.0, 3.0, 7.0], [0.0, 1.0, 3.0, 7.0]))
     targets = ClassTargets(np.array([[0], [1], [1], [1]]), np.array([2.0, 1.0, 1.0, 1.0]), 1.0, (2,))
-    # The first sample has a copy of its own class at distance zero, the others their nearest neighbours.
-    assert best_neighbours(D, targets).scores[0, 0] > 0.0
+    # The first sample has a copy of its own class at distance zero, the others their nearest neighbors.
+    assert best_neighbors(D, targets).scores[0, 0] > 0.0
     values = np.eye(2)[np.array([[0, 1]])]
     alone = means(np.array([[0.0, 1.0]]), np.array([[1.0, 5.0]]), values, "distance")
     np.testing.assert_array_equal(alone, [[1.0, 0.0]])
 
 
-@pytest.mark.parametrize("n_features", [2, 40])  # fewer and more than neighbours
-def test_local_fits_are_ridge_regressions_on_neighbours(n_features: int) -> None:
+@pytest.mark.parametrize("n_features", [2, 40])  # fewer and more than neighbors
+def test_local_fits_are_ridge_regressions_on_neighbors(n_features: int) -> None:
     rng = np.random.default_rng(7)
     X, weight = rng.standard_normal((30, n_features)), rng.uniform(0.5, 2.0, 30)
     targets = NumberTargets.of(rng.standard_normal((30, 2)), weight)
@@ -227,8 +227,8 @@ def test_local_fits_are_ridge_regressions_on_neighbours(n_features: int) -> None
     for i in range(30):
         near = sorted((j for j in range(30) if j != i), key=lambda j: D[i, j])[:k]
         share = weight[near] / weight[near].sum()
-        centred = X[near] - share @ X[near]
-        alpha = found.ridge * (share @ (centred**2).sum(axis=1)) / min(k, n_features)
+        centered = X[near] - share @ X[near]
+        alpha = found.ridge * (share @ (centered**2).sum(axis=1)) / min(k, n_features)
         model = LinearRidge(alpha).fit(X[near], targets.values[near], sample_weight=share)
         expected.append(model.predict(X[i : i + 1])[0])
     np.testing.assert_allclose(found.scores, expected, atol=1e-10)
@@ -250,7 +250,7 @@ def test_local_fits_of_linear_functions_are_exact() -> None:
 def test_gradient_weights_are_root_mean_squares_of_derivatives() -> None:
     rng = np.random.default_rng(9)
     X, start = rng.standard_normal((40, 3)), np.array([1.0, 0.5, 2.0])
-    view = Standardised().fit(X, np.ones(40))
+    view = Standardized().fit(X, np.ones(40))
     A = view.transform(X)
     targets = NumberTargets.of(np.column_stack([A[:, 0] ** 2, A[:, 2]]), np.ones(40))
     geometry = Geometry("l1", view, start, "l1", start, 0.0)
@@ -273,7 +273,7 @@ def test_gradient_weights_are_root_mean_squares_of_derivatives() -> None:
 
 def test_geometries_measure_distances() -> None:
     X = np.random.default_rng(10).standard_normal((20, 3))
-    view = Standardised().fit(X, np.ones(20))
+    view = Standardized().fit(X, np.ones(20))
     L = np.random.default_rng(11).standard_normal((2, 3))
     full = Geometry("full", view, L, "l2", np.ones(3), 0.0).apply(X)
     Z = StandardScaler().fit_transform(X) @ L.T
@@ -284,14 +284,14 @@ def test_geometries_measure_distances() -> None:
     np.testing.assert_allclose(np.vstack(list(plain.distance_blocks(plain.A))), expected)
 
 
-def test_standardised_features() -> None:
+def test_standardized_features() -> None:
     X = np.random.default_rng(6).standard_normal((20, 3)) * [1.0, 100.0, 0.0] + [0.0, 5.0, 7.1]
-    view = Standardised().fit(X, np.ones(20))
+    view = Standardized().fit(X, np.ones(20))
     np.testing.assert_allclose(view.transform(X), StandardScaler().fit_transform(X) * [1, 1, 0], atol=1e-12)
     weight = np.arange(20)
-    repeated = Standardised().fit(np.repeat(X, weight, axis=0), np.ones(weight.sum()))
+    repeated = Standardized().fit(np.repeat(X, weight, axis=0), np.ones(weight.sum()))
     np.testing.assert_allclose(
-        Standardised().fit(X, weight.astype(float)).transform(X), repeated.transform(X), atol=1e-12
+        Standardized().fit(X, weight.astype(float)).transform(X), repeated.transform(X), atol=1e-12
     )
 
 

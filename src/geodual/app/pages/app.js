@@ -52,7 +52,7 @@ const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE));
 async function follow(name, show = () => {}) {
   for (;;) {
     const job = await ask(`jobs/${name}`);
-    if (["done", "failed", "cancelled"].includes(job.state)) return job;
+    if (["done", "failed", "canceled"].includes(job.state)) return job;
     show(job);
     await pause();
   }

@@ -11,11 +11,11 @@ from sklearn.metrics import pairwise_distances
 
 from geodual.arrays import Array, Indices
 from geodual.metric.base.checks import check_n_components, check_whole
-from geodual.metric.base.scatter import centred, feature_scales, oriented, raised_spectrum
+from geodual.metric.base.scatter import centered, feature_scales, oriented, raised_spectrum
 
 from .preprocessed import PreprocessedLearner
 
-_MOST_NEIGHBOURS = 7  # by default, as in the article
+_MOST_NEIGHBORS = 7  # by default, as in the article
 _EMBEDDINGS = ("weighted", "orthonormalized", "plain")
 
 
@@ -24,10 +24,10 @@ class LFDA(PreprocessedLearner):
 
     Directions in which samples of other classes are far apart, and *near* samples of the same class close
     together, so that a class may have several clusters. metric-learn 0.7.0 departs from the article: instead
-    of the distance of each sample to its k-th neighbour it takes distances to one sample, and λ + 2 as the
+    of the distance of each sample to its k-th neighbor it takes distances to one sample, and λ + 2 as the
     ratio λ of the scatters.
 
-    A (nearly) singular scatter within classes is regularised: in units in which all features vary equally,
+    A (nearly) singular scatter within classes is regularized: in units in which all features vary equally,
     its eigenvalues are raised to at least 1e-8 of the largest.
 
     Parameters
@@ -35,7 +35,7 @@ class LFDA(PreprocessedLearner):
     n_components : int, optional
         Number of rows of `components_`; the number of features by default.
     k : int, optional
-        The distance to the k-th neighbour in the class tells who is near. By default 7, but at most the
+        The distance to the k-th neighbor in the class tells who is near. By default 7, but at most the
         number of features minus one, as in metric-learn.
     embedding_type : "weighted", "orthonormalized" or "plain"
         Directions of length √λ, where λ is the local ratio of the scatters; an orthonormal basis of them; or
@@ -45,7 +45,7 @@ class LFDA(PreprocessedLearner):
 
     See Also
     --------
-    geodual.metric.LMNN : Keeps neighbours of other classes at a distance.
+    geodual.metric.LMNN : Keeps neighbors of other classes at a distance.
 
     References
     ----------
@@ -74,7 +74,7 @@ class LFDA(PreprocessedLearner):
         self.preprocessor = preprocessor
 
     def fit(self, X: Any, y: Any = None) -> LFDA:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class LFDA(PreprocessedLearner):
             raise ValueError(f"`embedding_type` must be one of {_EMBEDDINGS}, got {self.embedding_type!r}.")
         n_features = X.shape[1]
         check_n_components(self.n_components, n_features)
-        within, between = _local_scatters(centred(X), labels, self._n_neighbours(n_features))
+        within, between = _local_scatters(centered(X), labels, self._n_neighbors(n_features))
         scales = feature_scales(within + between)
         units = np.outer(scales, scales)
         spectrum, basis = raised_spectrum(within / units, largest=1.0)
@@ -106,10 +106,10 @@ class LFDA(PreprocessedLearner):
         self._set_metric(rows, X)
         return self
 
-    def _n_neighbours(self, n_features: int) -> int:
+    def _n_neighbors(self, n_features: int) -> int:
         most = max(n_features - 1, 1)
         if self.k is None:
-            return min(_MOST_NEIGHBOURS, most)
+            return min(_MOST_NEIGHBORS, most)
         check_whole("k", self.k, 1)
         if self.k > most:
             warnings.warn(
@@ -121,7 +121,7 @@ class LFDA(PreprocessedLearner):
 
 
 def _local_scatters(Z: Array, labels: Indices, k: int) -> tuple[Array, Array]:
-    """Return the local scatter matrices within and between classes of centred samples.
+    """Return the local scatter matrices within and between classes of centered samples.
 
     With the affinity a of two samples of a class of size m, pairs of a class have the weight a/m within, and
     a (1/n − 1/m) between; pairs of two classes have the weight 1/n between.
@@ -139,7 +139,7 @@ def _local_scatters(Z: Array, labels: Indices, k: int) -> tuple[Array, Array]:
 
 
 def _affinities(Y: Array, k: int) -> Array:
-    """Return exp(−d²/(σσ′)) of all samples of a class; σ is the distance to the k-th neighbour."""
+    """Return exp(−d²/(σσ′)) of all samples of a class; σ is the distance to the k-th neighbor."""
     squared = pairwise_distances(Y, metric="sqeuclidean")
     k = min(k, len(Y) - 1)
     radius = np.sqrt(np.partition(squared, k, axis=0)[k])

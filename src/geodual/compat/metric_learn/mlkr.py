@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from geodual.arrays import Array
 from geodual.metric.base.checks import check_n_components, check_positive, check_whole, real_array
 from geodual.metric.base.metric_learner import check_size
-from geodual.metric.base.scatter import centred
+from geodual.metric.base.scatter import centered
 
 from .preprocessed import PreprocessedLearner
 
@@ -24,7 +24,7 @@ _STARTS = ("auto", "pca", "identity", "random")
 
 
 class MLKR(PreprocessedLearner):
-    r"""Metric learning for kernel regression; minimises the same objective as metric-learn's.
+    r"""Metric learning for kernel regression; minimizes the same objective as metric-learn's.
 
     .. math:: \min_L\; \sum_i \left( y_i - \frac{\sum_{j \ne i} y_j e^{-d_{ij}^2}}
               {\sum_{j \ne i} e^{-d_{ij}^2}} \right)^2, \qquad d_{ij} = \|L (x_i - x_j)\|.
@@ -39,7 +39,7 @@ class MLKR(PreprocessedLearner):
     init : "auto", "pca", "identity", "random" or array of shape (n_components, n_features)
         Where to start. "auto" is "pca" for fewer components than features and samples, otherwise "identity".
     tol : float, optional
-        Tolerance of the optimiser; SciPy's default by default.
+        Tolerance of the optimizer; SciPy's default by default.
     max_iter : int
         Maximal number of iterations.
     verbose : bool
@@ -106,13 +106,13 @@ class MLKR(PreprocessedLearner):
         """
         X, y = validate_data(self, self._looked_up(X), y, dtype=float, y_numeric=True, ensure_min_samples=2)
         check_size(X)
-        y = _standardised(real_array(y, "y"))
+        y = _standardized(real_array(y, "y"))
         check_n_components(self.n_components, X.shape[1])
         check_whole("max_iter", self.max_iter, 1)
         if self.tol is not None:
             check_positive("tol", self.tol)
-        Z = centred(X)
-        found = self._minimised(Z, y, self._start(Z))
+        Z = centered(X)
+        found = self._minimized(Z, y, self._start(Z))
         self.n_iter_ = int(found.nit)
         if found.nit >= self.max_iter:
             warnings.warn(
@@ -123,7 +123,7 @@ class MLKR(PreprocessedLearner):
         self._set_metric(found.x.reshape(-1, X.shape[1]), X)
         return self
 
-    def _minimised(self, Z: Array, y: Array, start: Array) -> OptimizeResult:
+    def _minimized(self, Z: Array, y: Array, start: Array) -> OptimizeResult:
         def report(intermediate_result: OptimizeResult) -> None:
             if self.verbose:
                 print(f"MLKR: objective {intermediate_result.fun:.9g} of {len(y)} samples")  # noqa: T201
@@ -159,7 +159,7 @@ class MLKR(PreprocessedLearner):
         return np.asarray(PCA(m, svd_solver="full").fit(Z).components_)
 
 
-def _standardised(y: Array) -> Array:
+def _standardized(y: Array) -> Array:
     """Return targets of mean 0 and largest size 1, for which the best metric is the same."""
     if not np.isfinite(y).all() or y.min() == y.max():
         raise ValueError("`y` must hold at least two different numbers; check `y`.")

@@ -31,7 +31,7 @@ class PreprocessedLearner(MetricLearner):
         return super()._validate_all(self._looked_up(X), y)
 
     def transform(self, X: Any) -> Array:
-        """Map samples to the space in which the learnt metric is the Euclidean distance.
+        """Map samples to the space in which the learned metric is the Euclidean distance.
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class PreprocessedLearner(MetricLearner):
         return super().transform(self._looked_up(X))
 
     def pair_distance(self, pairs: Any) -> Array:
-        """Return the learnt distance of each pair (not squared).
+        """Return the learned distance of each pair (not squared).
 
         Parameters
         ----------

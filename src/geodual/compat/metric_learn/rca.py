@@ -22,7 +22,7 @@ _SMALLEST = 1e-150  # smaller numbers vanish when they are squared
 class RCA(PreprocessedLearner):
     """Relevant component analysis: the inverse covariance of samples around the means of their chunks.
 
-    The same closed form as metric-learn's. A (nearly) singular covariance is regularised: in units in which
+    The same closed form as metric-learn's. A (nearly) singular covariance is regularized: in units in which
     all features vary equally, its eigenvalues are raised to at least 1e-8 of the largest.
 
     Parameters
@@ -122,7 +122,7 @@ class RCA_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> RCA_Supervised:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------

@@ -174,7 +174,7 @@ class SDML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> SDML_Supervised:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ def _report(learner: SDML | SDML_Supervised, found: SparseMetric) -> None:
     if found.gap > _TOL:
         warnings.warn(
             f"{name} stopped at a duality gap of {found.gap:.2g} per feature after {found.n_iter} "
-            "iterations; standardise the features, or lower `balance_param`.",
+            "iterations; standardize the features, or lower `balance_param`.",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -264,7 +264,7 @@ class SparseMetric:
 
 
 def sparse_metric(S: Array, penalty: float, tol: float, max_iter: int) -> SparseMetric:
-    r"""Minimise tr(SW) − log det W + λ Σ |Wᵢⱼ| over positive definite W; the sum is over i ≠ j.
+    r"""Minimize tr(SW) − log det W + λ Σ |Wᵢⱼ| over positive definite W; the sum is over i ≠ j.
 
     The alternating direction method of multipliers splits W from a sparse copy Z. Its multipliers U have
     |Uᵢⱼ| ≤ λ and Uᵢᵢ = 0, so that n + log det(S + U) is a lower bound on the optimum. S may be indefinite.
@@ -315,7 +315,7 @@ def sparse_metric(S: Array, penalty: float, tol: float, max_iter: int) -> Sparse
 
 
 def _log_det_step(Q: Array, step: float) -> Array:
-    """Return the minimiser X of ⟨Q, X⟩ − log det X + step/2 ‖X‖²."""
+    """Return the minimizer X of ⟨Q, X⟩ − log det X + step/2 ‖X‖²."""
     q, basis = np.linalg.eigh(Q)
     root = np.sqrt(q**2 + 4.0 * step)
     # Two forms of the same root, so that no digits cancel.

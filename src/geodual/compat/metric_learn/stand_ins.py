@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from geodual import metric
 from geodual.metric.base.pair_classifier import PairClassifier
-from geodual.metric.base.scatter import centred
+from geodual.metric.base.scatter import centered
 
 from .preprocessed import PreprocessedLearner, n_per_kind, random_or_given, take_over
 
@@ -127,7 +127,7 @@ class ITML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
 
     See Also
     --------
-    geodual.metric.ITML : The learner behind it; ``pairs="local"`` is often better for nearest neighbours.
+    geodual.metric.ITML : The learner behind it; ``pairs="local"`` is often better for nearest neighbors.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class ITML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, bounds: Any = None) -> ITML_Supervised:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------
@@ -190,9 +190,9 @@ class ITML_Supervised(PreprocessedLearner):  # noqa: N801 - metric-learn's name
 
 
 class LMNN(PreprocessedLearner):
-    """Large margin nearest neighbours; stands for `geodual.metric.LMNN`.
+    """Large margin nearest neighbors; stands for `geodual.metric.LMNN`.
 
-    It minimises the same objective as metric-learn's, with all impostors, and to a smaller value; but equal
+    It minimizes the same objective as metric-learn's, with all impostors, and to a smaller value; but equal
     samples of a class are one target and one impostor.
 
     Parameters
@@ -200,13 +200,13 @@ class LMNN(PreprocessedLearner):
     init : optional
         Has no effect: at full rank the program is convex; otherwise the fit starts from principal components.
     n_neighbors : int
-        Number of target neighbours per sample.
+        Number of target neighbors per sample.
     min_iter, learn_rate, random_state : optional
         Have no effect: steps are chosen by a line search, and nothing is random.
     max_iter : int
         Maximal number of iterations.
     regularization : float
-        Weight of the pull of target neighbours, between 0 and 1.
+        Weight of the pull of target neighbors, between 0 and 1.
     convergence_tol : float
         Accepted error of the objective.
     verbose : bool
@@ -256,7 +256,7 @@ class LMNN(PreprocessedLearner):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> LMNN:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------
@@ -283,7 +283,7 @@ class LMNN(PreprocessedLearner):
 
 
 class NCA(PreprocessedLearner):
-    """Neighbourhood components analysis; stands for scikit-learn's `NeighborhoodComponentsAnalysis`.
+    """Neighborhood components analysis; stands for scikit-learn's `NeighborhoodComponentsAnalysis`.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ class NCA(PreprocessedLearner):
     max_iter : int
         Maximal number of iterations.
     tol : float, optional
-        Tolerance of the optimiser; 1e-5 by default.
+        Tolerance of the optimizer; 1e-5 by default.
     verbose : bool
         Whether to print the iterations.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
@@ -304,7 +304,7 @@ class NCA(PreprocessedLearner):
 
     See Also
     --------
-    geodual.metric.NeighborRPDML : Certified, for nearest neighbours.
+    geodual.metric.NeighborRPDML : Certified, for nearest neighbors.
 
     Examples
     --------
@@ -334,7 +334,7 @@ class NCA(PreprocessedLearner):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> NCA:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class NCA(PreprocessedLearner):
         self
         """
         X, labels = self._validate(X, y)
-        centred(X)  # raises if samples are equal or extreme, where scikit-learn would crash
+        centered(X)  # raises if samples are equal or extreme, where scikit-learn would crash
         tol = _NCA_TOL if self.tol is None else self.tol
         learner = NeighborhoodComponentsAnalysis(
             self.n_components,
@@ -374,7 +374,7 @@ class NCA(PreprocessedLearner):
 class Covariance(PreprocessedLearner):
     """The Mahalanobis metric of the inverse covariance; stands for `geodual.metric.MahalanobisMetric`.
 
-    A singular covariance is regularised, so that directions in which the samples do not vary weigh much.
+    A singular covariance is regularized, so that directions in which the samples do not vary weigh much.
     metric-learn's takes the pseudo-inverse instead, in which they weigh nothing.
 
     Parameters

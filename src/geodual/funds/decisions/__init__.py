@@ -1,1 +1,1 @@
-"""Decisions: what is known on a day, the metric learnt from it, and the forecasts made with it."""
+"""Decisions: what is known on a day, the metric learned from it, and the forecasts made with it."""

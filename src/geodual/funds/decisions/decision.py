@@ -32,14 +32,14 @@ class Decision:
     day : Timestamp
         Day of the decision.
     forecaster : str
-        Name of the forecaster; in the paper, of the metric whose neighbours it averages.
+        Name of the forecaster; in the paper, of the metric whose neighbors it averages.
     funds : Index
         The universe of the day.
     forecast : array of shape (n_funds,)
         Forecasts for the next holding interval.
     nearest : array of shape (n_funds, n_kept)
-        The nearest candidates, nearest first: positions in `NeighbourForecaster.find_candidates`. Empty for
-        forecasters without neighbours, as are the next two.
+        The nearest candidates, nearest first: positions in `NeighborForecaster.find_candidates`. Empty for
+        forecasters without neighbors, as are the next two.
     distances : array of shape (n_funds, n_kept)
         Their distances.
     linear_map : array of shape (n_factors, n_dimensions)

@@ -93,12 +93,12 @@ class Observations:
         """Return the last holding intervals that are over on day t, the oldest first; or "all" of them."""
         first = 1 if window == "all" else max(t - int(window), 0) + 1
         for s in range(first, t + 1):
-            if s not in self._intervals:  # neighbouring days and other forecasters share it
+            if s not in self._intervals:  # neighboring days and other forecasters share it
                 self._intervals[s] = self._interval(s)
         return [self._intervals[s] for s in range(first, t + 1)]
 
     def training(self, t: int, window: int | str = 1) -> Training:
-        """Return what can be learnt from on day t: the last holding intervals that are over, or "all"."""
+        """Return what can be learned from on day t: the last holding intervals that are over, or "all"."""
         return join_intervals(self.intervals(t, window))
 
     def today(self, t: int) -> Today:
@@ -114,7 +114,7 @@ class Observations:
     def seen(self, t: int) -> pd.Series[bool]:
         """Return which funds of the universe at q_{t−1} have a value in (q_{t−1}, q_t].
 
-        The others have no return in that interval, so nothing can be learnt from them.
+        The others have no return in that interval, so nothing can be learned from them.
         """
         funds = self.sections[t - 1].funds
         at = self.funds.get_indexer(funds)
@@ -210,15 +210,15 @@ def observe(
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """What can be learnt from one holding interval.
+    """What can be learned from one holding interval.
 
-    Training sets of neighbouring days and of all forecasters consist of the same intervals. So workers are
+    Training sets of neighboring days and of all forecasters consist of the same intervals. So workers are
     given intervals and join them: each is sent once, and no process holds training sets of many days.
 
     Attributes
     ----------
     features : array of shape (n_funds, n_factors)
-        Standardised factors at the start of the interval, of all funds of that day.
+        Standardized factors at the start of the interval, of all funds of that day.
     seen : array of bool, of shape (n_funds,)
         Which of these funds have a return in the interval.
     returns : array of shape (n_seen,)
@@ -302,7 +302,7 @@ def skipped_days(observations: Observations, config: StudyConfig, rows: list[int
 
 
 def _enough(config: StudyConfig) -> int:
-    """Return the smallest number of funds for a decision: a fund and its k neighbours, and at least ten."""
+    """Return the smallest number of funds for a decision: a fund and its k neighbors, and at least ten."""
     return max(_FEWEST, config.k + 1)
 
 
@@ -334,7 +334,7 @@ def _explain_none(observations: Observations, config: StudyConfig, include_last:
     if most <= _FEWEST:
         return f"{found}, and a study needs {enough}. Give more funds or more history."
     return (
-        f"{found}, and `k` = {config.k} neighbours need {enough}. Lower `k` to {most - 1} or give more funds."
+        f"{found}, and `k` = {config.k} neighbors need {enough}. Lower `k` to {most - 1} or give more funds."
     )
 
 
@@ -342,6 +342,6 @@ def _first_possible_end(index: pd.Index, needed: int, frequency: str, include_la
     """Return the day, roughly, up to which data are needed for a first decision."""
     short = needed - len(index)
     known = index[-1] + short * BDay() if short > 0 else index[needed - 1]
-    learnt = (known.to_period(FREQUENCIES[frequency]) + 1).end_time.normalize()
-    last_weekday = learnt + BDay() - BDay()  # forward and back: a weekend goes back to its Friday
+    learned = (known.to_period(FREQUENCIES[frequency]) + 1).end_time.normalize()
+    last_weekday = learned + BDay() - BDay()  # forward and back: a weekend goes back to its Friday
     return pd.Timestamp(last_weekday if include_last else last_weekday + BDay())

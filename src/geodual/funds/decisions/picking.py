@@ -16,7 +16,7 @@ from geodual.threads import one_thread
 
 from ..config import StudyConfig
 from ..forecasters.forecast import Forecaster, Rows, Today, Training
-from ..forecasters.neighbours import NeighbourForecaster
+from ..forecasters.neighbors import NeighborForecaster
 from ..sources.reading.fund_facts import FundFacts
 from .decision import Decision
 from .observations import Observations
@@ -65,8 +65,8 @@ def pick_funds(
 
 
 def _window(forecaster: Forecaster) -> int | str:
-    """Return from how many intervals reasons are taken: neighbours may lie in any that were learnt from."""
-    return forecaster.window if isinstance(forecaster, NeighbourForecaster) else 1
+    """Return from how many intervals reasons are taken: neighbors may lie in any that were learned from."""
+    return forecaster.window if isinstance(forecaster, NeighborForecaster) else 1
 
 
 def group_limits(config: StudyConfig, facts: FundFacts) -> tuple[tuple[Mapping[str, str], float], ...]:
@@ -157,17 +157,17 @@ class Picks:
         The funds picked.
     forecast, known : array of shape (n_picks,)
         Their forecasts, and the share of their factors that are known.
-    neighbours : array of shape (n_picks, k)
+    neighbors : array of shape (n_picks, k)
         The funds whose returns the forecast of a pick averages, nearest first: at most 50. Empty for
-        forecasters without neighbours.
+        forecasters without neighbors.
     distances, returns : array of shape (n_picks, k)
-        Distances of these neighbours, and their returns in the interval that is over.
+        Distances of these neighbors, and their returns in the interval that is over.
     near : array of shape (n_picks, n_factors)
-        Share of each factor in what makes a pick's neighbours near: the mean squared distance to all
-        candidates minus that to the neighbours. Negative where neighbours differ more than candidates do;
+        Share of each factor in what makes a pick's neighbors near: the mean squared distance to all
+        candidates minus that to the neighbors. Negative where neighbors differ more than candidates do;
         NaN if the metric is not linear.
     apart : array of shape (n_picks, n_factors)
-        Share of each factor in the squared distance of a pick from the centre of the universe. Negative where
+        Share of each factor in the squared distance of a pick from the center of the universe. Negative where
         correlated factors reduce it; NaN if the metric is not linear. The absolute values of the shares of a
         pick sum to 1.
     parts : array of shape (n_picks, at most 5)
@@ -181,7 +181,7 @@ class Picks:
     funds: pd.Index[str]
     forecast: Array
     known: Array
-    neighbours: NDArray[np.str_]
+    neighbors: NDArray[np.str_]
     distances: Array
     returns: Array
     near: Array
@@ -204,14 +204,14 @@ def explain(
     forecaster : Forecaster
         What made the forecasts.
     training, today : Training and Today
-        What the decision was made from; for forecasters without neighbours, any training set will do.
+        What the decision was made from; for forecasters without neighbors, any training set will do.
     """
-    reasons: dict[str, Any] = _no_neighbours(len(rows), today.features.shape[1])
-    if isinstance(forecaster, NeighbourForecaster):
+    reasons: dict[str, Any] = _no_neighbors(len(rows), today.features.shape[1])
+    if isinstance(forecaster, NeighborForecaster):
         candidates, nearest = forecaster.find_candidates(training, today), decision.nearest[rows]
         near, apart = _shares(decision.linear_map, candidates.features, nearest, today.features[rows])
         reasons = {
-            "neighbours": candidates.funds.to_numpy(str)[nearest],
+            "neighbors": candidates.funds.to_numpy(str)[nearest],
             "distances": decision.distances[rows],
             "returns": candidates.returns[nearest],
             "near": near,
@@ -229,14 +229,14 @@ def explain(
     )
 
 
-def _no_neighbours(n_picks: int, n_factors: int) -> dict[str, Any]:
+def _no_neighbors(n_picks: int, n_factors: int) -> dict[str, Any]:
     nothing, unknown = np.empty((n_picks, 0)), np.full((n_picks, n_factors), np.nan)
-    empty = {"neighbours": nothing.astype(str), "distances": nothing, "returns": nothing}
+    empty = {"neighbors": nothing.astype(str), "distances": nothing, "returns": nothing}
     return {**empty, "near": unknown, "apart": unknown}
 
 
-def _shares(A: Array, candidates: Array, neighbours: Rows, picks: Array) -> tuple[Array, Array]:
-    """Return `near` and `apart`: what makes neighbours near, and what sets picks apart."""
+def _shares(A: Array, candidates: Array, neighbors: Rows, picks: Array) -> tuple[Array, Array]:
+    """Return `near` and `apart`: what makes neighbors near, and what sets picks apart."""
     if not A.size:
         unknown = np.full(picks.shape, np.nan)
         return unknown, unknown
@@ -245,9 +245,9 @@ def _shares(A: Array, candidates: Array, neighbours: Rows, picks: Array) -> tupl
     # split of m − x: the cross terms average out. So no array of picks × candidates × factors is needed.
     middle = candidates.mean(axis=0)
     to_all = _split(candidates - middle, W).mean(axis=0) + _split(middle - picks, W)
-    to_neighbours = _split(candidates[neighbours] - picks[:, None, :], W).mean(axis=1)
+    to_neighbors = _split(candidates[neighbors] - picks[:, None, :], W).mean(axis=1)
     apart = _split(picks, W)
-    return _normalised(to_all - to_neighbours, to_all), _normalised(apart, apart)
+    return _normalized(to_all - to_neighbors, to_all), _normalized(apart, apart)
 
 
 def _split(v: Array, W: Array) -> Array:
@@ -255,7 +255,7 @@ def _split(v: Array, W: Array) -> Array:
     return np.asarray(v * (v @ W))
 
 
-def _normalised(parts: Array, whole: Array) -> Array:
+def _normalized(parts: Array, whole: Array) -> Array:
     """Return parts over the sum of their absolute values; 0 where they are only rounding errors."""
     total, size = (np.abs(terms).sum(axis=1, keepdims=True) for terms in (parts, whole))
     return np.asarray(parts / np.where(total > 1e-12 * size, total, np.inf))

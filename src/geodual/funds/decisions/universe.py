@@ -166,7 +166,7 @@ def _changes(
 
 @dataclass(frozen=True, eq=False)
 class CrossSection:
-    """The universe of one day with its standardised factors.
+    """The universe of one day with its standardized factors.
 
     Attributes
     ----------
@@ -240,7 +240,7 @@ def take_cross_section(
     groups = peer_groups(funds[member], types or {})
     features = np.zeros((int(member.sum()), factors.shape[1]))
     for rows in rows_of_groups(groups, len(features)):
-        features[rows] = standardised(factors[member][rows])
+        features[rows] = standardized(factors[member][rows])
     return CrossSection(day, funds[member], features, known[member], left_out, groups)
 
 
@@ -275,16 +275,16 @@ def _leave_one_class(
     return reasons
 
 
-def standardised(raw: Array) -> Array:
+def standardized(raw: Array) -> Array:
     """Return z-scores by column, clipped to ±3; 0 where a value is missing or a column is constant."""
     known = np.isfinite(raw)
     count = np.maximum(known.sum(axis=0), 1)
-    centred = np.where(known, raw, 0.0)
-    centred = np.where(known, raw - centred.sum(axis=0) / count, 0.0)
+    centered = np.where(known, raw, 0.0)
+    centered = np.where(known, raw - centered.sum(axis=0) / count, 0.0)
     # Scaling by the largest value first keeps the squares from overflowing or vanishing.
-    size = np.maximum(np.abs(centred).max(axis=0, initial=0.0), np.finfo(float).tiny)
-    spread = size * np.sqrt(np.square(centred / size).sum(axis=0) / count)
+    size = np.maximum(np.abs(centered).max(axis=0, initial=0.0), np.finfo(float).tiny)
+    spread = size * np.sqrt(np.square(centered / size).sum(axis=0) / count)
     # A spread that is only rounding error means that the column is constant.
     negligible = spread <= 1e-12 * np.abs(np.where(known, raw, 0.0)).max(axis=0, initial=0.0)
-    scores = centred / np.where(negligible | (spread == 0.0), np.inf, spread)
+    scores = centered / np.where(negligible | (spread == 0.0), np.inf, spread)
     return np.asarray(np.clip(scores, -_LIMIT, _LIMIT))

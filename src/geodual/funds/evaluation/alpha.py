@@ -77,7 +77,7 @@ def measure_alphas(
     """Estimate the alphas of funds on factor returns, shrink them, and estimate how many are luck.
 
     Each fund's returns beyond the risk-free rate are regressed on the factors, with Newey–West errors. Across
-    funds, alphas are shrunk towards their mean by empirical Bayes: the true alphas are normal with a mean and
+    funds, alphas are shrunk toward their mean by empirical Bayes: the true alphas are normal with a mean and
     a variance that fit all estimates and their errors (Paule and Mandel, 1982). The share of zero alphas is
     Storey's (2002), π₀ = #{p > λ} / (n (1 − λ)), with λ chosen by bootstrap, and funds that are lucky at a
     level γ are π₀ γ / 2 of all (Barras, Scaillet and Wermers, 2010). Both treat funds as independent; funds
@@ -214,7 +214,7 @@ def newey_west_covariance(q: Array, triangle: Array, rest: Array, lags: int | No
 
 
 def shrink(estimates: Array, errors: Array) -> tuple[Array, float, float]:
-    """Return estimates shrunk towards their mean by empirical Bayes, the mean, and the spread of true values.
+    """Return estimates shrunk toward their mean by empirical Bayes, the mean, and the spread of true values.
 
     The variance τ² of the true values solves Σ (x − μ)² / (s² + τ²) = n − 1, where μ is the mean weighted by
     1/(s² + τ²); it is 0 if the left side is smaller even then. Each estimate keeps the part τ²/(s² + τ²) of

@@ -1,7 +1,7 @@
 """How forecasts behave: spreads of their fifths, how fast ranks change and skill fades, and skill by type.
 
 All functions start from the predictions of a study: one row per decision and fund with date, forecaster,
-fund, forecast and realised (NaN if not known yet). Forecasters keep the order of the predictions.
+fund, forecast and realized (NaN if not known yet). Forecasters keep the order of the predictions.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 
 from ..forecasters.peers import peer_groups, rank_predictions, ranks_within
-from .statistics import corrected_p, newey_west_t, rank_correlations, spearman_ic, summarise_ic
+from .statistics import corrected_p, newey_west_t, rank_correlations, spearman_ic, summarize_ic
 
 FIFTHS = (1, 2, 3, 4, 5)  # from the worst forecasts to the best
 MONTHS = range(1, 13)  # over which the decay of the ICs is followed
 
 
 def fifths_by_day(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean realised return of each fifth of the forecasts on each day.
+    """Return the mean realized return of each fifth of the forecasts on each day.
 
     The funds of a day are split into fifths by forecast. Fund i of n in this order, from 0, is in fifth
     ⌊5 i/n⌋ + 1; equal forecasts keep the order of their rows. Only funds whose return is known count. If n is
@@ -29,7 +29,7 @@ def fifths_by_day(predictions: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     predictions : DataFrame
-        One row per fund and decision: date, forecaster, fund, forecast, realised.
+        One row per fund and decision: date, forecaster, fund, forecast, realized.
 
     Returns
     -------
@@ -37,17 +37,17 @@ def fifths_by_day(predictions: pd.DataFrame) -> pd.DataFrame:
         Indexed by (forecaster, date), both sorted. Columns: 1 (worst forecasts) to 5; NaN for a fifth that
         has no fund because there are fewer than five.
     """
-    known = predictions.dropna(subset=["forecast", "realised"])
+    known = predictions.dropna(subset=["forecast", "realized"])
     groups = known.groupby(["date", "forecaster"])["forecast"]
     # Ties are ranked in row order, so that all fifths have the same size up to one fund.
     rank = (groups.rank(method="first") - 1.0) / groups.transform("size")
     fifth = (rank * len(FIFTHS)).astype(int) + 1
-    by_day = known["realised"].groupby([known["forecaster"], known["date"], fifth.rename("fifth")]).mean()
+    by_day = known["realized"].groupby([known["forecaster"], known["date"], fifth.rename("fifth")]).mean()
     return by_day.unstack().reindex(columns=FIFTHS)
 
 
 def returns_by_fifth(predictions: pd.DataFrame, forecasters: Sequence[str]) -> pd.DataFrame:
-    """Return the mean realised return by fifth of the forecasts, forecaster × fifth (1 is the worst).
+    """Return the mean realized return by fifth of the forecasts, forecaster × fifth (1 is the worst).
 
     The funds of each day are split into fifths by forecast. Every day has the same weight in the mean.
     """
@@ -85,7 +85,7 @@ def measure_spreads(predictions: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Rebalance day × forecaster: mean realised return of fifth 5 minus that of fifth 1 (see
+        Rebalance day × forecaster: mean realized return of fifth 5 minus that of fifth 1 (see
         `fifths_by_day`). Every day of the predictions has a row; NaN if the returns are not known yet, or
         with fewer than five funds.
     """
@@ -94,7 +94,7 @@ def measure_spreads(predictions: pd.DataFrame) -> pd.DataFrame:
     return _as_table(spreads, predictions)
 
 
-def summarise_spread(spread: pd.Series[float], n_choices: int) -> dict[str, float]:
+def summarize_spread(spread: pd.Series[float], n_choices: int) -> dict[str, float]:
     """Return the mean of a series of spreads with its significance over the rebalance days.
 
     Parameters
@@ -110,7 +110,7 @@ def summarise_spread(spread: pd.Series[float], n_choices: int) -> dict[str, floa
         `mean`; `t`, `low`, `high` of the mean, as in `ICSummary`; `p`, by `corrected_p`; `n`, the number of
         values.
     """
-    summary = asdict(summarise_ic(spread))
+    summary = asdict(summarize_ic(spread))
     kept = {name: summary[name] for name in ("mean", "t", "low", "high")}
     return {**kept, "p": corrected_p(spread, n_choices), "n": summary["n"]}
 
@@ -156,9 +156,9 @@ def ic_by_day_and_type(predictions: pd.DataFrame, types: pd.Series[str]) -> pd.D
         One row per decision and type that has an IC (see `spearman_ic`): date, forecaster, type, ic, funds
         (the number of funds whose return is known).
     """
-    known = predictions.dropna(subset=["forecast", "realised"])
+    known = predictions.dropna(subset=["forecast", "realized"])
     known = known.assign(type=known["fund"].map(types)).dropna(subset=["type"])
-    groups = known.groupby(["date", "forecaster", "type"])[["forecast", "realised"]]
+    groups = known.groupby(["date", "forecaster", "type"])[["forecast", "realized"]]
     rows = [(*key, spearman_ic(*own.to_numpy(float).T), len(own)) for key, own in groups]
     return pd.DataFrame(rows, columns=["date", "forecaster", "type", "ic", "funds"]).dropna(subset=["ic"])
 
@@ -183,7 +183,7 @@ def average_over_types(by_type: pd.DataFrame, predictions: pd.DataFrame) -> pd.D
     return _as_table((sums["weighted"] / sums["funds"]).unstack("forecaster"), predictions)
 
 
-def summarise_types(by_type: pd.DataFrame, forecasters: Iterable[str]) -> pd.DataFrame:
+def summarize_types(by_type: pd.DataFrame, forecasters: Iterable[str]) -> pd.DataFrame:
     """Return the mean IC by type.
 
     Parameters

@@ -17,7 +17,7 @@ from geodual.errors import DataError
 from .market import FeeRules, Market
 
 COLUMNS = ("decided", "day", "fund", "side", "price", "units", "value", "fee")
-WAIT = 10  # rows that an order waits for a value of its fund before it is cancelled
+WAIT = 10  # rows that an order waits for a value of its fund before it is canceled
 _ITERATIONS = 60  # of a contraction by at least ten: far more than rounding errors need
 _NOTHING = 1e-15  # share of the equity below which an order is rounding
 _ROUNDING = 1e-12  # relative lack of money that is rounding
@@ -220,7 +220,7 @@ class Books:
         return np.asarray(self._lots.units * self._filled[row])
 
     def _fill_rows(self, row: int, at: int, stop: int) -> Indices:
-        """Return the row from `at` on on which an order given on `row` is filled; −1 if it is cancelled."""
+        """Return the row from `at` on on which an order given on `row` is filled; −1 if it is canceled."""
         last = len(self._market.days) - 1
         earliest = np.maximum(row + self._delay, at)
         found = self._market.following[np.minimum(earliest, last), np.arange(len(self._market.funds))]
@@ -326,7 +326,7 @@ class Ledger:
         One row per rebalance: `decided` and `executed` (days); `turnover` ½ Σ |Δw| over funds and cash, so
         that the first purchase counts 1; `traded`, the value bought and sold, and `cost`, the fees of its
         orders, as shares of the equity before the trade; `n_held`, the number of funds that its orders lead
-        to; `unfilled`, the weight of purchases that were cancelled or had no money because a sale waited;
+        to; `unfilled`, the weight of purchases that were canceled or had no money because a sale waited;
         `cash`, its share of the equity after the trades of that day.
     fills : DataFrame
         One row per order that was filled: `decided`, `day`, `fund`, `side` ("buy", "sell", or "closure" for
@@ -353,7 +353,7 @@ def run_ledger(
 
     A day values each fund at its last known NAV, since whether a missing one is a gap or the end of the fund
     is not known on that day. A rebalance trades at the NAVs of its day of execution. An order for a fund
-    without a NAV on that day waits for the fund's next one, for at most `wait` rows; then it is cancelled.
+    without a NAV on that day waits for the fund's next one, for at most `wait` rows; then it is canceled.
     The money for a purchase that waits is kept in cash, and so are the proceeds of a sale that had to wait. A
     fund that has had no NAV for more than `wait` rows counts as closed and turns to cash at its last NAV, so
     that no value is lost. Cash earns nothing.

@@ -210,7 +210,7 @@ class Market:
         self.days, self.funds = pd.DatetimeIndex(nav.index), list(nav.columns)
         self.day_numbers: list[int] = self.days.to_numpy("datetime64[D]").astype(int).tolist()
         values = nav.to_numpy(float)
-        self.following, self.last = _neighbouring_values(~np.isnan(values))
+        self.following, self.last = _neighboring_values(~np.isnan(values))
         self.filled = _last_known(values, self.last)
         self.purchase_rates: Array = np.array([fees.purchase_rate(fund) for fund in self.funds])
         self.delay: Indices = np.array([fees.delay.get(fund, 0) for fund in self.funds], dtype=np.intp)
@@ -221,7 +221,7 @@ class Market:
         return self.fees.redemption_rate(self.funds[fund], held)
 
 
-def _neighbouring_values(known: NDArray[np.bool_]) -> tuple[_Rows, _Rows]:
+def _neighboring_values(known: NDArray[np.bool_]) -> tuple[_Rows, _Rows]:
     """Return for each row and fund the first row from it on, and the last row up to it, that has a value."""
     n = len(known)
     rows = np.arange(n, dtype=np.int32)[:, None]

@@ -56,7 +56,7 @@ def probabilistic_sharpe(returns: Array, hurdle: float = 0.0, rates: Array | flo
     returns : array of shape (n,)
         Returns from row to row.
     hurdle : float
-        Sharpe ratio per row (not annualised).
+        Sharpe ratio per row (not annualized).
     rates : float or array of shape (n,)
         Returns of the risk-free rate in the same time.
 
@@ -154,12 +154,12 @@ def overfitting_probability(
 
 def _sharpe_of_halves(blocks: Array, halves: Array) -> Array:
     """Return the Sharpe ratio of each portfolio in each half, from the sums of the blocks."""
-    centre = blocks.mean(axis=(0, 1))  # sums of squares about a value near the mean keep their digits
-    apart = blocks - centre
+    center = blocks.mean(axis=(0, 1))  # sums of squares about a value near the mean keep their digits
+    apart = blocks - center
     n = halves.shape[1] * blocks.shape[1]
     # Added block by block, so that equal portfolios get equal bits and tie.
     mean = apart.sum(axis=1)[halves].sum(axis=1) / n
     squares = (apart**2).sum(axis=1)[halves].sum(axis=1) - n * mean**2
     lowest, highest = blocks.min(axis=1)[halves].min(axis=1), blocks.max(axis=1)[halves].max(axis=1)
     varies = (highest > lowest) & (squares > 0.0)
-    return np.asarray((mean + centre) / np.sqrt(np.where(varies, squares, np.nan) / (n - 1)))
+    return np.asarray((mean + center) / np.sqrt(np.where(varies, squares, np.nan) / (n - 1)))

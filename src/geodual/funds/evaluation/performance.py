@@ -68,7 +68,7 @@ def annual_return(equity: pd.Series[float]) -> float:
     values = _values(equity)
     if len(values) < 2:
         return np.nan
-    with np.errstate(over="ignore"):  # a few days can annualise to infinity
+    with np.errstate(over="ignore"):  # a few days can annualize to infinity
         return float(np.expm1(np.log(values[-1] / values[0]) / years_between(equity.index)))
 
 
@@ -255,7 +255,7 @@ def _returns(equity: pd.Series[float]) -> Array:
 
 
 def sharpe_per_row(returns: Array, rates: Array | float = 0.0) -> Array:
-    """Return the Sharpe ratio mean/std of returns, not annualised; NaN where they do not vary.
+    """Return the Sharpe ratio mean/std of returns, not annualized; NaN where they do not vary.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def cvar(equity: pd.Series[float]) -> float:
     """Return the conditional value at risk: the mean of the worst 5 % of the returns from row to row.
 
     Of n returns the ⌊0.05 (n − 1)⌋ + 1 lowest count, as in empyrical and in the historical method of
-    quantstats. It is not annualised, and it is below 0 unless the curve hardly ever falls.
+    quantstats. It is not annualized, and it is below 0 unless the curve hardly ever falls.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ def alpha_beta(
     """Return alpha and beta: the line through the returns of portfolio and index, by least squares.
 
     β = cov(r, b)/var(b) and α = A·(mean(r) − β mean(b)), both returns less those of the risk-free rate. Alpha
-    is annualised by the factor A, as in quantstats; empyrical compounds it instead.
+    is annualized by the factor A, as in quantstats; empyrical compounds it instead.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def tracking_error(equity: pd.Series[float], index: pd.Series[float]) -> float:
 def information_ratio(equity: pd.Series[float], index: pd.Series[float]) -> float:
     """Return the information ratio, mean(r − b)/std(r − b)·√A.
 
-    It is annualised, like a Sharpe ratio; that of quantstats, ffn and empyrical (`excess_sharpe`) is not. A
+    It is annualized, like a Sharpe ratio; that of quantstats, ffn and empyrical (`excess_sharpe`) is not. A
     risk-free rate would cancel in r − b.
 
     Parameters
@@ -454,7 +454,7 @@ def capture_ratios(equity: pd.Series[float], index: pd.Series[float]) -> tuple[f
     """Return the up and the down capture ratio: what the portfolio made of the index's good and bad months.
 
     Of the months in which the index rose, the geometric annual return of the portfolio is divided by that of
-    the index; likewise for the months in which it fell. Months are taken because annualising the good days
+    the index; likewise for the months in which it fell. Months are taken because annualizing the good days
     alone would bend the ratio: a portfolio with half the return of the index on every day would have an up
     capture far below one half. Given monthly returns, empyrical has the same ratios. The first and the last
     month may be incomplete.
@@ -473,7 +473,7 @@ def capture_ratios(equity: pd.Series[float], index: pd.Series[float]) -> tuple[f
     own, market = row_returns(curve).T
     per_year = rows_per_year(curve.index)
     up, down = (
-        _annualised(own[chosen], per_year) / _annualised(market[chosen], per_year)
+        _annualized(own[chosen], per_year) / _annualized(market[chosen], per_year)
         for chosen in (market > 0.0, market < 0.0)
     )
     return up, down
@@ -522,7 +522,7 @@ def _slopes(returns: Array, market: Array) -> Array:
     return np.asarray((ahead @ returns) / (ahead @ ahead))
 
 
-def _annualised(returns: Array, per_year: float) -> float:
+def _annualized(returns: Array, per_year: float) -> float:
     """Return the geometric annual return; NaN without returns."""
-    with np.errstate(over="ignore"):  # a few days can annualise to infinity
+    with np.errstate(over="ignore"):  # a few days can annualize to infinity
         return float(np.expm1(np.log1p(returns).mean() * per_year)) if len(returns) else np.nan

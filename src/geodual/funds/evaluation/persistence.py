@@ -111,17 +111,17 @@ def compare_years(returns: pd.DataFrame) -> Persistence:
     return Persistence(
         pd.DataFrame(counts, quartiles, pd.Index([*_QUARTILES, CLOSED], name="next")),
         table.rename_axis("year"),
-        _summarise(pd.concat(tenths) if tenths else pd.DataFrame(columns=["excess", CLOSED, "funds"])),
+        _summarize(pd.concat(tenths) if tenths else pd.DataFrame(columns=["excess", CLOSED, "funds"])),
     )
 
 
 def returns_by_year(predictions: pd.DataFrame, frequency: str) -> pd.DataFrame:
-    """Return the returns of calendar years, year × fund, from the realised returns of a study.
+    """Return the returns of calendar years, year × fund, from the realized returns of a study.
 
     Parameters
     ----------
     predictions : DataFrame
-        One row per fund, forecaster and rebalance day: date, forecaster, fund, realised.
+        One row per fund, forecaster and rebalance day: date, forecaster, fund, realized.
     frequency : str
         "monthly", "quarterly" or "yearly": how often the study rebalances.
 
@@ -131,7 +131,7 @@ def returns_by_year(predictions: pd.DataFrame, frequency: str) -> pd.DataFrame:
         Only years with all their holding intervals; NaN for a fund without a return in one of them.
     """
     first = predictions[predictions["forecaster"] == predictions["forecaster"].min()]
-    table = first.pivot(index="date", columns="fund", values="realised").dropna(how="all")
+    table = first.pivot(index="date", columns="fund", values="realized").dropna(how="all")
     # An interval belongs to the period after the rebalance day, which is the last of a period.
     days = pd.DatetimeIndex(table.index)
     years = (days.to_period(FREQUENCIES[frequency]) + 1).year
@@ -171,7 +171,7 @@ def _by_decile(before: pd.Series[float], after: pd.Series[float]) -> pd.DataFram
     return groups.agg({"excess": "mean", CLOSED: "sum", "funds": "sum"})
 
 
-def _summarise(tenths: pd.DataFrame) -> pd.DataFrame:
+def _summarize(tenths: pd.DataFrame) -> pd.DataFrame:
     groups = tenths.groupby(level=0)
     funds = groups["funds"].sum()
     table = {

@@ -24,9 +24,9 @@ _DIGITS = 6  # of rolling drawdowns: the report embeds them, and full precision 
 
 
 def predictions_table(decisions: Sequence[Decision], observations: Observations) -> pd.DataFrame:
-    """Return one row per decision and fund: date, forecaster, fund, forecast, realised (NaN if not known)."""
+    """Return one row per decision and fund: date, forecaster, fund, forecast, realized (NaN if not known)."""
     # What a decision at day t forecasts is the return over the holding interval that ends at day t + 1.
-    realised = {day: observations.returns(t + 1) for t, day in enumerate(observations.days[:-1])}
+    realized = {day: observations.returns(t + 1) for t, day in enumerate(observations.days[:-1])}
     nothing = pd.Series(dtype=float)
     tables = [
         pd.DataFrame(
@@ -35,7 +35,7 @@ def predictions_table(decisions: Sequence[Decision], observations: Observations)
                 "forecaster": decision.forecaster,
                 "fund": decision.funds.to_numpy(),
                 "forecast": decision.forecast,
-                "realised": realised.get(decision.day, nothing).reindex(decision.funds).to_numpy(float),
+                "realized": realized.get(decision.day, nothing).reindex(decision.funds).to_numpy(float),
             }
         )
         for decision in decisions
@@ -44,7 +44,7 @@ def predictions_table(decisions: Sequence[Decision], observations: Observations)
 
 
 def ic_table(predictions: pd.DataFrame, types: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return the information coefficients, the rank correlations of forecast and realised returns.
+    """Return the information coefficients, the rank correlations of forecast and realized returns.
 
     The table is rebalance day × forecaster, with the forecasters in the order of the predictions.
 
@@ -56,9 +56,9 @@ def ic_table(predictions: pd.DataFrame, types: Mapping[str, str] | None = None) 
         From `types_compared`. Forecasts and returns are then ranked within peer groups, and these ranks are
         correlated: about the mean of the coefficients of the groups, weighted by their numbers of funds.
     """
-    ranked = rank_predictions(predictions, types or {}, "forecast", "realised")
+    ranked = rank_predictions(predictions, types or {}, "forecast", "realized")
     groups = ranked.groupby(["date", "forecaster"], sort=False)
-    values = {key: spearman_ic(group["forecast"], group["realised"]) for key, group in groups}
+    values = {key: spearman_ic(group["forecast"], group["realized"]) for key, group in groups}
     table = pd.Series(values).unstack()
     table.index.name, table.columns.name = "date", "forecaster"
     return table[list(dict.fromkeys(predictions["forecaster"]))]
@@ -67,7 +67,7 @@ def ic_table(predictions: pd.DataFrame, types: Mapping[str, str] | None = None) 
 def holdings_table(
     picked: Sequence[Picks], predictions: pd.DataFrame, observations: Observations, config: StudyConfig
 ) -> pd.DataFrame:
-    """Return one row per holding: date, forecaster, fund, weight, forecast, known (factors), realised."""
+    """Return one row per holding: date, forecaster, fund, weight, forecast, known (factors), realized."""
     nav, caps = observations.panel.nav, make_caps(config, observations.facts)
     tables = [
         pd.DataFrame(
@@ -86,18 +86,18 @@ def holdings_table(
     ]
     holdings = pd.concat(tables, ignore_index=True)
     key = ["date", "forecaster", "fund"]
-    return holdings.merge(predictions[[*key, "realised"]], on=key, how="left", validate="one_to_one")
+    return holdings.merge(predictions[[*key, "realized"]], on=key, how="left", validate="one_to_one")
 
 
-def neighbours_table(picked: Sequence[Picks]) -> pd.DataFrame:
-    """Return one row per pick and neighbour: date, forecaster, fund, neighbour, distance, earned."""
+def neighbors_table(picked: Sequence[Picks]) -> pd.DataFrame:
+    """Return one row per pick and neighbor: date, forecaster, fund, neighbor, distance, earned."""
     tables = [
         pd.DataFrame(
             {
                 "date": picks.day,
                 "forecaster": picks.forecaster,
-                "fund": np.repeat(picks.funds.to_numpy(), picks.neighbours.shape[1]),
-                "neighbour": picks.neighbours.ravel(),
+                "fund": np.repeat(picks.funds.to_numpy(), picks.neighbors.shape[1]),
+                "neighbor": picks.neighbors.ravel(),
                 "distance": picks.distances.ravel(),
                 "earned": picks.returns.ravel(),
             }
@@ -110,8 +110,8 @@ def neighbours_table(picked: Sequence[Picks]) -> pd.DataFrame:
 def reasons_table(picked: Sequence[Picks], factor_names: Sequence[str]) -> pd.DataFrame:
     """Return the factors that matter most for each pick: date, forecaster, fund, view, factor, share.
 
-    There are three views. "near" lists the factors in which the neighbours differ much less from the pick
-    than all funds do. "apart" lists the factors that set the pick apart from the centre of the universe.
+    There are three views. "near" lists the factors in which the neighbors differ much less from the pick
+    than all funds do. "apart" lists the factors that set the pick apart from the center of the universe.
     "adds", for forecasts that are sums, lists the factors, or the members of an ensemble, that add most to
     the forecast. Within a view the largest shares come first. A metric that is not linear has no shares and
     gets no rows.

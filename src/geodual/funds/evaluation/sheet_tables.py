@@ -13,7 +13,7 @@ from geodual.errors import DataError
 
 from ..calendar import keep_trading_days
 from ..config import PAPER_FACTORS
-from ..decisions.universe import standardised
+from ..decisions.universe import standardized
 from ..factors.compute import compute_factors
 from ..panel import Panel
 from ..sources.reading.fund_facts import FundFacts
@@ -26,8 +26,8 @@ from .trailing import SPANS, since_start, trailing_returns, values_on, year_retu
 
 _SUGGESTED = 3  # codes or names like an unknown one
 _FEWEST_PEERS = 4  # for quartiles
-_NEIGHBOURS = 5
-_KNOWN = 0.9  # share of a fund's factors from which it has neighbours
+_NEIGHBORS = 5
+_KNOWN = 0.9  # share of a fund's factors from which it has neighbors
 _START = "start"  # the span since the fund's first value
 _YTD = "ytd"
 _RANKED = ("value", "index", "peers", "quartile", "funds")
@@ -51,7 +51,7 @@ class SheetTables:
     years: pd.DataFrame = field(repr=False)
     risk: pd.DataFrame = field(repr=False)
     factors: pd.DataFrame = field(repr=False)
-    neighbours: pd.DataFrame = field(repr=False)
+    neighbors: pd.DataFrame = field(repr=False)
     style: Style | None = field(repr=False)
     rolling_style: Style | None = field(repr=False)
     findings: pd.DataFrame = field(repr=False)
@@ -156,7 +156,7 @@ def make_tables(
         "years": year_table(nav, code, curves),
         "risk": risk_table(curves, risk_free),
         "factors": rank_factors(features, code),
-        "neighbours": find_neighbours(features, nav, code, facts),
+        "neighbors": find_neighbors(features, nav, code, facts),
         "style": whole,
         "rolling_style": None if indices is None else style_regression(own, indices, n_resamples=0),
         "findings": _findings_of(panel, code),
@@ -355,8 +355,8 @@ def rank_factors(features: pd.DataFrame, code: str) -> pd.DataFrame:
     return pd.DataFrame(table, index=features.columns.rename("factor"))
 
 
-def find_neighbours(features: pd.DataFrame, nav: pd.DataFrame, code: str, facts: FundFacts) -> pd.DataFrame:
-    """Return the peers that are nearest in standardised factors.
+def find_neighbors(features: pd.DataFrame, nav: pd.DataFrame, code: str, facts: FundFacts) -> pd.DataFrame:
+    """Return the peers that are nearest in standardized factors.
 
     Parameters
     ----------
@@ -381,9 +381,9 @@ def find_neighbours(features: pd.DataFrame, nav: pd.DataFrame, code: str, facts:
     if known[code] < _KNOWN:
         return pd.DataFrame(columns=columns)
     kept = features[known >= _KNOWN]
-    z = pd.DataFrame(standardised(kept.to_numpy(float)), index=kept.index)
+    z = pd.DataFrame(standardized(kept.to_numpy(float)), index=kept.index)
     distance = np.sqrt(((z - z.loc[code]) ** 2).sum(axis=1)).drop(code)
-    nearest = distance.sort_values(kind="stable").head(_NEIGHBOURS)
+    nearest = distance.sort_values(kind="stable").head(_NEIGHBORS)
     year = nav.loc[nav.index >= nav.index[-1] - performance.WINDOW, [code, *nearest.index]]
     correlation = year.pct_change(fill_method=None).corr()[code].drop(code)
     earned = trailing_returns(nav[nearest.index], years=(1,))[1]

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..config import StudyConfig
 from ..decisions.observations import Observations
-from ..forecasters.learning import centred_ranks
+from ..forecasters.learning import centered_ranks
 from ..forecasters.peers import ranks_within
 from ..forecasters.registry import find_forecaster, is_known
 from .statistics import corrected_p, newey_west_t, rank_correlations, simultaneous_interval, spearman_ic
@@ -42,13 +42,13 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """The best of what was learnt against the best baseline, on the same rebalance days.
+    """The best of what was learned against the best baseline, on the same rebalance days.
 
     Attributes
     ----------
-    learnt, baseline : str
+    learned, baseline : str
         The two names: each has the highest mean IC among its kind, over the days that all have in common.
-    learnt_ic, baseline_ic : float
+    learned_ic, baseline_ic : float
         Their mean ICs over the rebalance days on which both have one.
     difference : float
         The first of these minus the second.
@@ -60,9 +60,9 @@ class AgainstBaseline:
         Number of rebalance days on which both have an IC.
     """
 
-    learnt: str
+    learned: str
     baseline: str
-    learnt_ic: float
+    learned_ic: float
     baseline_ic: float
     difference: float
     low: float
@@ -71,7 +71,7 @@ class AgainstBaseline:
     n: int
 
 
-def learnt_names(config: StudyConfig) -> tuple[str, ...]:
+def learned_names(config: StudyConfig) -> tuple[str, ...]:
     """Return the names of those compared that learn from the past; ranking by single factors does not."""
     tables = config.forecasters if isinstance(config.forecasters, dict) else {}
     return tuple(name for name in config.compared if name not in config.baselines and _learns(name, tables))
@@ -122,20 +122,20 @@ def compare_with_baselines(ic: pd.DataFrame, baseline_ic: pd.DataFrame, n_choice
 
 
 def choose_rivals(
-    ic: pd.DataFrame, baseline_ic: pd.DataFrame, learnt: tuple[str, ...], compared: pd.DataFrame
+    ic: pd.DataFrame, baseline_ic: pd.DataFrame, learned: tuple[str, ...], compared: pd.DataFrame
 ) -> AgainstBaseline | None:
-    """Return the best of what was learnt against the best baseline; None if one of the two is missing.
+    """Return the best of what was learned against the best baseline; None if one of the two is missing.
 
     Parameters
     ----------
     ic, baseline_ic : DataFrame
         Information coefficients, rebalance day × name.
-    learnt : tuple of str
+    learned : tuple of str
         Names of those that learn from the past.
     compared : DataFrame
         From `compare_with_baselines`.
     """
-    own = ic.reindex(columns=list(learnt)).dropna(axis="columns", how="all")
+    own = ic.reindex(columns=list(learned)).dropna(axis="columns", how="all")
     others = baseline_ic.dropna(axis="columns", how="all")
     if own.empty or others.empty:
         return None
@@ -144,11 +144,11 @@ def choose_rivals(
     days = own.index[shared] if shared.any() else own.index
     best, rival = (str(table.reindex(days).mean().idxmax()) for table in (own, others))
     row = {key: float(compared[key][best, rival]) for key in ("difference", "low", "high", "p")}
-    both = pd.DataFrame({"learnt": own[best], "baseline": others[rival]}).dropna().mean()
+    both = pd.DataFrame({"learned": own[best], "baseline": others[rival]}).dropna().mean()
     return AgainstBaseline(
         best,
         rival,
-        learnt_ic=float(both["learnt"]),
+        learned_ic=float(both["learned"]),
         baseline_ic=float(both["baseline"]),
         **row,
         n=int(compared["n"][best, rival]),
@@ -232,24 +232,24 @@ def factor_ics(observations: Observations, rows: Sequence[int]) -> pd.DataFrame:
     for i, t in enumerate(rows):
         if t < last:
             section = observations.sections[t]
-            realised = observations.returns(t + 1).to_numpy(float)
+            realized = observations.returns(t + 1).to_numpy(float)
             if len(section.groups):
-                realised = ranks_within(realised, section.groups)
-            known = np.isfinite(realised)
+                realized = ranks_within(realized, section.groups)
+            known = np.isfinite(realized)
             features = section.features[known]
-            values[i] = rank_correlations(features.T, realised[None, known])[:, 0]
+            values[i] = rank_correlations(features.T, realized[None, known])[:, 0]
     days = pd.DatetimeIndex(observations.days[list(rows)], name="date")
     return pd.DataFrame(values, index=days, columns=pd.Index(columns, name="forecaster"))
 
 
-def unexplained_ic(forecast: ArrayLike, momentum: ArrayLike, realised: ArrayLike) -> float:
+def unexplained_ic(forecast: ArrayLike, momentum: ArrayLike, realized: ArrayLike) -> float:
     """Return the IC of what momentum leaves of a forecast: of the residuals r − b m.
 
-    r and m are the centred ranks of forecast and momentum, and b = (rᵀm)/(mᵀm).
+    r and m are the centered ranks of forecast and momentum, and b = (rᵀm)/(mᵀm).
 
     Parameters
     ----------
-    forecast, momentum, realised : array of shape (n_funds,)
+    forecast, momentum, realized : array of shape (n_funds,)
         Matched by position. Funds without three finite values are left out.
 
     Returns
@@ -257,11 +257,11 @@ def unexplained_ic(forecast: ArrayLike, momentum: ArrayLike, realised: ArrayLike
     float
         NaN as in `spearman_ic`, and if momentum explains all.
     """
-    given = np.column_stack([np.asarray(each, dtype=float) for each in (forecast, momentum, realised)])
+    given = np.column_stack([np.asarray(each, dtype=float) for each in (forecast, momentum, realized)])
     given = given[np.isfinite(given).all(axis=1)]
     if not len(given):
         return np.nan
-    r, m = centred_ranks(given[:, 0]), centred_ranks(given[:, 1])
+    r, m = centered_ranks(given[:, 0]), centered_ranks(given[:, 1])
     rest = r - (r @ m) / (m @ m) * m if m @ m > 0.0 else r
     if rest @ rest <= _NOTHING * (r @ r):
         return np.nan
@@ -276,7 +276,7 @@ def compare_with_momentum(
     Parameters
     ----------
     predictions : DataFrame
-        One row per decision and fund: date, forecaster, fund, forecast, realised.
+        One row per decision and fund: date, forecaster, fund, forecast, realized.
     momentum : DataFrame
         The same of momentum alone.
 
@@ -291,11 +291,11 @@ def compare_with_momentum(
     alike, rest = {}, {}
     for key, group in joined.groupby(["date", "forecaster"], sort=False):
         alike[key] = spearman_ic(group["forecast"], group[MOMENTUM])
-        rest[key] = unexplained_ic(group["forecast"], group[MOMENTUM], group["realised"])
+        rest[key] = unexplained_ic(group["forecast"], group[MOMENTUM], group["realized"])
     return pd.Series(alike, dtype=float).unstack(), pd.Series(rest, dtype=float).unstack()
 
 
-def summarise_skill(
+def summarize_skill(
     ic: pd.DataFrame, n_choices: int, alike: pd.DataFrame | None = None, rest: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """Return the rows of the skill map for some factors or forecasters.

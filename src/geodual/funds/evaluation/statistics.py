@@ -32,7 +32,7 @@ class ICSummary:
     mean, std : float
         Mean and standard deviation (ddof = 1) over the holding intervals.
     icir : float
-        mean/std per holding interval, not annualised; NaN if std is 0.
+        mean/std per holding interval, not annualized; NaN if std is 0.
     t : float
         t-statistic of the mean, by `newey_west_t`.
     low, high : float
@@ -53,14 +53,14 @@ class ICSummary:
     n: int
 
 
-def spearman_ic(forecast: ArrayLike, realised: ArrayLike) -> float:
-    """Return the information coefficient: Spearman's rank correlation of forecast and realised returns.
+def spearman_ic(forecast: ArrayLike, realized: ArrayLike) -> float:
+    """Return the information coefficient: Spearman's rank correlation of forecast and realized returns.
 
     Tied values share their average rank.
 
     Parameters
     ----------
-    forecast, realised : array of shape (n_funds,)
+    forecast, realized : array of shape (n_funds,)
         Matched by position. Funds without two finite values are left out.
 
     Returns
@@ -68,10 +68,10 @@ def spearman_ic(forecast: ArrayLike, realised: ArrayLike) -> float:
     float
         NaN for fewer than three funds, or if one side is constant.
     """
-    x, y = np.asarray(forecast, dtype=float), np.asarray(realised, dtype=float)
+    x, y = np.asarray(forecast, dtype=float), np.asarray(realized, dtype=float)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(
-            f"`forecast` and `realised` must have the same length, got shapes {x.shape} and {y.shape}. Give "
+            f"`forecast` and `realized` must have the same length, got shapes {x.shape} and {y.shape}. Give "
             "one value per fund in each."
         )
     both = np.isfinite(x) & np.isfinite(y)
@@ -233,7 +233,7 @@ def holm(p_values: ArrayLike) -> Array:
     return adjusted
 
 
-def summarise_ic(series: ArrayLike) -> ICSummary:
+def summarize_ic(series: ArrayLike) -> ICSummary:
     """Return mean, spread and significance of a series of information coefficients.
 
     Parameters
@@ -257,7 +257,7 @@ def summarise_ic(series: ArrayLike) -> ICSummary:
 
 def forecast_row(ic: pd.Series[float]) -> dict[str, Any]:
     """Return the columns of Table 1 that describe one series of information coefficients."""
-    summary = asdict(summarise_ic(ic))
+    summary = asdict(summarize_ic(ic))
     return {"ic_mean": summary.pop("mean"), "ic_std": summary.pop("std"), **summary}
 
 
@@ -294,7 +294,7 @@ def compare_pairs(ic: pd.DataFrame) -> pd.DataFrame:
         number of holding intervals.
     """
     pairs = list(combinations(ic.columns, 2))
-    rows = [asdict(summarise_ic(ic[first] - ic[second])) for first, second in pairs]
+    rows = [asdict(summarize_ic(ic[first] - ic[second])) for first, second in pairs]
     index = pd.MultiIndex.from_tuples(pairs, names=["forecaster", "against"])
     table = pd.DataFrame(rows, index=index, columns=["mean", "t", "low", "high", "n"], dtype=float)
     p = np.array([corrected_p(ic[first] - ic[second]) for first, second in pairs])

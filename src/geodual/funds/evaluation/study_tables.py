@@ -20,8 +20,8 @@ from .forecast_diagnostics import (
     judge_fifths,
     measure_spreads,
     returns_by_fifth,
-    summarise_spread,
-    summarise_types,
+    summarize_spread,
+    summarize_types,
 )
 from .overfitting import deflate_sharpe, overfitting_probability
 from .periods import PERIODS, decisions_in, equity_in, judged_period
@@ -43,15 +43,15 @@ from .skill import (
     choose_rivals,
     compare_with_baselines,
     compare_with_momentum,
-    learnt_names,
-    summarise_skill,
+    learned_names,
+    summarize_skill,
 )
 from .statistics import compare_pairs, corrected_p, forecast_row, rank_by_ic
 from .style import style_regression
 from .table_registry import PERSISTENT, RANKED, Table, computed, returned, stored, tables_of
 from .tuning import count_choices
 
-_PREDICTIONS = ("date", "forecaster", "fund", "forecast", "realised")
+_PREDICTIONS = ("date", "forecaster", "fund", "forecast", "realized")
 _TRADES = (
     *("forecaster", "decided", "executed", "turnover", "traded", "cost", "n_held", "unfilled", "cash"),
 )
@@ -244,7 +244,7 @@ class StudyTables:
         return compare_with_baselines(self._ic_in(period), baseline_ic, self.n_choices(period))
 
     def best_against_baseline(self, period: str) -> AgainstBaseline | None:
-        """Compare the best of what was learnt with the best baseline; None if one of them is missing.
+        """Compare the best of what was learned with the best baseline; None if one of them is missing.
 
         Parameters
         ----------
@@ -253,9 +253,9 @@ class StudyTables:
         """
         if self.against_baselines.empty:
             return None
-        baseline_ic, learnt = self.baseline_ic.reindex(self.decided(period)), learnt_names(self.config)
+        baseline_ic, learned = self.baseline_ic.reindex(self.decided(period)), learned_names(self.config)
         compared = pd.DataFrame(self.against_baselines.loc[period])
-        return choose_rivals(self._ic_in(period), baseline_ic, learnt, compared)
+        return choose_rivals(self._ic_in(period), baseline_ic, learned, compared)
 
     ic: pd.DataFrame = stored(
         "ICs", "information coefficients, rebalance day × forecaster", **_BY_DAY, gaps=True, embedded=True
@@ -309,14 +309,14 @@ class StudyTables:
         days = self.decided(period)
         yield (
             "forecaster",
-            summarise_skill(self._ic_in(period), self.n_choices(period), *self._beside_momentum),
+            summarize_skill(self._ic_in(period), self.n_choices(period), *self._beside_momentum),
         )
         if len(self.baseline_ic.columns):
             baseline_ic = self.baseline_ic.reindex(days)
             beside = self._baselines_beside_momentum
-            yield "baseline", summarise_skill(baseline_ic, baseline_ic.shape[1], *beside)
+            yield "baseline", summarize_skill(baseline_ic, baseline_ic.shape[1], *beside)
         if not self.factor_ic.empty:
-            yield "factor", summarise_skill(self.factor_ic.reindex(days), self.factor_ic.shape[1])
+            yield "factor", summarize_skill(self.factor_ic.reindex(days), self.factor_ic.shape[1])
 
     @cached_property
     def _beside_momentum(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
@@ -333,7 +333,7 @@ class StudyTables:
         for table in (self.baseline_predictions, self.predictions):
             momentum = table[table["forecaster"] == MOMENTUM] if len(table) else table
             if len(momentum):
-                columns = "forecast", "realised"
+                columns = "forecast", "realized"
                 return compare_with_momentum(
                     rank_predictions(predictions, self.types, *columns),
                     rank_predictions(momentum, self.types, *columns),
@@ -409,7 +409,7 @@ class StudyTables:
         """
         if self._types.empty:
             return pd.DataFrame()
-        return summarise_types(self._ic_by_day_and_type, self.config.compared)
+        return summarize_types(self._ic_by_day_and_type, self.config.compared)
 
     @cached_property
     def _ic_by_day_and_type(self) -> pd.DataFrame:
@@ -441,7 +441,7 @@ class StudyTables:
         return judge_fifths({period: self.quantile_returns(period) for period in self.known_periods})
 
     def quantile_returns(self, period: str = "both") -> pd.DataFrame:
-        """Return the mean realised return by fifth of the forecasts: it rises if forecasts rank well.
+        """Return the mean realized return by fifth of the forecasts: it rises if forecasts rank well.
 
         Parameters
         ----------
@@ -469,7 +469,7 @@ class StudyTables:
         number of forecasters and tuned settings), n (number of rebalance days).
         """
         rows = {
-            (period, name): summarise_spread(
+            (period, name): summarize_spread(
                 self.spreads.loc[self.decided(period), name], self.n_choices(period)
             )
             for period in self.known_periods
@@ -676,8 +676,8 @@ class StudyTables:
 
     holdings: pd.DataFrame = stored(
         "Holdings",
-        "the funds held, with weight, forecast and realised return",
-        columns=("date", "forecaster", "fund", "weight", "forecast", "known", "realised"),
+        "the funds held, with weight, forecast and realized return",
+        columns=("date", "forecaster", "fund", "weight", "forecast", "known", "realized"),
         embedded=True,
     )
     trades: pd.DataFrame = stored("Trades", "one row per forecaster and rebalance", columns=_TRADES)
@@ -708,10 +708,10 @@ class StudyTables:
         table = pd.DataFrame(self.findings, columns=[each.name for each in fields(Finding)])
         return table.assign(date=pd.to_datetime(table["date"], errors="coerce"))
 
-    neighbours: pd.DataFrame = stored(
-        "Neighbours",
-        "the neighbours behind each holding",
-        columns=("date", "forecaster", "fund", "neighbour", "distance", "earned"),
+    neighbors: pd.DataFrame = stored(
+        "Neighbors",
+        "the neighbors behind each holding",
+        columns=("date", "forecaster", "fund", "neighbor", "distance", "earned"),
         sparse=True,
     )
     reasons: pd.DataFrame = stored(
@@ -721,7 +721,7 @@ class StudyTables:
         sparse=True,
     )
     predictions: pd.DataFrame = stored(
-        "Predictions", "forecast and realised return of every fund", columns=_PREDICTIONS
+        "Predictions", "forecast and realized return of every fund", columns=_PREDICTIONS
     )
 
     @computed("Baseline ICs", "information coefficients of the baselines", embedded=False)

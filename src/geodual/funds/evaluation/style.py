@@ -59,7 +59,7 @@ def style_regression(
 ) -> Style:
     """Estimate the mix of indices whose monthly returns move most like those of a fund (Sharpe, 1992).
 
-    The weights w ≥ 0, Σ w = 1, minimise the variance of r − Σ w_j x_j, where r are returns of the fund and x
+    The weights w ≥ 0, Σ w = 1, minimize the variance of r − Σ w_j x_j, where r are returns of the fund and x
     those of the indices. The solution is exact, by an active-set method. If indices are combinations of each
     other, one of several solutions is returned. Intervals are percentiles of a stationary bootstrap of the
     months of a window, with blocks of n^{1/3} months on average. They are rough where a weight is at 0 or 1.
@@ -121,10 +121,10 @@ def style_regression(
 
 
 def simplex_weights(x: Array, y: Array) -> Array:
-    """Return the weights w ≥ 0, Σ w = 1, that minimise the variance of y − x w.
+    """Return the weights w ≥ 0, Σ w = 1, that minimize the variance of y − x w.
 
-    With the columns of x − y, both centred, as A, this is the point of least norm in a polytope, |A w|². It
-    is found exactly by non-negative least squares: the u ≥ 0 that minimise |A u|² + (1 − Σ u)² are a multiple
+    With the columns of x − y, both centered, as A, this is the point of least norm in a polytope, |A w|². It
+    is found exactly by non-negative least squares: the u ≥ 0 that minimize |A u|² + (1 − Σ u)² are a multiple
     of w. (A method on the manifold `Simplex` would reach weights of zero in the limit only.)
 
     Parameters
@@ -138,7 +138,7 @@ def simplex_weights(x: Array, y: Array) -> Array:
     -------
     array of shape (n_indices,)
     """
-    return _least_norm(_triangles(_centred(x - y[:, None])))
+    return _least_norm(_triangles(_centered(x - y[:, None])))
 
 
 def _least_norm(triangle: Array) -> Array:
@@ -150,7 +150,7 @@ def _least_norm(triangle: Array) -> Array:
     return np.asarray(u / u.sum())
 
 
-def _centred(values: Array) -> Array:
+def _centered(values: Array) -> Array:
     return np.asarray(values - values.mean(axis=-2, keepdims=True))
 
 
@@ -162,7 +162,7 @@ def _interval(x: Array, y: Array, n_resamples: int, rng: np.random.Generator) ->
     if not n_resamples:
         return np.full(x.shape[1], np.nan), np.full(x.shape[1], np.nan)
     rows = _resampled_rows(len(y), n_resamples, rng)
-    drawn = np.array([_least_norm(each) for each in _triangles(_centred((x - y[:, None])[rows]))])
+    drawn = np.array([_least_norm(each) for each in _triangles(_centered((x - y[:, None])[rows]))])
     low, high = np.quantile(drawn, [0.5 - 0.5 * _LEVEL, 0.5 + 0.5 * _LEVEL], axis=0)
     return low, high
 

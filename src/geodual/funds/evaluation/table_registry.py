@@ -18,7 +18,7 @@ import pandas as pd
 SHARES = frozenset(
     {
         *("hit_rate", "annual_return", "volatility", "max_drawdown", "depth", "coverage", "share", "known"),
-        *("weight", "forecast", "realised", "earned", "past_low", "past_high", "turnover", "traded", "cost"),
+        *("weight", "forecast", "realized", "earned", "past_low", "past_high", "turnover", "traded", "cost"),
         *("cash", "unfilled", "gross", "net", "excess", "break_even", "1", "2", "3", "4", "5", "spread"),
         *("alpha", "tracking_error", "up_capture", "down_capture", "cvar"),
     }

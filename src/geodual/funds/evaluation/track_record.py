@@ -165,7 +165,7 @@ class SelectionTables:
     as_of: pd.Timestamp
     forecaster: str
     picks: pd.DataFrame
-    neighbours: pd.DataFrame = field(repr=False)
+    neighbors: pd.DataFrame = field(repr=False)
     reasons: pd.DataFrame = field(repr=False)
     left_out: pd.DataFrame = field(repr=False)
     factor_labels: Mapping[str, str] = field(repr=False)

@@ -16,7 +16,7 @@ from ..decisions.observations import Observations
 from ..decisions.walk_forward import walk_forward
 from ..forecasters.forecast import Forecaster
 from ..forecasters.make import Workshop, with_settings
-from ..forecasters.neighbours import NeighbourForecaster
+from ..forecasters.neighbors import NeighborForecaster
 from ..forecasters.registry import find_forecaster, is_known
 from ..forecasters.regression import RegressorForecaster
 from .periods import first_test_day
@@ -155,7 +155,7 @@ def _is_alike(name: str, forecaster: Forecaster, config: StudyConfig) -> bool:
 
 
 def _core(forecaster: Forecaster) -> Any:
-    if isinstance(forecaster, NeighbourForecaster):
+    if isinstance(forecaster, NeighborForecaster):
         return forecaster.metric
     return forecaster.estimator if isinstance(forecaster, RegressorForecaster) else None
 

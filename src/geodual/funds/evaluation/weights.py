@@ -56,7 +56,7 @@ def portfolio_weights(rule: str, forecast: pd.Series[float], nav: pd.DataFrame, 
     ----------
     rule : str
         "equal"; "forecast", in proportion to the positive forecasts if there are any; "inverse-volatility",
-        in proportion to 1/σ of daily returns; or "minimum-variance", the weights w that minimise w′Σw, where
+        in proportion to 1/σ of daily returns; or "minimum-variance", the weights w that minimize w′Σw, where
         Σ is the covariance of daily returns, shrunk by the rule of Ledoit and Wolf.
     forecast : Series
         Forecasts by fund.
@@ -85,7 +85,7 @@ def portfolio_weights(rule: str, forecast: pd.Series[float], nav: pd.DataFrame, 
 
 
 def nearest_weights(Q: Array, c: Array, A: Array, b: Array, total: float) -> Array:
-    """Return the weights w ≥ 0 that minimise ½ w′Qw − c′w subject to Aw ≤ b and Σw = total.
+    """Return the weights w ≥ 0 that minimize ½ w′Qw − c′w subject to Aw ≤ b and Σw = total.
 
     With Q = LL′ and y = L′w − L⁻¹c, this is the shortest y subject to linear inequalities, which a
     non-negative least-squares problem solves (Lawson and Hanson, 1974, chapter 23).
@@ -131,7 +131,7 @@ def _limits(funds: pd.Index[str], caps: Caps) -> tuple[Array, Array]:
     rows, most = [np.eye(len(funds))], [np.full(len(funds), caps.fund)]
     for of_fund, cap in caps.groups:
         own = np.array([of_fund.get(fund, "") for fund in funds])
-        kinds = np.unique(own[own != ""])  # a fund of unknown type counts towards no limit
+        kinds = np.unique(own[own != ""])  # a fund of unknown type counts toward no limit
         rows.append((own == kinds[:, None]).astype(float))
         most.append(np.full(len(kinds), cap))
     return np.vstack(rows), np.concatenate(most)

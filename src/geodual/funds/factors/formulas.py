@@ -113,7 +113,7 @@ def calmar(trail: Trail, w: int) -> Array:
 def stability(trail: Trail, w: int) -> Array:
     """Return R² of the regression of log P on time over w NAVs: missing where P is flat."""
     total, squares, moments = (sums[w - 1] for sums in trail.log_sums)
-    # R² = S_ky²/(S_kk·S_yy) with centred sums S, where S_kk = w(w² − 1)/12 for the lags k = 0 … w − 1.
+    # R² = S_ky²/(S_kk·S_yy) with centered sums S, where S_kk = w(w² − 1)/12 for the lags k = 0 … w − 1.
     # Lags run backwards in time, which changes only the sign of S_ky.
     variation = squares - total**2 / w
     covariation = moments - 0.5 * (w - 1) * total

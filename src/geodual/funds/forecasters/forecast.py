@@ -37,7 +37,7 @@ class Training:
     Attributes
     ----------
     features : array of shape (n, n_factors)
-        Standardised factors at the start of the interval.
+        Standardized factors at the start of the interval.
     returns : array of shape (n,)
         Returns over the interval; less the mean of the fund's peer group if the study has groups.
     age : array of shape (n,)
@@ -98,7 +98,7 @@ class Today:
     funds : Index of shape (n_funds,)
         The funds.
     features : array of shape (n_funds, n_factors)
-        Their standardised factors, in the same order as in `Training`.
+        Their standardized factors, in the same order as in `Training`.
     known : array of shape (n_funds,)
         Share of the factors of each fund that are known.
     columns : tuple of str
@@ -155,7 +155,7 @@ class Forecast:
     label : str
         How classes were made: "sign", "median", or "none".
     nearest, distances : array of shape (n_funds, n_kept)
-        The nearest candidates of each fund and their distances; empty without neighbours.
+        The nearest candidates of each fund and their distances; empty without neighbors.
     linear_map : array of shape (n_factors, n_dimensions)
         A, if the distance is the Euclidean one after x ↦ Aᵀx + b; empty otherwise.
     parts : array of shape (n_funds, n_parts)

@@ -1,4 +1,4 @@
-"""What is learnt of each training row: its target, its class and its weight.
+"""What is learned of each training row: its target, its class and its weight.
 
 The level of the market differs from interval to interval. So a target that pools intervals is measured
 within each: as the excess over the mean of the interval, or as a rank.
@@ -49,7 +49,7 @@ def make_target(training: Training, target: str) -> Array:
     values = np.zeros(len(returns))
     for rows in _parts(training, by_group=target == "rank"):
         own = returns[rows]
-        values[rows] = centred_ranks(own) if target == "rank" else own - own.mean()
+        values[rows] = centered_ranks(own) if target == "rank" else own - own.mean()
     return values
 
 
@@ -61,7 +61,7 @@ def safe_target(target: str, window: int | str) -> str:
     return "excess" if target == "return" and window != 1 else target
 
 
-def centred_ranks(values: Array) -> Array:
+def centered_ranks(values: Array) -> Array:
     """Return the ranks of some values, from −½ (lowest) to ½; ties get their mean, missing values 0."""
     known = np.isfinite(values)
     ranks, n = np.zeros(len(values)), int(known.sum())

@@ -16,7 +16,7 @@ from geodual.places import is_place, load_place, run_own
 from ..config import StudyConfig
 from .forecast import Forecaster
 from .learning import set_parameters
-from .neighbours import NeighbourForecaster
+from .neighbors import NeighborForecaster
 from .ranks import EnsembleForecaster, FactorForecaster
 from .registry import UNIVERSE, find_forecaster
 from .regression import RegressorForecaster
@@ -24,7 +24,7 @@ from .regression import RegressorForecaster
 _LESSON = ("parameters", "target", "window", "half_life")
 # The settings of each kind; the first one names the kind.
 KINDS = {
-    "metric": ("metric", *_LESSON, "k", "weights", "label", "neighbours"),
+    "metric": ("metric", *_LESSON, "k", "weights", "label", "neighbors"),
     "factor": ("factor", "sign"),
     "estimator": ("estimator", *_LESSON),
     "members": ("members",),
@@ -127,7 +127,7 @@ class Workshop:
     Parameters
     ----------
     config : StudyConfig
-        Its settings `k`, `label`, `neighbours` and `train_quarters` hold for metrics that say nothing else,
+        Its settings `k`, `label`, `neighbors` and `train_quarters` hold for metrics that say nothing else,
         `random_state` is the seed of all, and `forecasters` may describe some by tables.
     """
 
@@ -162,7 +162,7 @@ class Workshop:
             return RegressorForecaster(clone(given))
         return self.wrap_metric(name, given)
 
-    def wrap_metric(self, name: str, given: Any) -> NeighbourForecaster:
+    def wrap_metric(self, name: str, given: Any) -> NeighborForecaster:
         """Return the paper's forecaster with a user's own metric, a transformer."""
         if not (hasattr(given, "fit") and hasattr(given, "transform")):
             raise DataError(
@@ -170,20 +170,20 @@ class Workshop:
                 f"got {given!r}; give an object with the methods `fit` and `transform`, `fit` and `predict`, "
                 "or `forecast`."
             )
-        return self._neighbours(clone(given))  # the study never changes the user's object
+        return self._neighbors(clone(given))  # the study never changes the user's object
 
-    def metric(self, name: str) -> NeighbourForecaster:
+    def metric(self, name: str) -> NeighborForecaster:
         """Return the paper's forecaster with the metric of this name."""
-        return self._neighbours(find_metric(name).make(self._config.random_state))
+        return self._neighbors(find_metric(name).make(self._config.random_state))
 
-    def _neighbours(self, metric: Any) -> NeighbourForecaster:
+    def _neighbors(self, metric: Any) -> NeighborForecaster:
         config = self._config
-        return NeighbourForecaster(
+        return NeighborForecaster(
             metric,
             k=config.k,
             window=config.train_quarters,
             label=config.label,
-            neighbours=config.neighbours,
+            neighbors=config.neighbors,
         )
 
     def _named(self, name: str) -> Forecaster:
@@ -254,7 +254,7 @@ def with_settings(name: str, forecaster: Forecaster, changes: Mapping[str, Any])
     if not changes:
         return forecaster
     own = tuple(each.name for each in fields(forecaster)) if is_dataclass(forecaster) else ()
-    if isinstance(forecaster, NeighbourForecaster | RegressorForecaster):
+    if isinstance(forecaster, NeighborForecaster | RegressorForecaster):
         _check_keys(name, changes, (*own[1:], "parameters"))
         return forecaster.with_settings(**changes)
     _check_keys(name, changes, own)

@@ -116,7 +116,7 @@ def rank_predictions(predictions: pd.DataFrame, types: Mapping[str, str], *colum
     types : mapping of str to str
         From `types_compared`; without any, the predictions are returned as they are.
     *columns : str
-        The columns to rank, such as "forecast" and "realised".
+        The columns to rank, such as "forecast" and "realized".
     """
     if not types or predictions.empty:
         return predictions

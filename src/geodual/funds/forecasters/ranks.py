@@ -28,7 +28,7 @@ from .peers import ranks_within
 
 @dataclass(frozen=True)
 class FactorForecaster:
-    """Rank the funds by one factor. Nothing is learnt.
+    """Rank the funds by one factor. Nothing is learned.
 
     A fund whose factor is not known gets the middle rank.
 
@@ -65,7 +65,7 @@ class FactorForecaster:
 
     @property
     def window(self) -> int:
-        """One interval, the fewest: nothing is learnt from it."""
+        """One interval, the fewest: nothing is learned from it."""
         return 1
 
     @property

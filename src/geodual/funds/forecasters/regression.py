@@ -45,7 +45,7 @@ class RegressorForecaster:
 
     See Also
     --------
-    NeighbourForecaster : Forecast by nearest neighbours in a learnt metric.
+    NeighborForecaster : Forecast by nearest neighbors in a learned metric.
     register_forecaster : Give a forecaster a name.
 
     Examples
@@ -171,10 +171,10 @@ class FactorICRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  #
         self.ic_ = np.average(ic, axis=0, weights=relative)
         b = self.ic_ * _reliability(ic, relative) if self.shrink else self.ic_
         spread = np.average(spreads, axis=0, weights=by_period)
-        # From standardised slopes to the units of factors and target; a factor that never varies has b = 0.
+        # From standardized slopes to the units of factors and target; a factor that never varies has b = 0.
         self.coef_ = b * np.average(target_spreads, weights=by_period) / np.where(spread > 0.0, spread, 1.0)
-        centre = np.average(X, axis=0, weights=weights)
-        self.intercept_ = float(np.average(y, weights=weights) - centre @ self.coef_)
+        center = np.average(X, axis=0, weights=weights)
+        self.intercept_ = float(np.average(y, weights=weights) - center @ self.coef_)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -215,18 +215,18 @@ def _check_periods(periods: Any, n_rows: int) -> Any:
 def _correlate(X: Array, y: Array, weights: Array) -> tuple[Array, Array, float]:
     """Return the correlation of each factor with the target, and the standard deviations of all."""
     share = weights / weights.sum()
-    Z, spread = _standardised(X, share)
-    target, target_spread = _standardised(y[:, None], share)
+    Z, spread = _standardized(X, share)
+    target, target_spread = _standardized(y[:, None], share)
     return Z.T @ (share * target[:, 0]), spread, float(target_spread[0])
 
 
-def _standardised(X: Array, share: Array) -> tuple[Array, Array]:
+def _standardized(X: Array, share: Array) -> tuple[Array, Array]:
     """Return columns with mean 0 and variance 1, or 0 where constant, and their standard deviations."""
-    centred = X - share @ X
-    spread = np.sqrt(share @ np.square(centred))
+    centered = X - share @ X
+    spread = np.sqrt(share @ np.square(centered))
     # A spread that is only rounding error means that the column is constant.
     spread = np.where(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0), spread, 0.0)
-    return centred / np.where(spread > 0.0, spread, np.inf), spread
+    return centered / np.where(spread > 0.0, spread, np.inf), spread
 
 
 def _reliability(ic: Array, weights: Array) -> Array:

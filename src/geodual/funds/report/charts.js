@@ -6,21 +6,21 @@ const PRINT_WIDTH = 690; // pixels that fit on A4
 const PRINT_HEIGHT = 300;
 const ROW_HEIGHT = 26; // of a horizontal bar
 
-const cssColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// The colour of a curve by name; names with two hyphens are colours of the style sheet, which depend on the theme.
-function colourOf(name) {
-  if (name === "index") return cssColour("--index");
-  return name.startsWith("--") ? cssColour(name) : (report.colours[name] ?? name);
+// The color of a curve by name; names with two hyphens are colors of the style sheet, which depend on the theme.
+function colorOf(name) {
+  if (name === "index") return cssColor("--index");
+  return name.startsWith("--") ? cssColor(name) : (report.colors[name] ?? name);
 }
 
 /* Vertical lines: the start of the test period, the day under the pointer, and values marked in a histogram. */
 
-function drawLine(chart, x, colour, dash, width = 1) {
+function drawLine(chart, x, color, dash, width = 1) {
   const { ctx, chartArea } = chart;
   if (x < chartArea.left || x > chartArea.right) return;
   ctx.save();
-  ctx.strokeStyle = colour;
+  ctx.strokeStyle = color;
   ctx.lineWidth = width;
   ctx.setLineDash(dash);
   ctx.beginPath();
@@ -37,10 +37,10 @@ const dayLines = {
     const start = Date.parse(chart.plot?.decisions ? report.testDecision : report.testStart);
     if (!(start > x.min && start <= x.max)) return;
     const place = x.getPixelForValue(start);
-    drawLine(chart, place, cssColour("--muted"), [2, 3]);
+    drawLine(chart, place, cssColor("--muted"), [2, 3]);
     if (!chart.canvas.closest(".plot").classList.contains("tall")) return;
     chart.ctx.save();
-    chart.ctx.fillStyle = cssColour("--muted");
+    chart.ctx.fillStyle = cssColor("--muted");
     chart.ctx.font = `12px ${Chart.defaults.font.family}`;
     chart.ctx.fillText("test period →", place + 5, chart.chartArea.top + 10);
     chart.ctx.restore();
@@ -48,7 +48,7 @@ const dayLines = {
   afterDatasetsDraw(chart) {
     const { group } = chart;
     if (group?.at === undefined || group.at === null) return;
-    drawLine(chart, chart.scales.x.getPixelForValue(group.times[group.at]), cssColour("--muted"), []);
+    drawLine(chart, chart.scales.x.getPixelForValue(group.times[group.at]), cssColor("--muted"), []);
   },
 };
 
@@ -57,7 +57,7 @@ const markLines = {
   afterDatasetsDraw(chart) {
     for (const { name, value, dashed } of chart.marks ?? []) {
       if (chart.hidden.has(name)) continue;
-      drawLine(chart, chart.scales.x.getPixelForValue(value), colourOf(name), dashed ? [5, 4] : [], 2.4);
+      drawLine(chart, chart.scales.x.getPixelForValue(value), colorOf(name), dashed ? [5, 4] : [], 2.4);
     }
   },
 };
@@ -70,8 +70,8 @@ function makeDataset(plot, data, i) {
   const middle = (at) => (data.edges[at] + data.edges[at + 1]) / 2;
   return {
     name,
-    colour: data.edges ? "--bar" : (data.colours?.[i] ?? name),
-    label: data.colours ? name : (report.names[name] ?? name),
+    color: data.edges ? "--bar" : (data.colors?.[i] ?? name),
+    label: data.colors ? name : (report.names[name] ?? name),
     data: data.edges ? data.series[i].map((y, at) => ({ x: middle(at), y })) : data.series[i],
     borderWidth: lines ? (name === report.featured ? 2.4 : 1.5) : 0,
     borderDash: lines && name === "index" ? [5, 4] : [],
@@ -134,13 +134,13 @@ function makeChart(canvas, group) {
   return Object.assign(chart, { plot, marks: data.marks, hidden: new Set(), titles: (at) => titleAt(plot, data, at) });
 }
 
-// Colours come from the style sheet, so a change of theme paints all charts again.
+// Colors come from the style sheet, so a change of theme paints all charts again.
 function paint(chart) {
-  const [text, grid] = [cssColour("--muted"), cssColour("--rule")];
+  const [text, grid] = [cssColor("--muted"), cssColor("--rule")];
   const values = chart.plot.kind === "rows" ? "x" : "y";
   for (const dataset of chart.data.datasets) {
-    const colour = colourOf(dataset.colour);
-    Object.assign(dataset, { borderColor: colour, backgroundColor: colour, pointBackgroundColor: colour });
+    const color = colorOf(dataset.color);
+    Object.assign(dataset, { borderColor: color, backgroundColor: color, pointBackgroundColor: color });
   }
   for (const [key, axis] of Object.entries(chart.options.scales)) {
     axis.ticks = { ...axis.ticks, color: text };
@@ -150,9 +150,9 @@ function paint(chart) {
       key === values ? { color: (line) => (line.tick.value === chart.plot.base ? text : grid) } : { display: false };
   }
   Object.assign(chart.options.plugins.tooltip, {
-    backgroundColor: cssColour("--raised"),
-    titleColor: cssColour("--text"),
-    bodyColor: cssColour("--text"),
+    backgroundColor: cssColor("--raised"),
+    titleColor: cssColor("--text"),
+    bodyColor: cssColor("--text"),
     borderColor: grid,
     borderWidth: 1,
     padding: 10,
@@ -207,17 +207,17 @@ function legendItems(group) {
   const items = new Map();
   for (const chart of group.charts) {
     const entries = chart.marks
-      ? chart.marks.map(({ name }) => ({ name, label: report.names[name], colour: name }))
+      ? chart.marks.map(({ name }) => ({ name, label: report.names[name], color: name }))
       : chart.data.datasets;
-    for (const { name, label, colour } of entries) items.set(name, { label, colour });
+    for (const { name, label, color } of entries) items.set(name, { label, color });
   }
   return items.size > 1 || group.box.querySelector(".log-switch") ? [...items] : [];
 }
 
 function addLegend(group) {
-  const buttons = legendItems(group).map(([name, { label, colour }]) => {
+  const buttons = legendItems(group).map(([name, { label, color }]) => {
     const swatch = make("span", { className: "swatch" });
-    swatch.dataset.colour = colour;
+    swatch.dataset.color = color;
     const button = make("button", { type: "button" }, swatch, label);
     button.setAttribute("aria-pressed", "true");
     button.addEventListener("click", () => {
@@ -241,7 +241,7 @@ function setShown(chart, name, shown) {
 }
 
 function paintLegend() {
-  for (const swatch of all(".swatch")) swatch.style.background = colourOf(swatch.dataset.colour);
+  for (const swatch of all(".swatch")) swatch.style.background = colorOf(swatch.dataset.color);
 }
 
 // An arrow key moves to the next day, bar or bin, shows its values, and announces them.
@@ -274,7 +274,7 @@ function repaint() {
 
 document.addEventListener("themechange", repaint);
 
-/* Print on the width of paper and in light colours. */
+/* Print on the width of paper and in light colors. */
 
 addEventListener("beforeprint", () => {
   document.documentElement.dataset.printing = "";

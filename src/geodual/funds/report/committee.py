@@ -96,7 +96,7 @@ def _say_what(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
 def _say_why(selection: SelectionTables, case: PickCase) -> tuple[str, str]:
     label, term = forecaster_label(selection.forecaster), TERMS[case.config.frequency]
     way = f"{label} forecasts the next {term}"
-    if len(selection.neighbours):
+    if len(selection.neighbors):
         way += f" from the {case.config.k} past cases most like each fund"
     top = f"the {len(selection.picks)} best" if len(selection.picks) > 1 else "the best"
     held = " within the limits" if _is_limited(case) else ""

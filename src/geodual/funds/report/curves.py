@@ -12,24 +12,24 @@ from ..evaluation.skill import MOMENTUM
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import UNIVERSE
 
-# The palette of Okabe and Ito without yellow and black, and two more colours.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
-INDEX_COLOUR = "#6B6B6B"
+# The palette of Okabe and Ito without yellow and black, and two more colors.
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F3C8D", "#8C613C")
+INDEX_COLOR = "#6B6B6B"
 
 
-def colour_map(names: Iterable[Hashable]) -> dict[str, str]:
-    """Return the colour of each curve by name.
+def color_map(names: Iterable[Hashable]) -> dict[str, str]:
+    """Return the color of each curve by name.
 
-    The index is grey. A forecaster of the paper has the same colour in every study. Other forecasters take
-    the colours that are left, and share them if there are too few.
+    The index is gray. A forecaster of the paper has the same color in every study. Other forecasters take
+    the colors that are left, and share them if there are too few.
     """
     forecasters = [str(name) for name in names if name != "index"]
-    fixed = dict(zip(metric_names(in_paper=True), COLOURS, strict=False))
-    colours = {name: fixed[name] for name in forecasters if name in fixed}
+    fixed = dict(zip(metric_names(in_paper=True), COLORS, strict=False))
+    colors = {name: fixed[name] for name in forecasters if name in fixed}
     others = [name for name in forecasters if name not in fixed]
-    free = [colour for colour in COLOURS if colour not in colours.values()] or COLOURS
-    colours |= {name: free[i % len(free)] for i, name in enumerate(others)}
-    return {name: colours[name] for name in forecasters} | {"index": INDEX_COLOUR}
+    free = [color for color in COLORS if color not in colors.values()] or COLORS
+    colors |= {name: free[i % len(free)] for i, name in enumerate(others)}
+    return {name: colors[name] for name in forecasters} | {"index": INDEX_COLOR}
 
 
 def compared_curves(study: StudyTables) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from ..evaluation.forecast_diagnostics import FIFTHS
-from ..evaluation.statistics import summarise_ic
+from ..evaluation.statistics import summarize_ic
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
 from .headline import Headline
@@ -47,7 +47,7 @@ def show_ic(study: StudyTables) -> Section:
         Plot("ic_cumulated", "Line chart of the running sum of the information coefficients.", tall=False),
     )
     lead = (
-        f"Rank correlation (Spearman) of forecast and realised returns in each {term} (above), and its "
+        f"Rank correlation (Spearman) of forecast and realized returns in each {term} (above), and its "
         f"running sum (below). All funds of a {term} share one market, so a single value says little."
     )
     return make_section(
@@ -172,7 +172,7 @@ def _fifths_table(study: StudyTables) -> str:
         Column("spread", "Best − worst", format_percent),
         Column("rising", "Rising", lambda value: "yes" if value else "no", kind="text"),
     ]
-    return make_table(study.fifths.reset_index(), columns, "Mean realised return by fifth of the forecasts")
+    return make_table(study.fifths.reset_index(), columns, "Mean realized return by fifth of the forecasts")
 
 
 def _fifth_title(fifth: int) -> str:
@@ -218,7 +218,7 @@ def _ic_within(study: StudyTables) -> pd.DataFrame:
     """Return the mean IC of each forecaster over all funds and within types."""
     rows = []
     for name in study.config.compared:
-        within = summarise_ic(study.ic_within_types[name])
+        within = summarize_ic(study.ic_within_types[name])
         rows.append((name, study.ic[name].mean(), within.mean, within.t))
     return pd.DataFrame(rows, columns=["forecaster", "overall", "within", "t"])
 

@@ -70,7 +70,7 @@ def render_fund(sheet: SheetTables) -> str:
         _show_risk(sheet),
         _show_style(sheet),
         _show_factors(sheet),
-        _show_neighbours(sheet),
+        _show_neighbors(sheet),
         _show_facts(sheet),
         _show_findings(sheet),
     )
@@ -241,7 +241,7 @@ def _show_factors(sheet: SheetTables) -> Section | None:
     table = sheet.factors.set_axis(pd.MultiIndex.from_tuples(map(tuple, names)))["percentile"].unstack()
     windows = sorted(table.columns, key=int)
     rows = table.loc[list(dict.fromkeys(name for name, _ in names))]
-    labels = [_capitalised(FACTORS[name].label) for name in rows.index]
+    labels = [_capitalized(FACTORS[name].label) for name in rows.index]
     shown = pd.DataFrame({"factor": labels, **{window: rows[window].to_numpy() for window in windows}})
     columns = [
         Column("factor", "Factor", kind="text"),
@@ -263,8 +263,8 @@ def _points(share: float) -> str:
     return MISSING if pd.isna(share) else format_number(100.0 * share, 0)
 
 
-def _show_neighbours(sheet: SheetTables) -> Section | None:
-    if sheet.neighbours.empty:
+def _show_neighbors(sheet: SheetTables) -> Section | None:
+    if sheet.neighbors.empty:
         return None
     columns = (
         Column("fund", "Fund", kind="text", under=("name",)),
@@ -272,9 +272,9 @@ def _show_neighbours(sheet: SheetTables) -> Section | None:
         Column("correlation", "Correlation", format_two, hint="Of daily returns over the last year"),
         Column("return", "1 year", format_percent),
     )
-    lead = "The peers whose standardised factors are nearest to those of the fund."
-    table = make_table(sheet.neighbours, columns, "Nearest neighbours", "compact")
-    return make_section("neighbours", "Funds like it", make_paragraph(lead), table)
+    lead = "The peers whose standardized factors are nearest to those of the fund."
+    table = make_table(sheet.neighbors, columns, "Nearest neighbors", "compact")
+    return make_section("neighbors", "Funds like it", make_paragraph(lead), table)
 
 
 def _show_facts(sheet: SheetTables) -> Section:
@@ -307,5 +307,5 @@ def _show_findings(sheet: SheetTables) -> Section:
     return make_section("findings", "Data", make_table(rows, columns, "Findings in the values", "compact"))
 
 
-def _capitalised(text: str) -> str:
+def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]

@@ -52,8 +52,8 @@ class FundSheet(SheetTables):
         alpha, beta, tracking_error, information_ratio, up_capture and down_capture.
     factors : DataFrame
         By factor: value, percentile (the share of the peers with a smaller value) and funds.
-    neighbours : DataFrame
-        The peers nearest in standardised factors: fund, name, distance, correlation and return over a year.
+    neighbors : DataFrame
+        The peers nearest in standardized factors: fund, name, distance, correlation and return over a year.
     style, rolling_style : Style or None
         Style over all months, and over windows of 36; None without indices.
     findings : DataFrame
@@ -92,7 +92,7 @@ class FundSheet(SheetTables):
         """Return all tables but the daily curves as a dictionary ready for JSON; unknown numbers are None."""
         tables = {
             name: _records(getattr(self, name))
-            for name in ("trailing", "years", "risk", "factors", "neighbours")
+            for name in ("trailing", "years", "risk", "factors", "neighbors")
         }
         styles = {
             name: None if style is None else {"weights": _records(style.weights), "fit": _records(style.fit)}
@@ -133,7 +133,7 @@ def fund_sheet(
     style_indices: pd.DataFrame | str | Path | None = None,
     risk_free: float | str | Path | pd.Series[float] = 0.0,
 ) -> FundSheet:
-    """Make the fact sheet of one fund: returns, risk, style, factors and neighbours, beside index and peers.
+    """Make the fact sheet of one fund: returns, risk, style, factors and neighbors, beside index and peers.
 
     Parameters
     ----------

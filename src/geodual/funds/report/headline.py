@@ -123,24 +123,24 @@ def _give_verdict(study: StudyTables, period: str, best: str, n: int) -> str:
 
 
 def _add_baseline(sentence: str, study: StudyTables, period: str) -> str:
-    """Return the headline, with the best of what was learnt against the best baseline."""
+    """Return the headline, with the best of what was learned against the best baseline."""
     rivals = study.best_against_baseline(period)
     if rivals is None:
         return sentence
-    learnt, baseline = forecaster_label(rivals.learnt), forecaster_label(rivals.baseline)
+    learned, baseline = forecaster_label(rivals.learned), forecaster_label(rivals.baseline)
     lead, verdict = format_number(abs(rivals.difference)), _judge_baseline(rivals)
-    mean, own = format_number(rivals.baseline_ic), format_number(rivals.learnt_ic)
+    mean, own = format_number(rivals.baseline_ic), format_number(rivals.learned_ic)
     # A baseline over 12 months has an IC on fewer days.
-    fewer = rivals.n < int(study.table()["n"][period, rivals.learnt])
+    fewer = rivals.n < int(study.table()["n"][period, rivals.learned])
     terms = f" over the {count_terms(rivals.n, study.config.frequency)} that both have" if fewer else ""
     if rivals.difference >= 0.0:
         against = f"{own} against {mean}" if fewer else mean
         above = f"{lead} above the best baseline, {baseline}{terms} ({against})"
-        return f"{sentence} {learnt} is {above}: {verdict}."
+        return f"{sentence} {learned} is {above}: {verdict}."
     return (
         f"{PERIOD_PHRASES[period]} a baseline that learns nothing did best: {baseline}, with a mean IC of "
-        f"{mean}{terms}. This is {lead} above {learnt}, the best of what was learnt: {verdict}. Without the "
-        f"baselines: {sentence}"
+        f"{mean}{terms}. This is {lead} above {learned}, the best of what was learned: {verdict}. Without "
+        f"the baselines: {sentence}"
     )
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from geodual.arrays import Array
 
 from ..evaluation.performance import YEAR
-from .curves import COLOURS, INDEX_COLOUR
+from .curves import COLORS, INDEX_COLOR
 from .wording import format_number, format_percent
 
 _POINT = 72  # per inch, the unit of all lengths
@@ -37,13 +37,13 @@ class _Line:
     """A curve as it is drawn."""
 
     label: str
-    colour: str
+    color: str
     width: float = 1.2
     dashes: str = ""
 
     def stroke(self) -> str:
         dashes = f' stroke-dasharray="{self.dashes}"' if self.dashes else ""
-        return f'fill="none" stroke="{self.colour}" stroke-width="{self.width}"{dashes}'
+        return f'fill="none" stroke="{self.color}" stroke-width="{self.width}"{dashes}'
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _Axes:
 def draw_lines(
     curves: pd.DataFrame, labels: Mapping[str, str], *, percent: bool = True, narrow: bool = False
 ) -> str:
-    """Return curves of a fact sheet by day as SVG, on an axis with zero; the index is grey.
+    """Return curves of a fact sheet by day as SVG, on an axis with zero; the index is gray.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def draw_lines(
         Whether the figure is for a phone.
     """
     lines = [
-        _index_line(labels["index"]) if name == "index" else _Line(labels[str(name)], COLOURS[0])
+        _index_line(labels["index"]) if name == "index" else _Line(labels[str(name)], COLORS[0])
         for name in curves
     ]
     return _draw(curves, lines, "sheet", 1 if narrow else 4, percent=percent, narrow=narrow)
 
 
 def draw_record(curves: pd.DataFrame, labels: Mapping[str, str], *, narrow: bool = False) -> str:
-    """Return what a strategy returned beside what it is compared with, as SVG; the index is grey.
+    """Return what a strategy returned beside what it is compared with, as SVG; the index is gray.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def draw_record(curves: pd.DataFrame, labels: Mapping[str, str], *, narrow: bool
     narrow : bool
         Whether the figure is for a phone.
     """
-    free = iter(COLOURS)
+    free = iter(COLORS)
     lines = [
         _index_line(labels["index"])
         if name == "index"
@@ -129,7 +129,7 @@ def draw_style(weights: pd.DataFrame, *, narrow: bool = False) -> str:
         Whether the figure is for a phone.
     """
     days = pd.DatetimeIndex(weights.index)
-    lines = [_Line(str(name), COLOURS[i % len(COLOURS)], 6.0) for i, name in enumerate(weights)]
+    lines = [_Line(str(name), COLORS[i % len(COLORS)], 6.0) for i, name in enumerate(weights)]
     size = _size("sheet", narrow)
     legend, top = _legend(lines, size[0], 1 if narrow else 4)
     axes = _Axes(size, 40.0, top, (days[0], days[-1]), (0.0, 1.0))
@@ -137,12 +137,12 @@ def draw_style(weights: pd.DataFrame, *, narrow: bool = False) -> str:
     areas = []
     for low, high, line in zip([np.zeros(len(days)), *stacked[:-1]], stacked, lines, strict=True):
         outline = _path(np.append(x, x[::-1]), axes.y(np.append(high, low[::-1])))
-        areas.append(f'<path d="{outline}Z" fill="{line.colour}"/>')
+        areas.append(f'<path d="{outline}Z" fill="{line.color}"/>')
     return _svg(size, [*areas, *_grid(axes, np.linspace(0.0, 1.0, 6), percent=True, narrow=narrow), *legend])
 
 
 def _index_line(label: str) -> _Line:
-    return _Line(label, INDEX_COLOUR, 1.2, "4 2.5")
+    return _Line(label, INDEX_COLOR, 1.2, "4 2.5")
 
 
 def _size(kind: str, narrow: bool) -> tuple[float, float]:
@@ -194,8 +194,8 @@ def _grid(axes: _Axes, ticks: Array, *, percent: bool, narrow: bool) -> list[str
     """Return lines at round values and days, with their texts; the line at zero is black."""
     drawn = []
     for tick, at, text in zip(ticks, axes.y(ticks), _value_texts(ticks, percent), strict=True):
-        colour = "#000000" if tick == 0.0 else "#E4E4E4"
-        drawn.append(f'<path d="M{axes.left:.1f} {at:.1f}H{axes.right:.1f}" stroke="{colour}"/>')
+        color = "#000000" if tick == 0.0 else "#E4E4E4"
+        drawn.append(f'<path d="M{axes.left:.1f} {at:.1f}H{axes.right:.1f}" stroke="{color}"/>')
         drawn.append(_text(axes.left - 4.0, at + 0.35 * _FONT, text, "end"))
     marks = day_ticks(*axes.days, 5 if narrow else 10)
     for at, text in zip(axes.x(pd.DatetimeIndex(list(marks))), marks.values(), strict=True):

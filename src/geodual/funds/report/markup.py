@@ -244,7 +244,7 @@ class Column:
     under : tuple of str
         Columns of the DataFrame whose texts stand in small letters under the value; empty texts are left out.
     tint : callable, optional
-        Returns the style class that colours the cell of a value.
+        Returns the style class that colors the cell of a value.
     draw : callable, optional
         Returns a drawing (SVG) of a row, which is shown in place of a text. It needs a kind of its own, and a
         key that holds numbers.

@@ -17,7 +17,7 @@ from geodual.metric.registry import FEATURED
 from ..csv_cells import csv_text
 from ..evaluation.study_tables import StudyTables
 from ..forecasters.registry import forecaster_label
-from .curves import COLOURS, colour_map, compared_curves
+from .curves import COLORS, color_map, compared_curves
 from .wording import ALL_VIEWS, name_factor
 
 _KEY = ["date", "forecaster", "fund"]
@@ -41,8 +41,8 @@ def make_payload(study: StudyTables, best: str) -> str:
         "names": {name: forecaster_label(name) for name in [*forecasters, *beside]}
         | {"index": study.index_name},
         "beside": beside,
-        "colours": colour_map([*forecasters, *beside]),
-        "palette": COLOURS,
+        "colors": color_map([*forecasters, *beside]),
+        "palette": COLORS,
         "testStart": study.config.test_start,
         "testDecision": _first_test_decision(study),
         "best": best or forecasters[-1],
@@ -78,7 +78,7 @@ def _csv_texts(study: StudyTables) -> dict[str, str]:
 def _known_facts(study: StudyTables) -> dict[str, list[str]]:
     """Return name and type of the funds that the page shows, by code; unknown ones are empty texts."""
     found = [finding.fund for finding in study.findings]
-    shown = {*study.holdings["fund"], *study.neighbours["neighbour"], *found}
+    shown = {*study.holdings["fund"], *study.neighbors["neighbor"], *found}
     facts = study.facts.reindex(columns=["name", "type"])
     facts = facts[facts.index.isin(shown)]
     texts = facts.astype(object).where(facts.notna(), "").astype(str)
@@ -86,35 +86,35 @@ def _known_facts(study: StudyTables) -> dict[str, list[str]]:
 
 
 def _pick_reasons(study: StudyTables) -> dict[str, Any]:
-    """Return, for each row of `holdings`, the rank of its realised return, its neighbours and its factors.
+    """Return, for each row of `holdings`, the rank of its realized return, its neighbors and its factors.
 
     To save space, funds and factors are positions in a list of names, and the list of each row is flat:
-    neighbour, distance, return, neighbour, …; factor, share, factor, …
+    neighbor, distance, return, neighbor, …; factor, share, factor, …
     """
     holdings = study.holdings[_KEY]
-    funds, fund_codes = np.unique(study.neighbours["neighbour"].to_numpy(str), return_inverse=True)
+    funds, fund_codes = np.unique(study.neighbors["neighbor"].to_numpy(str), return_inverse=True)
     factors, factor_codes = np.unique(study.reasons["factor"].to_numpy(str), return_inverse=True)
-    neighbours = study.neighbours[_KEY].assign(name=fund_codes)
-    neighbours[["distance", "earned"]] = _rounded(study.neighbours[["distance", "earned"]])
+    neighbors = study.neighbors[_KEY].assign(name=fund_codes)
+    neighbors[["distance", "earned"]] = _rounded(study.neighbors[["distance", "earned"]])
     reasons = study.reasons[[*_KEY, "view"]].assign(
         name=factor_codes, share=_rounded(study.reasons[["share"]])
     )
     return {
         "funds": funds.tolist(),
         "factors": [name_factor(name, study.factor_labels) for name in factors],
-        "ranks": _ranks_afterwards(study),
-        "neighbours": _by_row(neighbours, holdings, ["name", "distance", "earned"]),
+        "ranks": _ranks_afterward(study),
+        "neighbors": _by_row(neighbors, holdings, ["name", "distance", "earned"]),
         **{
             view: _by_row(reasons[reasons["view"] == view], holdings, ["name", "share"]) for view in ALL_VIEWS
         },
     }
 
 
-def _ranks_afterwards(study: StudyTables) -> list[list[int] | None]:
-    """Return the rank of each holding's realised return among all funds of the day, and their number."""
+def _ranks_afterward(study: StudyTables) -> list[list[int] | None]:
+    """Return the rank of each holding's realized return among all funds of the day, and their number."""
     # All forecasters forecast the same funds, so one row per day and fund is enough.
-    every = study.predictions.drop_duplicates(["date", "fund"])[["date", "fund", "realised"]]
-    by_day = every.groupby("date")["realised"]
+    every = study.predictions.drop_duplicates(["date", "fund"])[["date", "fund", "realized"]]
+    by_day = every.groupby("date")["realized"]
     every = every.assign(rank=by_day.rank(ascending=False, method="min"), known=by_day.transform("count"))
     merged = study.holdings[_KEY].merge(every, on=["date", "fund"], how="left", validate="many_to_one")
     pairs = merged[["rank", "known"]].itertuples(index=False, name=None)
@@ -144,7 +144,7 @@ def _rounded(values: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.round(exact * scale) / scale
 
 
-def summarise(study: StudyTables) -> dict[str, Any]:
+def summarize(study: StudyTables) -> dict[str, Any]:
     """Return the main results of a study, ready for JSON; unknown numbers are None."""
     table = study.table()
     by_period = {

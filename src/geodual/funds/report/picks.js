@@ -14,10 +14,10 @@ const holdings = readRecords("holdings").map((row, i) => ({
   fund: row.fund,
   weight: toNumber(row.weight),
   forecast: toNumber(row.forecast),
-  realised: toNumber(row.realised),
+  realized: toNumber(row.realized),
   known: toNumber(row.known ?? ""),
   rank: reasons.ranks[i],
-  neighbours: inGroups(reasons.neighbours[i], 3),
+  neighbors: inGroups(reasons.neighbors[i], 3),
   near: inGroups(reasons.near[i], 2),
   apart: inGroups(reasons.apart[i], 2),
   adds: inGroups(reasons.adds[i], 2),
@@ -44,15 +44,15 @@ function formatForecast(pick) {
 }
 
 const MEANINGS = {
-  return: "the mean return of its neighbours",
-  excess: "what its neighbours earned more than the mean fund of their time",
-  rank: "the mean rank of its neighbours in their time, from −0.5 for the worst fund to 0.5 for the best",
+  return: "the mean return of its neighbors",
+  excess: "what its neighbors earned more than the mean fund of their time",
+  rank: "the mean rank of its neighbors in their time, from −0.5 for the worst fund to 0.5 for the best",
 };
 const UNITS = { return: "a return", excess: "a return above that of the mean fund", rank: "a rank, from −0.5 for the worst fund to 0.5 for the best" };
 
 function tellForecast(pick) {
   const unit = report.units[pick.forecaster] ?? "return";
-  return `Forecast ${formatForecast(pick)}: ${(pick.neighbours.length ? MEANINGS : UNITS)[unit]}.`;
+  return `Forecast ${formatForecast(pick)}: ${(pick.neighbors.length ? MEANINGS : UNITS)[unit]}.`;
 }
 
 const numberCell = (text) => make("td", { className: "number" }, text);
@@ -75,7 +75,7 @@ function makeRow(pick, i) {
     numberCell(String(i + 1)),
     numberCell(formatPercent(pick.weight)),
     numberCell(formatForecast(pick)),
-    numberCell(formatPercent(pick.realised)),
+    numberCell(formatPercent(pick.realized)),
     numberCell(pick.rank ? `${pick.rank[0]} of ${pick.rank[1]}` : "–"),
   );
   button.addEventListener("click", () => explain(pick, row));
@@ -94,36 +94,36 @@ function explain(pick, chosen) {
   );
 }
 
-// Neighbours and what made them near; or what adds most to a forecast that is a sum.
+// Neighbors and what made them near; or what adds most to a forecast that is a sum.
 function reasonsOf(pick) {
-  if (pick.neighbours.length)
+  if (pick.neighbors.length)
     return [
-      neighbourTable(pick),
-      factorBars("What made its neighbours near", pick.near),
+      neighborTable(pick),
+      factorBars("What made its neighbors near", pick.near),
       factorBars("What sets it apart from the universe", pick.apart),
     ];
   if (pick.adds.length) return [factorBars("What adds most to its forecast", pick.adds)];
   return [make("p", {}, "This forecaster gives no reasons for single funds.")];
 }
 
-function neighbourTable(pick) {
-  const bar = barMaker(pick.neighbours.map(([, , earned]) => earned));
-  const rows = pick.neighbours.map(([name, distance, earned]) => {
+function neighborTable(pick) {
+  const bar = barMaker(pick.neighbors.map(([, , earned]) => earned));
+  const rows = pick.neighbors.map(([name, distance, earned]) => {
     const fund = reasons.funds[name];
     const shown = fund === pick.fund ? `${fund} (itself, earlier)` : fund;
     const earnedCell = make("td", { className: "number" }, formatPercent(earned));
     return make("tr", {}, make("th", { scope: "row" }, shown, ...small(nameOf(fund))), numberCell(formatNumber(distance, 2)), earnedCell,
       make("td", { className: "bar-cell" }, bar(earned)));
   });
-  const head = make("tr", {}, make("th", { scope: "col" }, "Neighbour"),
+  const head = make("tr", {}, make("th", { scope: "col" }, "Neighbor"),
     make("th", { scope: "col", className: "number" }, "Distance"),
     make("th", { scope: "col", className: "number" }, "Earned"),
     make("td", { className: "bar-cell" }));
-  const table = make("table", {}, make("caption", {}, make("span", {}, "Nearest neighbours")), make("thead", {}, head),
+  const table = make("table", {}, make("caption", {}, make("span", {}, "Nearest neighbors")), make("thead", {}, head),
     make("tbody", {}, ...rows));
   const box = make("div", { className: "scroll", tabIndex: 0 }, table);
   box.setAttribute("role", "region");
-  box.setAttribute("aria-label", "Nearest neighbours");
+  box.setAttribute("aria-label", "Nearest neighbors");
   return box;
 }
 

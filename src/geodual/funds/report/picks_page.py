@@ -250,8 +250,8 @@ def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Sec
         *([Column("finding", "Found in the data", kind="prose")] if picks["finding"].any() else []),
     )
     basis = UNITS[selection.unit]
-    if len(selection.neighbours) and selection.unit == "return":
-        basis = "The forecast is the mean of what the fund's nearest neighbours earned over a past interval."
+    if len(selection.neighbors) and selection.unit == "return":
+        basis = "The forecast is the mean of what the fund's nearest neighbors earned over a past interval."
     n_past = int(picks["n_past"].max()) if len(picks) else 0
     lead = (
         f"{basis} 80 % of {past} earned between the past low and the past high after {n_past} past decisions."
@@ -264,7 +264,7 @@ def _show_picks(selection: SelectionTables, addresses: Mapping[str, str]) -> Sec
 
 
 _RISK = (
-    Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
+    Column("volatility", "Volatility", format_percent, hint="Annualized standard deviation of daily returns"),
     Column("worst_quarter", "Worst quarter", format_percent, hint="Lowest return of a calendar quarter"),
     Column("max_drawdown", "Deepest loss", format_percent, hint="Largest loss from an earlier peak"),
     Column("fees", "Buy / sell fee", kind="prose", hint="The fee to sell may depend on the days held"),
@@ -272,8 +272,8 @@ _RISK = (
 _RECORD = (
     Column("name", "After costs", kind="text", under=("days",)),
     Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return"),
-    Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
-    Column("sharpe", "Sharpe", format_two, hint="Annualised, beyond the risk-free rate"),
+    Column("volatility", "Volatility", format_percent, hint="Annualized standard deviation of daily returns"),
+    Column("sharpe", "Sharpe", format_two, hint="Annualized, beyond the risk-free rate"),
     Column("max_drawdown", "Deepest loss", format_percent, hint="Largest loss from an earlier peak"),
     Column("worst_quarter", "Worst quarter", format_percent, hint="Lowest return of a calendar quarter"),
 )
@@ -385,16 +385,16 @@ def _show_reasons(selection: SelectionTables) -> Section:
         make_details(title, _reasons_of(selection, fund))
         for title, fund in zip(titles, picks["fund"], strict=True)
     ]
-    note = SHARES if len(selection.neighbours) else PARTS
-    if selection.reasons.empty and selection.neighbours.empty:
+    note = SHARES if len(selection.neighbors) else PARTS
+    if selection.reasons.empty and selection.neighbors.empty:
         note = "This forecaster gives no reasons for single funds."
     return make_section("reasons", "Why these funds", make_paragraph(note, "note"), *parts)
 
 
 def _reasons_of(selection: SelectionTables, fund: str) -> str:
-    neighbours = selection.neighbours[selection.neighbours["fund"] == fund]
+    neighbors = selection.neighbors[selection.neighbors["fund"] == fund]
     columns = (
-        Column("neighbour", "Neighbour", kind="text", under=("name",)),
+        Column("neighbor", "Neighbor", kind="text", under=("name",)),
         Column("distance", "Distance", format_number),
         Column("earned", "Earned", format_percent),
     )
@@ -405,8 +405,8 @@ def _reasons_of(selection: SelectionTables, fund: str) -> str:
         for view, title in ALL_VIEWS.items()
         if (reasons["view"] == view).any()
     ]
-    named = neighbours.assign(name=_texts(neighbours, "name"))
-    table = make_table(named, columns, f"Neighbours of {fund}") if len(named) else ""
+    named = neighbors.assign(name=_texts(neighbors, "name"))
+    table = make_table(named, columns, f"Neighbors of {fund}") if len(named) else ""
     return table + "".join(bars)
 
 

@@ -136,7 +136,7 @@ function readTypes(forecaster) {
   return { names: [forecaster], labels: shorten(rows.map((row) => row.type)), series: [rows.map((row) => toNumber(row.ic_mean))] };
 }
 
-// Shares by rebalance day; the largest types have a colour of their own.
+// Shares by rebalance day; the largest types have a color of their own.
 function readExposure(forecaster) {
   const { columns, rows } = readTable("exposure");
   const own = rows.filter((row) => row[1] === forecaster);
@@ -151,8 +151,8 @@ function readExposure(forecaster) {
     names: shown.map(({ type }) => short.get(type) ?? type),
     labels: own.map((row) => row[0]),
     series: shown.map(({ values }) => values),
-    // Greys for what has no type of its own.
-    colours: shown.map(({ type }, i) => ({ unknown: "--index", [OTHERS]: "--bar" })[type] ?? report.palette[i]),
+    // Grays for what has no type of its own.
+    colors: shown.map(({ type }, i) => ({ unknown: "--index", [OTHERS]: "--bar" })[type] ?? report.palette[i]),
   };
 }
 

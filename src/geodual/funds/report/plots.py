@@ -1,4 +1,4 @@
-"""The figures of a study, in one style: colour-blind safe colours, the index in grey, no chart junk."""
+"""The figures of a study, in one style: color-blind safe colors, the index in gray, no chart junk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from geodual.metric.registry import FEATURED
 from ..evaluation.performance import rolling_drawdown
 from ..evaluation.persistence import Persistence
 from ..forecasters.registry import forecaster_label
-from .curves import COLOURS, colour_map
+from .curves import COLORS, color_map
 
 _DARKEST = 0.6  # share of a quartile that has the darkest blue
 # A fixed hash salt makes the identifiers in SVG files, and so the files, the same in every run.
@@ -85,13 +85,13 @@ def draw_performance(equity: pd.DataFrame, index_name: str, test_start: str) -> 
 
 
 def _draw_curves(axes: Axes, curves: pd.DataFrame, index_name: str) -> None:
-    colours = colour_map(curves)
+    colors = color_map(curves)
     for name, curve in curves.items():
         is_index = name == "index"
         axes.plot(
             curves.index,
             curve,
-            color=colours[str(name)],
+            color=colors[str(name)],
             linewidth=1.6 if name == FEATURED else 1.1,
             linestyle="--" if is_index else "-",
             label=_plain(index_name if is_index else forecaster_label(str(name))),
@@ -112,12 +112,12 @@ def draw_annual_returns(returns: pd.DataFrame, index_name: str) -> Figure:
         figure = Figure(figsize=(8.0, 3.6))
         axes = figure.subplots()
         # The bars of a year take 84 % of its width; the rest separates the years.
-        colours, width = colour_map(returns), 0.84 / returns.shape[1]
+        colors, width = color_map(returns), 0.84 / returns.shape[1]
         places = np.arange(len(returns))
         for i, (name, values) in enumerate(returns.items()):
             offset = (i - 0.5 * (returns.shape[1] - 1)) * width
             label = _plain(index_name if name == "index" else forecaster_label(str(name)))
-            axes.bar(places + offset, values, width, color=colours[str(name)], label=label)
+            axes.bar(places + offset, values, width, color=colors[str(name)], label=label)
         axes.axhline(0.0, color="black", linewidth=0.8)
         axes.set_xticks(places, [str(year) for year in returns.index])
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -138,11 +138,11 @@ def draw_ic(ic: pd.DataFrame) -> Figure:
     with _style():
         figure = Figure(figsize=(8.0, 5.0))
         above, below = figure.subplots(2, 1, sharex=True)
-        for name, colour in colour_map(ic).items():
+        for name, color in color_map(ic).items():
             if name in ic:
                 label = _plain(forecaster_label(name))
-                above.plot(ic.index, ic[name], "o-", color=colour, markersize=3, linewidth=0.8, label=label)
-                below.plot(ic.index, ic[name].cumsum(), color=colour, linewidth=1.2)
+                above.plot(ic.index, ic[name], "o-", color=color, markersize=3, linewidth=0.8, label=label)
+                below.plot(ic.index, ic[name].cumsum(), color=color, linewidth=1.2)
         above.axhline(0.0, color="black", linewidth=0.8)
         above.set_ylabel("IC")
         below.set_ylabel("cumulated IC")
@@ -180,9 +180,9 @@ def draw_persistence(persistence: Persistence) -> Figure:
         shares = persistence.transitions
         left.imshow(shares.to_numpy(float), cmap="Blues", vmin=0.0, vmax=_DARKEST)
         for (row, column), share in np.ndenumerate(shares.to_numpy(float)):
-            colour = "white" if share > 0.6 * _DARKEST else "black"
+            color = "white" if share > 0.6 * _DARKEST else "black"
             left.text(
-                column, row, f"{100.0 * share:.1f} %", ha="center", va="center", color=colour, fontsize=8
+                column, row, f"{100.0 * share:.1f} %", ha="center", va="center", color=color, fontsize=8
             )
         left.set_xticks(range(shares.shape[1]), list(map(str, shares.columns)))
         left.set_yticks(range(len(shares)), list(map(str, shares.index)))
@@ -190,7 +190,7 @@ def draw_persistence(persistence: Persistence) -> Figure:
         left.set_ylabel("quartile of a year (1 is best)")
         left.grid(visible=False)
         years = persistence.years["rank_correlation"].astype(float)
-        right.bar(years.index, years, color=COLOURS[0])
+        right.bar(years.index, years, color=COLORS[0])
         right.axhline(0.0, color="black", linewidth=0.8)
         right.xaxis.set_major_locator(MaxNLocator(integer=True))
         right.set_ylabel("rank correlation with the year before")

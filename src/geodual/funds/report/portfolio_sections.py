@@ -39,7 +39,7 @@ from .wording import (
 )
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_STEPS = (0.01, 0.03, 0.06)  # from these sizes on, the colour is stronger; a year is three times a month
+_STEPS = (0.01, 0.03, 0.06)  # from these sizes on, the color is stronger; a year is three times a month
 _AGAINST_INDEX = (
     Column("alpha", "Alpha p.a.", format_percent, hint="Annual return beyond beta times that of the index"),
     Column("beta", "Beta", format_two, hint="Slope of daily returns against those of the index"),
@@ -60,7 +60,7 @@ _AGAINST_INDEX = (
 
 
 def make_heat_map(months: pd.Series[float], years: pd.Series[float], caption: str) -> str:
-    """Return monthly returns as a coloured table, with the return of the year in the last column.
+    """Return monthly returns as a colored table, with the return of the year in the last column.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def show_trailing_returns(study: StudyTables) -> Section | None:
 
 
 def show_monthly_returns(study: StudyTables, headline: Headline) -> Section:
-    """Return the returns of calendar months as a coloured table, with one panel per portfolio."""
+    """Return the returns of calendar months as a colored table, with one panel per portfolio."""
     name = partial(name_curve, study.index_name)
     months, years = study.monthly_returns, study.annual_returns()
     panels = {
@@ -237,7 +237,7 @@ def show_random_portfolios(study: StudyTables) -> Section | None:
         name_column(study),
         Column("earned", "Return p.a.", format_percent, hint="After cost, over the whole study"),
         Column("annual_return", "Beats, by return", format_percent, hint="Share of the random portfolios"),
-        Column("sharpe_earned", "Sharpe", format_two, hint="Annualised, beyond the risk-free rate"),
+        Column("sharpe_earned", "Sharpe", format_two, hint="Annualized, beyond the risk-free rate"),
         Column("sharpe", "Beats, by Sharpe", format_percent, hint="Share of the random portfolios"),
     )
     table = make_table(_ranks(study), columns, f"Rank among {n:,} random portfolios, whole study")

@@ -163,7 +163,7 @@ def _facts(study: StudyTables) -> str:
         f"{count_terms(len(study.ic), config.frequency)} with decisions",
         f"up to {format_whole(funds.max())} funds",
         f"{config.top} funds held per {TERMS[config.frequency]}",
-        *([f"{config.k} neighbours per forecast"] if config.metrics else []),
+        *([f"{config.k} neighbors per forecast"] if config.metrics else []),
     )
     return "".join(f"<li>{escape(fact)}</li>" for fact in facts)
 

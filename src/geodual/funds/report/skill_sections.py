@@ -67,7 +67,7 @@ _INTERVAL = "95 % interval that holds for all forecasters, or all factors, toget
 _CLEAR = "more than chance would produce, unless its settings were chosen on these data"
 _NAME = Column("label", "Name", kind="text")
 _IC = (
-    Column("ic_mean", "IC mean", format_number, hint="Mean rank correlation with the realised returns"),
+    Column("ic_mean", "IC mean", format_number, hint="Mean rank correlation with the realized returns"),
     Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
     Column("low", "Low", format_number, hint=f"Lower end of the {_INTERVAL}"),
     Column("high", "High", format_number, hint=f"Upper end of the {_INTERVAL}"),
@@ -179,7 +179,7 @@ def show_skill_map(study: StudyTables, headline: Headline) -> Section | None:
     lead = (
         f"Does the learning add anything to what a single number knows? {_tell(study, period)} Bars are mean "
         "ICs; lines are 95 % intervals that hold for all forecasters, or all factors, together. A bar is "
-        "coloured if its interval excludes zero. The rest is the part of a ranking that momentum does not "
+        "colored if its interval excludes zero. The rest is the part of a ranking that momentum does not "
         "explain."
     )
     return make_section(

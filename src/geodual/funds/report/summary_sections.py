@@ -54,15 +54,15 @@ TABLE1 = (
         "ic_mean", "IC mean", format_number, hint="Mean rank correlation (Spearman) of forecast and return"
     ),
     Column("ic_std", "IC std", format_number, hint="Standard deviation of the IC over the rebalance days"),
-    Column("icir", "ICIR", format_two, hint="IC mean divided by IC std, not annualised"),
+    Column("icir", "ICIR", format_two, hint="IC mean divided by IC std, not annualized"),
     Column("t", "t", format_two, hint="t-statistic of the mean IC (Newey and West)"),
     Column("low", "95 % low", format_number, hint="Lower end of the bootstrap interval for the mean IC"),
     Column("high", "95 % high", format_number, hint="Upper end of the bootstrap interval for the mean IC"),
     Column("hit_rate", "Hit rate", format_percent, hint="Share of rebalance days with an IC above zero"),
     Column("n", "n", format_whole, hint="Number of ICs"),
     Column("annual_return", "Return p.a.", format_percent, hint="Geometric annual return, after cost"),
-    Column("volatility", "Volatility", format_percent, hint="Annualised standard deviation of daily returns"),
-    Column("sharpe", "Sharpe", format_two, hint="Annualised, beyond the risk-free rate"),
+    Column("volatility", "Volatility", format_percent, hint="Annualized standard deviation of daily returns"),
+    Column("sharpe", "Sharpe", format_two, hint="Annualized, beyond the risk-free rate"),
     Column("max_drawdown", "Max drawdown", format_percent, hint="Largest loss from an earlier peak"),
     Column(
         "turnover", "Turnover", format_percent, hint="Mean share of the portfolio exchanged per rebalance"
@@ -300,7 +300,7 @@ def show_baselines(study: StudyTables, headline: Headline) -> Section | None:
     tabs = make_period_tabs(study, headline.period, "baselines", study.baselines, columns, "Baselines")
     lead = (
         "What can be had without any learning: funds ranked by one number, under the same rules and fees, "
-        "and all funds of the universe, equally weighted, without fees. What was learnt should be better."
+        "and all funds of the universe, equally weighted, without fees. What was learned should be better."
     )
     return make_section(
         "baselines",

@@ -24,11 +24,11 @@ _percent2 = partial(format_percent, digits=2)
 
 
 _SIDES = {"buy": "the value bought", "sell": "the value sold"}
-_RELATIVE = " Forecasts and what neighbours earned are excess returns over the mean of the fund's type."
-_NEIGHBOURS = {
-    "train": "Neighbours are funds as they were on an earlier rebalance day; their return is that of the "
+_RELATIVE = " Forecasts and what neighbors earned are excess returns over the mean of the fund's type."
+_NEIGHBORS = {
+    "train": "Neighbors are funds as they were on an earlier rebalance day; their return is that of the "
     "{term} that followed.",
-    "current": "Neighbours are other funds on the same day; their return is that of the {term} before.",
+    "current": "Neighbors are other funds on the same day; their return is that of the {term} before.",
 }
 
 
@@ -115,18 +115,18 @@ def _tell_fees(study: StudyTables) -> str:
 
 def _tell_steps(steps: Steps) -> str:
     rates = [f"{format_percent(rate, 2)} below {days} days" for days, rate in steps]
-    return f"{join_words(rates)} and nothing afterwards"
+    return f"{join_words(rates)} and nothing afterward"
 
 
 def _tell_forecasts(study: StudyTables, term: str) -> str:
     """Return what the forecasts are, and what the reasons for a pick mean."""
     relative = _RELATIVE if study.types else ""
     told = []
-    if len(study.neighbours):
+    if len(study.neighbors):
         averaged = "mean return" if set(study.units.values()) <= {"return"} else "mean result"
         told.append(
-            f"With a metric, the forecast is the {averaged} of the nearest neighbours.{relative} "
-            f"{_NEIGHBOURS[study.config.neighbours].format(term=term)} {SHARES}"
+            f"With a metric, the forecast is the {averaged} of the nearest neighbors.{relative} "
+            f"{_NEIGHBORS[study.config.neighbors].format(term=term)} {SHARES}"
         )
     if (study.reasons["view"] == "adds").any():
         told.append(PARTS)
@@ -137,7 +137,7 @@ def show_picks(study: StudyTables) -> Section:
     """Return the frame in which the page shows the picks of a rebalance day, and why a fund was picked."""
     term = TERMS[study.config.frequency]
     lead = (
-        "Choose a rebalance day and a forecaster to see what was held, its forecast, and its realised return "
+        "Choose a rebalance day and a forecaster to see what was held, its forecast, and its realized return "
         f"in the next {term}. Choose a fund to see why it was picked."
     )
     note = make_paragraph(_tell_forecasts(study, term), "note")
@@ -151,8 +151,8 @@ def show_picks(study: StudyTables) -> Section:
 <table><caption><span id="pick-caption">Picks</span></caption>
 <thead><tr><th scope="col">Fund</th><th scope="col" class="number">Rank</th>
 <th scope="col" class="number">Weight</th><th scope="col" class="number">Forecast</th>
-<th scope="col" class="number">Realised</th>
-<th scope="col" class="number" title="Rank of the realised return among all funds">Outcome</th></tr></thead>
+<th scope="col" class="number">Realized</th>
+<th scope="col" class="number" title="Rank of the realized return among all funds">Outcome</th></tr></thead>
 <tbody id="pick-rows"></tbody></table></div>
 {note}
 </div>

@@ -18,7 +18,7 @@ PERIOD_PHRASES = {
     "test": "In the test period",
     "both": "Over the whole study",
 }
-VIEWS = {"near": "What made its neighbours near", "apart": "What sets it apart from the universe"}
+VIEWS = {"near": "What made its neighbors near", "apart": "What sets it apart from the universe"}
 ALL_VIEWS = {**VIEWS, "adds": "What adds most to its forecast"}  # the last for forecasts that are sums
 UNITS = {
     "return": "Forecasts are returns.",
@@ -30,8 +30,8 @@ PARTS = (
     "that its members give. Over all parts, absolute shares add up to 100\u202f%."
 )
 SHARES = (
-    "A factor makes neighbours near if they differ from the fund in this factor much less than all funds do. "
-    "It sets a fund apart if it makes up much of the fund's distance from the centre of the universe. Shares "
+    "A factor makes neighbors near if they differ from the fund in this factor much less than all funds do. "
+    "It sets a fund apart if it makes up much of the fund's distance from the center of the universe. Shares "
     "are of squared distances; over all factors their absolute values add up to 100\u202f%. A factor with a "
     "negative share does the opposite, which can happen if factors are correlated."
 )

@@ -41,7 +41,7 @@ def backtest(
 ) -> Study:
     """Run the study of the paper: at each quarter end, learn metrics, forecast all funds, and hold the best.
 
-    Other forecasters can take the place of metrics with nearest neighbours. Baselines that learn nothing are
+    Other forecasters can take the place of metrics with nearest neighbors. Baselines that learn nothing are
     computed besides, so that the study shows whether learning adds anything. A decision uses only rows up to
     its day: the factors of that day, and holding intervals that have ended.
 

@@ -111,11 +111,11 @@ def check_past(study: StudyTables, observations: Observations) -> None:
         )
     row_of = {day: t for t, day in enumerate(observations.days)}
     past = study.predictions[study.predictions["forecaster"] == study.config.compared[0]]
-    realised = past.set_index(["date", "fund"])["realised"]
+    realized = past.set_index(["date", "fund"])["realized"]
     for day in study.ic.index:
         if day not in row_of:
             raise _differs(f"{day.date()} is no rebalance day")
-        there, funds = realised[day], observations.sections[row_of[day]].funds
+        there, funds = realized[day], observations.sections[row_of[day]].funds
         changed = there.index.symmetric_difference(funds)
         if len(changed):
             where = "that of the run" if changed[0] in there.index else "this one"

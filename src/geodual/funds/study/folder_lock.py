@@ -24,7 +24,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder while a block runs; in a thread that holds it already, do nothing.
 
     The operating system frees the lock if the process is killed. A hidden file marks the folder while it is
-    held; afterwards the file is gone, and so are folders that were made for it and are still empty.
+    held; afterward the file is gone, and so are folders that were made for it and are still empty.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Forecasts:
     baselines : Baselines
         The forecasts of the baselines.
     saved : dict of str to DataFrame
-        The neighbours and reasons of a study that was read from a folder; empty if decisions have them.
+        The neighbors and reasons of a study that was read from a folder; empty if decisions have them.
     """
 
     given: Inputs

@@ -323,15 +323,15 @@ def _outcomes(
 
 def _with_outcome(predictions: pd.DataFrame, observations: Observations) -> pd.DataFrame:
     """Return predictions with the returns that were not known yet when they were saved."""
-    waiting = predictions["realised"].isna()
+    waiting = predictions["realized"].isna()
     if not waiting.any():
         return predictions
-    filled = predictions["realised"].copy()
+    filled = predictions["realized"].copy()
     for t, day in enumerate(observations.days[:-1]):
         funds = predictions.loc[waiting & (predictions["date"] == day), "fund"]
         if len(funds):
             filled[funds.index] = observations.returns(t + 1).reindex(funds).to_numpy(float)
-    return predictions.assign(realised=filled)
+    return predictions.assign(realized=filled)
 
 
 def _returns(curve: pd.Series[float], spans: pd.DataFrame) -> pd.Series[float]:

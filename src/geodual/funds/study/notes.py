@@ -202,7 +202,7 @@ def note_study(study: StudyTables) -> list[str]:
     if rivals is not None and rivals.difference < 0.0:
         notes.append(
             f"{forecaster_label(rivals.baseline)}, which learns nothing, had a higher mean IC than "
-            f"{forecaster_label(rivals.learnt)}: {rivals.baseline_ic:+.3f} against {rivals.learnt_ic:+.3f}."
+            f"{forecaster_label(rivals.learned)}: {rivals.baseline_ic:+.3f} against {rivals.learned_ic:+.3f}."
         )
     return notes
 

@@ -135,7 +135,7 @@ def _restore(
     rows = rows_to_decide(observations, config, given.fees)
     decisions = walk_forward(observations, forecasters, rows)
     made = gather_forecasts(given, observations, rows, forecasters, decisions, study.chosen)
-    saved = {"neighbours": study.neighbours, "reasons": study.reasons}
+    saved = {"neighbors": study.neighbors, "reasons": study.reasons}
     return replace(made, notes=_notes_of_decisions(study, replace(made, notes=())), saved=saved)
 
 

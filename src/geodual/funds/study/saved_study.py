@@ -30,7 +30,7 @@ from .study import Study
 _ROUNDING = 1e-9
 _KEY = ["date", "forecaster", "fund"]
 _DAYS = ("date", "decided", "executed", "day")
-_TEXTS = ("fund", "forecaster", "neighbour", "factor", "view", "label", "side", "name", "type", "company")
+_TEXTS = ("fund", "forecaster", "neighbor", "factor", "view", "label", "side", "name", "type", "company")
 _SUMMARY = {
     "source": str,
     "sha256": str,
@@ -44,7 +44,7 @@ _SUMMARY = {
     "seconds": int | float,
 }
 # Each row of a table on the left belongs to a row, with the same key, of the table on the right.
-_PARENTS = {"holdings": "predictions", "neighbours": "holdings", "reasons": "holdings"}
+_PARENTS = {"holdings": "predictions", "neighbors": "holdings", "reasons": "holdings"}
 
 
 def read_study(folder: str | Path) -> Study:
@@ -56,8 +56,8 @@ def read_study(folder: str | Path) -> Study:
     no fund closed), and the mean ICs and the measures of all curves in ``summary.json``. If they differ by
     more than rounding, the folder is refused.
 
-    The NAVs are not in the folder. So what follows from them only is not computed again: realised returns,
-    weights, neighbours, reasons, ``ic_decay.csv``, ``factor_ic.csv`` and ``random_portfolios.csv``. Files
+    The NAVs are not in the folder. So what follows from them only is not computed again: realized returns,
+    weights, neighbors, reasons, ``ic_decay.csv``, ``factor_ic.csv`` and ``random_portfolios.csv``. Files
     that are not read, such as ``table1.csv`` and the report, are not compared either.
 
     Parameters
@@ -151,13 +151,15 @@ def _read_summary(path: Path) -> dict[str, Any]:
 
 def _read_table(path: Path, about: Table, names: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Return a table of data with the types of its columns checked; only sparse ones may have no rows."""
-    # Runs of earlier versions call the column of the forecasters `metric`.
+    # Runs of earlier versions call the column of the forecasters `metric`, and spell others otherwise.
     old = {"metric": "forecaster"} if "forecaster" in about.columns else {}
+    old |= {"neighbour": "neighbor", "realised": "realized"}
+    if about.name == "neighbors" and not path.exists():
+        path = path.with_name("neighbours.csv")
     # Only an empty cell is missing: a fund may be called "NA".
     texts = [column for column in (about.key, *about.columns) if column in _TEXTS]
     table = read_csv(path, dtype=dict.fromkeys([*texts, *old], str), keep_default_na=False, na_values=[""])
-    if "forecaster" not in table:
-        table = table.rename(columns=old)
+    table = table.rename(columns={name: new for name, new in old.items() if new not in table})
     wide = table.columns[1:] if about.per in ("factor", "portfolio") else names.get(about.per, ())
     columns = [*([about.key] if about.key else []), *wide, *about.columns]
     missing = [column for column in columns if column not in table]
@@ -180,7 +182,7 @@ def _check_column(values: pd.Series[Any], path: Path, about: Table) -> None:
     if values.name not in (*_DAYS, *_TEXTS) and not pd.api.types.is_numeric_dtype(values):
         raise ValueError(f"{path.name}: text in the column `{values.name}`")
     # The last decision has no outcome yet, and flat funds have no rank correlation.
-    may_be_missing = values.name == "realised" or (about.gaps and values.name != about.key)
+    may_be_missing = values.name == "realized" or (about.gaps and values.name != about.key)
     if values.isin([np.inf, -np.inf]).any() or (values.isna().any() and not may_be_missing):
         raise ValueError(f"{path.name}: a row has no finite value in the column `{values.name}`")
 
@@ -215,7 +217,7 @@ def _check_keys(tables: dict[str, pd.DataFrame]) -> None:
     ):
         if not set(tables[name][column]) <= days:
             raise ValueError(f"{name}.csv: a day is not in ic.csv")
-    # Holdings must have a forecast, and neighbours and reasons a holding.
+    # Holdings must have a forecast, and neighbors and reasons a holding.
     keys = {name: pd.MultiIndex.from_frame(tables[name][_KEY]) for name in ("predictions", *_PARENTS)}
     for name, parent in _PARENTS.items():
         if not keys[name].isin(keys[parent]).all():
@@ -302,7 +304,7 @@ def _compare_measures(found: dict[str, Any], expected: dict[str, Any], name: str
 
 
 def _compare_holdings(holdings: pd.DataFrame, predictions: pd.DataFrame) -> None:
-    columns = ["forecast", "realised"]
+    columns = ["forecast", "realized"]
     found = holdings.set_index(_KEY)[columns]
     _compare(found, predictions.set_index(_KEY)[columns], "holdings.csv", "predictions.csv")
 

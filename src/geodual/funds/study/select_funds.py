@@ -22,7 +22,7 @@ from ..decisions.walk_forward import walk_forward
 from ..evaluation.case import PickCase, correlate_picks, measure_picks, mix_picks
 from ..evaluation.market import FeeRules, make_fee_rules
 from ..evaluation.orders import Orders, Position, plan_orders, value_holdings
-from ..evaluation.result_tables import neighbours_table, reasons_table
+from ..evaluation.result_tables import neighbors_table, reasons_table
 from ..evaluation.risk_free import take_risk_free
 from ..evaluation.study_tables import StudyTables
 from ..evaluation.track_record import SelectionTables
@@ -61,13 +61,13 @@ class Selection(SelectionTables):
         of the funds of like volatility earned between these two after past decisions, before costs: of each
         peer group, the third nearest in volatility; NaN with fewer than 8 past decisions), n_past
         (number of past decisions), known (share of its factors that are known), finding (what was found in
-        its data, if that matters), neighbours (their codes; empty for forecasters without), factors (those
-        that did most to make the neighbours near, or that add most to the forecast).
-    neighbours : DataFrame
-        One row per pick and neighbour: date, forecaster, fund, neighbour, distance, earned.
+        its data, if that matters), neighbors (their codes; empty for forecasters without), factors (those
+        that did most to make the neighbors near, or that add most to the forecast).
+    neighbors : DataFrame
+        One row per pick and neighbor: date, forecaster, fund, neighbor, distance, earned.
     reasons : DataFrame
         The factors that matter most for each pick: date, forecaster, fund, view, factor, share. The view is
-        "near" (what made its neighbours near), "apart" (what sets it apart from the universe) or "adds" (what
+        "near" (what made its neighbors near), "apart" (what sets it apart from the universe) or "adds" (what
         adds most to its forecast).
     left_out : DataFrame
         Funds that could not be chosen: fund, why.
@@ -447,7 +447,7 @@ def _assemble(
         as_of=decision.day,
         forecaster=decision.forecaster,
         picks=_table_of_picks(now, picked, looked, config, reasons),
-        neighbours=neighbours_table([picked]),
+        neighbors=neighbors_table([picked]),
         reasons=reasons,
         left_out=pd.DataFrame({"fund": left_out.index, "why": left_out.to_numpy()}),
         factor_labels=now.factors.labels,
@@ -485,7 +485,7 @@ def _table_of_picks(
             **{column: ranges[column].to_numpy() for column in ranges},
             "known": picked.known,
             "finding": _findings_of(picked.funds, now.panel),
-            "neighbours": [", ".join(dict.fromkeys(row)) for row in picked.neighbours],
+            "neighbors": [", ".join(dict.fromkeys(row)) for row in picked.neighbors],
             "factors": main_factors.reindex(picked.funds).to_numpy(),
         }
     )

@@ -20,7 +20,7 @@ from ..panel import Panel
 from ..report import write_report
 from ..report.curves import compared_curves
 from ..report.headline import write_headline
-from ..report.payload import summarise
+from ..report.payload import summarize
 from ..run import CONFIG, PICKS, REPORT, SUMMARY
 from ..sources.reading.fund_facts import FundFacts
 from .folder_lock import hold_folder
@@ -63,7 +63,7 @@ def save_study(study: StudyTables, folder: Path) -> Path:
             write_csv(folder / f"{table.file}.csv", table.of(study), keep_index=table.indexed)
     _save_figures(study, folder)
     write_report(study, folder / REPORT)
-    _write_text(folder / SUMMARY, json.dumps(summarise(study), indent=2, ensure_ascii=False) + "\n")
+    _write_text(folder / SUMMARY, json.dumps(summarize(study), indent=2, ensure_ascii=False) + "\n")
     return folder
 
 
@@ -94,17 +94,17 @@ class Study(StudyTables):
     index_name, index_digest : str
         What the column `index` of `equity` stands for, and the SHA-256 of the levels that were given.
     predictions : DataFrame
-        One row per fund and rebalance day: date, forecaster, fund, forecast, realised.
+        One row per fund and rebalance day: date, forecaster, fund, forecast, realized.
     ic : DataFrame
         Information coefficients, rebalance day × forecaster: Spearman's rank correlation of forecast and
-        realised returns.
+        realized returns.
     holdings : DataFrame
-        One row per holding: date, forecaster, fund, weight, forecast, known (share of its factors), realised.
+        One row per holding: date, forecaster, fund, weight, forecast, known (share of its factors), realized.
     equity : DataFrame
         Value of each portfolio and of the index, day × forecaster and `index`, starting at 1.
     trades : DataFrame
         One row per forecaster and rebalance: forecaster, decided, executed, turnover, traded, cost, n_held,
-        unfilled, cash (shares of the equity; `unfilled` is the weight of purchases that were cancelled).
+        unfilled, cash (shares of the equity; `unfilled` is the weight of purchases that were canceled).
     fills : DataFrame
         One row per order filled: forecaster, decided, day, fund, side, price, units, value, fee.
     cash : DataFrame
@@ -112,8 +112,8 @@ class Study(StudyTables):
     universe : DataFrame
         One row per rebalance day: date, funds (their number), coverage (share of the factors known), label
         (the one used).
-    neighbours, reasons : DataFrame
-        One row per holding and neighbour (date, forecaster, fund, neighbour, distance, earned), and one row
+    neighbors, reasons : DataFrame
+        One row per holding and neighbor (date, forecaster, fund, neighbor, distance, earned), and one row
         per holding, view and main factor (date, forecaster, fund, view, factor, share).
     factor_labels : mapping
         Label of each factor in reports, by name.
@@ -218,7 +218,7 @@ class Study(StudyTables):
         Returns
         -------
         Study
-            Of a study that was read from a folder, `neighbours` and `reasons` have only the picks that it had
+            Of a study that was read from a folder, `neighbors` and `reasons` have only the picks that it had
             before; all else is complete.
 
         See Also
@@ -251,7 +251,7 @@ class Study(StudyTables):
         dict
             The content of ``summary.json`` in a run folder; unknown numbers are None.
         """
-        return summarise(self)
+        return summarize(self)
 
     def report(self, path: str | Path, *, title: str = "") -> Path:
         """Write the interactive report as one HTML file, which needs no other files and no network.

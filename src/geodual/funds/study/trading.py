@@ -12,7 +12,7 @@ from ..decisions.observations import Observations
 from ..decisions.picking import Picks, pick_funds
 from ..evaluation.market import Market
 from ..evaluation.random_portfolios import draw_random_portfolios
-from ..evaluation.result_tables import holdings_table, neighbours_table, reasons_table
+from ..evaluation.result_tables import holdings_table, neighbors_table, reasons_table
 from ..evaluation.risk_free import rate_table
 from ..evaluation.statistics import rank_by_ic
 from ..evaluation.study_tables import no_curves
@@ -107,10 +107,10 @@ def _keep_baselines(forecasts: Forecasts, universe: pd.Series[float]) -> dict[st
 
 
 def _explain_picks(forecasts: Forecasts, picked: Sequence[Picks]) -> dict[str, pd.DataFrame]:
-    """Return the neighbours and factors behind the picks; of a saved study, those that it has."""
+    """Return the neighbors and factors behind the picks; of a saved study, those that it has."""
     if not forecasts.saved:
         columns = forecasts.observations.factors.columns
-        return {"neighbours": neighbours_table(picked), "reasons": reasons_table(picked, columns)}
+        return {"neighbors": neighbors_table(picked), "reasons": reasons_table(picked, columns)}
     picks = pd.concat(
         [
             pd.DataFrame({"date": each.day, "forecaster": each.forecaster, "fund": each.funds})

@@ -35,14 +35,14 @@ _LABELS, _TEXTS = 24, 110  # widths of the two columns of a list
 # The sheets of a study besides the summary; all others come on request.
 MAIN_TABLES = ("Table 1", "Baselines", "Annual returns", "Costs", "ICs", "Equity", "Holdings")
 _CHARTS = {"Equity": "LineChart", "Annual returns": "BarChart"}  # from the table of the sheet
-_CHART_SIZE = (24, 12)  # width and height in centimetres
+_CHART_SIZE = (24, 12)  # width and height in centimeters
 _A4 = 9  # of paper sizes in Excel
 ORDER_SHARES = ("weight_before", "weight_after")
 SELECTION_TABLES = (
     Table("Picks", "the funds to hold, best first", name="picks"),
     Table("Orders", "from what is held to the picks", ORDER_SHARES, name="order_table"),
     Table("Lots", "what is held and sold, first in, first out", ("rate",), name="lot_table"),
-    Table("Neighbours", "the neighbours behind each pick", name="neighbours"),
+    Table("Neighbors", "the neighbors behind each pick", name="neighbors"),
     Table("Reasons", "the factors behind each pick", name="reasons"),
     Table("Left out", "funds that could not be chosen, and why", name="left_out"),
 )
@@ -220,7 +220,7 @@ def write_study_workbook(study: StudyTables, path: str | Path, *, all_tables: bo
     """
     titled = [table for table in study.tables() if table.title]
     tables = [table for table in titled if all_tables or table.title in MAIN_TABLES]
-    summary = [*_summarise_study(study)]
+    summary = [*_summarize_study(study)]
     if not all_tables:
         more = len(titled) - len(tables)
         summary.append(("More tables", f"{more} more with all_tables=True (--excel-all)"))
@@ -242,7 +242,7 @@ def write_selection_workbook(selection: SelectionTables, path: str | Path) -> Pa
     Path
         The file.
     """
-    return _write(selection, SELECTION_TABLES, _summarise_selection(selection), Path(path))
+    return _write(selection, SELECTION_TABLES, _summarize_selection(selection), Path(path))
 
 
 def _write(result: Any, tables: Iterable[Table], summary: Iterable[tuple[str, Any]], path: Path) -> Path:
@@ -283,7 +283,7 @@ def _add_names(table: pd.DataFrame, names: pd.Series[str]) -> pd.DataFrame:
     return named
 
 
-def _summarise_study(study: StudyTables) -> Iterator[tuple[str, Any]]:
+def _summarize_study(study: StudyTables) -> Iterator[tuple[str, Any]]:
     headline = write_headline(study)
     yield "Headline", headline.sentence
     for note in dict.fromkeys((*headline.notes, *study.notes)):  # both may tell of survivorship
@@ -302,7 +302,7 @@ def _summarise_study(study: StudyTables) -> Iterator[tuple[str, Any]]:
     yield from ((f"Chosen for {name}", _show(value)) for name, value in study.chosen.items())
 
 
-def _summarise_selection(selection: SelectionTables) -> Iterator[tuple[str, Any]]:
+def _summarize_selection(selection: SelectionTables) -> Iterator[tuple[str, Any]]:
     yield "Track record", selection.record_text
     if selection.orders is not None:
         yield from tell_orders(selection.orders).items()

@@ -1,1 +1,1 @@
-"""What all metric learners share: the learnt map, checks of input, and small linear algebra."""
+"""What all metric learners share: the learned map, checks of input, and small linear algebra."""

@@ -14,7 +14,7 @@ from .checks import check_n_components
 
 MANY_FEATURES = 5_000  # with more, matrices of the features are not formed if a low rank will do
 TOO_EXTREME = (
-    "The learnt distances of the samples are too small or too large to compute with; scale the features and "
+    "The learned distances of the samples are too small or too large to compute with; scale the features and "
     "weights, or drop outliers."
 )
 LARGEST = 1e150  # the square of a larger number may overflow
@@ -146,7 +146,7 @@ def precision_of(X: Any) -> Any:
 
 
 def check_map(X: Any, L: Array | LowRankPlusDiagonal) -> None:
-    """Raise unless a learnt map L is finite and the entries of L x can be squared for all samples x.
+    """Raise unless a learned map L is finite and the entries of L x can be squared for all samples x.
 
     A `LowRankPlusDiagonal` is not looked at: its samples are too many features wide.
 

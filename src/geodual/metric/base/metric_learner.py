@@ -1,4 +1,4 @@
-"""The shared base of all metric learners: a linear map to a space where the learnt distance is Euclidean."""
+"""The shared base of all metric learners: a linear map to a space where the learned distance is Euclidean."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from geodual.arrays import Array, Indices
 from geodual.cluster import check_dask_array, is_dask, map_rows
+from geodual.old_names import OldName
 
 from .checks import UNKNOWN, encoded_labels, warn_of_unknown
 from .maps import LARGEST, LowRankPlusDiagonal, check_map, feature_blocks, mapped, precision_of
-from .plots import draw_importances, draw_neighbours
+from .plots import draw_importances, draw_neighbors
 from .tuples import pair_differences
 
 # What a notebook shows of a certified fit.
@@ -61,7 +62,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
     def _validate(self, X: Any, y: Any) -> tuple[Array, Indices]:
-        """Return the labelled samples as floats and their classes as 0, 1, …; labels may be of any type."""
+        """Return the labeled samples as floats and their classes as 0, 1, …; labels may be of any type."""
         X, labels = self._validate_all(X, y)
         warn_of_unknown(labels, stacklevel=4)
         return X[labels != UNKNOWN], labels[labels != UNKNOWN]
@@ -97,9 +98,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return len(self.components_)
 
     def transform(self, X: Any) -> Array:
-        """Map samples to the space in which the learnt metric is the Euclidean distance.
+        """Map samples to the space in which the learned metric is the Euclidean distance.
 
-        Euclidean nearest neighbours of the result are far faster than nearest neighbours with the function
+        Euclidean nearest neighbors of the result are far faster than nearest neighbors with the function
         of `get_metric`.
 
         Parameters
@@ -141,7 +142,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return np.asarray(self.components_.T @ self.components_)
 
     def get_metric(self) -> Callable[..., float]:
-        """Return the learnt distance as a function of two samples.
+        """Return the learned distance as a function of two samples.
 
         The function keeps its own copy of the metric, so later fits do not change it.
 
@@ -163,7 +164,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return metric
 
     def pair_distance(self, pairs: Any) -> Array:
-        """Return the learnt distance of each pair.
+        """Return the learned distance of each pair.
 
         Parameters
         ----------
@@ -184,7 +185,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return np.concatenate([np.sqrt(np.einsum("ij,ij->i", part, part)) for part in parts])
 
     def pair_score(self, pairs: Any) -> Array:
-        """Return minus the learnt distance of each pair, so that larger means more similar.
+        """Return minus the learned distance of each pair, so that larger means more similar.
 
         Parameters
         ----------
@@ -198,10 +199,12 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         return -self.pair_distance(pairs)
 
-    def plot_neighbours(self, X: Any, y: Any, n_neighbors: int = 1, axes: Any = None) -> Any:
-        """Plot samples before and after the transformation, with a line to their nearest neighbours.
+    plot_neighbours = OldName("plot_neighbors")
 
-        Each panel shows two principal axes; neighbours are those in all dimensions. Lines to a sample of
+    def plot_neighbors(self, X: Any, y: Any, n_neighbors: int = 1, axes: Any = None) -> Any:
+        """Plot samples before and after the transformation, with a line to their nearest neighbors.
+
+        Each panel shows two principal axes; neighbors are those in all dimensions. Lines to a sample of
         another class are thick and dashed. Samples of `fit` flatter the metric, so give others to judge it.
 
         Parameters
@@ -211,7 +214,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         y : array of shape (n_samples,)
             Their classes.
         n_neighbors : int
-            Number of neighbours that each sample is joined to.
+            Number of neighbors that each sample is joined to.
         axes : sequence of two matplotlib Axes, optional
             Where to draw; by default a new figure.
 
@@ -226,7 +229,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         before, y = before.toarray() if issparse(before) else before, column_or_1d(y)
         check_consistent_length(before, y)
         check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1, max_val=len(before) - 1)
-        return draw_neighbours(axes, (before, after), y, n_neighbors)
+        return draw_neighbors(axes, (before, after), y, n_neighbors)
 
     def plot_importances(self, n_features: int = 20, ax: Any = None) -> Any:
         """Plot `feature_importances_` as bars, the largest first.
@@ -291,7 +294,7 @@ def n_axes(X: Any) -> int:
 
 
 def fitted_attributes(learner: Any) -> dict[str, Any]:
-    """Return what a learner has learnt: its attributes whose names end with an underscore."""
+    """Return what a learner has learned: its attributes whose names end with an underscore."""
     return {name: value for name, value in vars(learner).items() if name.endswith("_")}
 
 
@@ -320,11 +323,11 @@ def feature_shares(components: Array | LowRankPlusDiagonal, X: Any, weight: Arra
     else:
         # In units in which no product overflows: the shares do not depend on them.
         X, components = of_unit_size(X), of_unit_size(components)
-        centred = X - np.average(X, axis=0, weights=weight)
+        centered = X - np.average(X, axis=0, weights=weight)
         # With few samples W is not formed either.
         few = 2 * n_samples < n_features
-        product = centred @ components.T @ components if few else centred @ (components.T @ components)
-        diagonal = np.einsum("ij,ij->j", product, centred * weight[:, None])
+        product = centered @ components.T @ components if few else centered @ (components.T @ components)
+        diagonal = np.einsum("ij,ij->j", product, centered * weight[:, None])
     positive = np.maximum(diagonal, 0.0)
     total = positive.sum()
     return positive / total if total > 0.0 else np.full(n_features, 1.0 / n_features)

@@ -23,7 +23,7 @@ STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
 
 class PairClassifier(ClassifierMixin, MetricLearner):
-    """A classifier of pairs by their distance under a learnt metric; the names are those of metric-learn.
+    """A classifier of pairs by their distance under a learned metric; the names are those of metric-learn.
 
     A subclass has a parameter `preprocessor`. It checks its parameters (`_check_parameters`) and learns
     (`_learn`); at last `fit` chooses the threshold.
@@ -111,7 +111,7 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         return check_pair_array(pairs)
 
     def transform(self, X: Any) -> Array:
-        """Map samples or pairs to the space in which the learnt metric is the Euclidean distance.
+        """Map samples or pairs to the space in which the learned metric is the Euclidean distance.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         return self.transform(look_up(self.preprocessor, X) if n_axes(X) == 2 else X)
 
     def pair_distance(self, pairs: Any) -> Array:
-        """Return the learnt distance of each pair (not squared).
+        """Return the learned distance of each pair (not squared).
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         return super().pair_distance(self._samples(pairs))
 
     def decision_function(self, pairs: Any) -> Array:
-        """Return minus the learnt distance of each pair, so that larger means more similar.
+        """Return minus the learned distance of each pair, so that larger means more similar.
 
         Pairs of at least minus `threshold_` are predicted as similar.
 
@@ -229,7 +229,7 @@ class PairClassifier(ClassifierMixin, MetricLearner):
         y : array of shape (n_pairs,)
             +1 for similar pairs, −1 for dissimilar ones.
         strategy : "accuracy", "f_beta", "max_tpr" or "max_tnr"
-            What to maximise: the accuracy; the F-score; the true positive rate if the true negative rate must
+            What to maximize: the accuracy; the F-score; the true positive rate if the true negative rate must
             be at least `min_rate`; or the true negative rate if the true positive rate must be.
         min_rate : float, optional
             Required for "max_tpr" and "max_tnr", between 0 and 1.
@@ -290,7 +290,7 @@ def best_threshold(
     similar : array of bool of shape (n_pairs,)
         Which pairs are similar. Pairs up to the threshold are predicted as similar.
     strategy : "accuracy", "f_beta", "max_tpr" or "max_tnr"
-        What to maximise: the accuracy; the F-score; the true positive rate if the true negative rate must be
+        What to maximize: the accuracy; the F-score; the true positive rate if the true negative rate must be
         at least `min_rate`; or the true negative rate if the true positive rate must be.
     min_rate : float, optional
         Required for "max_tpr" and "max_tnr".
@@ -302,7 +302,7 @@ def best_threshold(
     Returns
     -------
     float
-        Half-way between two neighbouring distances.
+        Half-way between two neighboring distances.
     """
     check_calibration(strategy, min_rate, beta)
     least = 0.0 if min_rate is None else float(min_rate)
@@ -329,7 +329,7 @@ def best_threshold(
     # Of equally good cuts, the one with the better other rate: more pairs are called similar, or fewer.
     prefer_more = strategy in ("f_beta", "max_tnr")
     k = len(score) - 1 - int(np.argmax(score[::-1])) if prefer_more else int(np.argmax(score))
-    # The ends of the range have only one neighbouring distance: 1 stands in for the gap to the other.
+    # The ends of the range have only one neighboring distance: 1 stands in for the gap to the other.
     below = sorted_distance[k - 1] if k else sorted_distance[0] - 1.0
     above = sorted_distance[k] if k < len(order) else sorted_distance[-1] + 1.0
     return float(0.5 * (below + above)) if k else float(below)

@@ -1,4 +1,4 @@
-"""Pictures of a learnt metric: nearest neighbours before and after, and the importances of features."""
+"""Pictures of a learned metric: nearest neighbors before and after, and the importances of features."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from scipy.spatial.distance import cdist
 from geodual.arrays import Array, Indices
 from geodual.extras import new_axes
 
-_COLOURS = (
+_COLORS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"),
     *("#8C613C", "#7F3C8D", "#999933", "#000000", "#882255"),
 )
-_MARKERS = "o^sDvPX*p"  # one less than colours, so that no two of 90 classes look the same
+_MARKERS = "o^sDvPX*p"  # one less than colors, so that no two of 90 classes look the same
 _WRONG = "#D55E00"
 _MOST_CLASSES = 20  # that a legend names
 _MANY_SAMPLES = 300  # with more, markers are smaller
 
 
-def draw_neighbours(axes: Any, spaces: Sequence[Array], y: Any, n_neighbors: int) -> Any:
-    """Draw samples of several spaces in two principal axes each, joined to their nearest neighbours.
+def draw_neighbors(axes: Any, spaces: Sequence[Array], y: Any, n_neighbors: int) -> Any:
+    """Draw samples of several spaces in two principal axes each, joined to their nearest neighbors.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def draw_neighbours(axes: Any, spaces: Sequence[Array], y: Any, n_neighbors: int
     y : array of shape (n_samples,)
         Their classes.
     n_neighbors : int
-        Number of neighbours of each sample.
+        Number of neighbors of each sample.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def draw_neighbours(axes: Any, spaces: Sequence[Array], y: Any, n_neighbors: int
         plane = principal_plane(Z)
         _draw_lines(ax, plane, near, wrong)
         _draw_samples(ax, plane, classes, labels)
-        ax.set_title(f"{title}: {wrong.mean():.1%} of the nearest neighbours are wrong", fontsize="medium")
+        ax.set_title(f"{title}: {wrong.mean():.1%} of the nearest neighbors are wrong", fontsize="medium")
     axes[-1].legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return axes
 
@@ -58,7 +58,7 @@ def _draw_lines(ax: Any, plane: Array, near: Indices, wrong: NDArray[np.bool_]) 
     from matplotlib.collections import LineCollection
 
     pairs = np.stack(np.broadcast_arrays(np.arange(len(near))[:, None], near), axis=-1)
-    # Wrong neighbours are also thicker and dashed, so that they stand out without colours.
+    # Wrong neighbors are also thicker and dashed, so that they stand out without colors.
     kinds = (
         (~wrong, {"colors": "0.6", "linewidths": 0.6, "label": "same class"}),
         (wrong, {"colors": _WRONG, "linewidths": 1.6, "linestyles": "--", "label": "other class"}),
@@ -73,7 +73,7 @@ def _draw_samples(ax: Any, plane: Array, classes: Any, labels: Indices) -> None:
             *plane[labels == k].T,
             s=18 if len(plane) <= _MANY_SAMPLES else 10,
             marker=_MARKERS[k % len(_MARKERS)],
-            color=_COLOURS[k % len(_COLOURS)],
+            color=_COLORS[k % len(_COLORS)],
             edgecolors="white",
             linewidths=0.2,
             label=str(name) if len(classes) <= _MOST_CLASSES else None,
@@ -83,7 +83,7 @@ def _draw_samples(ax: Any, plane: Array, classes: Any, labels: Indices) -> None:
 
 
 def nearest(Z: Array, n_neighbors: int) -> Indices:
-    """Return the row numbers of the nearest neighbours of each sample, in all dimensions."""
+    """Return the row numbers of the nearest neighbors of each sample, in all dimensions."""
     distance = cdist(Z, Z)
     np.fill_diagonal(distance, np.inf)
     return np.argsort(distance, axis=1, kind="stable")[:, :n_neighbors]
@@ -91,8 +91,8 @@ def nearest(Z: Array, n_neighbors: int) -> Indices:
 
 def principal_plane(Z: Array) -> Array:
     """Return the samples in their two principal axes; the second is zero if there is only one dimension."""
-    centred = Z - Z.mean(axis=0)
-    U, spread, axes = np.linalg.svd(centred, full_matrices=False)
+    centered = Z - Z.mean(axis=0)
+    U, spread, axes = np.linalg.svd(centered, full_matrices=False)
     signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])  # the same on every machine
     plane = np.zeros((len(Z), 2))
     kept = min(2, len(spread))
@@ -130,7 +130,7 @@ def draw_importances(
     shown = np.argsort(-importances, kind="stable")[:n_features]
     ax = new_axes(6.4, 1.2 + 0.25 * len(shown)) if ax is None else ax
     places = np.arange(len(shown))
-    ax.barh(places, importances[shown], color=_COLOURS[0])
+    ax.barh(places, importances[shown], color=_COLORS[0])
     ax.set_yticks(places, [names[k] for k in shown])
     ax.invert_yaxis()
     ax.axvline(1.0 / len(importances), color="0.4", linestyle="--", linewidth=1, label="all features equal")

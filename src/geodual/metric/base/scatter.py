@@ -1,4 +1,4 @@
-"""Samples and their scatter matrices: copies, regularisation, inverse roots, whitening, sums over pairs."""
+"""Samples and their scatter matrices: copies, regularization, inverse roots, whitening, sums over pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SMALLEST = 1e-150  # the square of a smaller number may vanish
 _ROUNDING = 64.0 * float(np.finfo(float).eps)  # relative rounding error of a mean, with a safety factor
 
 
-def centred(X: Array) -> Array:
+def centered(X: Array) -> Array:
     """Return X minus its mean; features that vary only by rounding errors become zero."""
     result = X - X.mean(axis=0)
     result[:, ~varying(np.abs(result).max(axis=0), np.abs(X).max(axis=0))] = 0.0
@@ -115,7 +115,7 @@ def raised_floor(spectrum: Array, largest: float | None = None) -> float:
 def inverse_root(scatter: Array) -> Array:
     """Return M with MᵀM the inverse of a scatter matrix; its rows are sorted by falling scatter.
 
-    A (nearly) singular matrix is regularised in units in which all features scatter equally.
+    A (nearly) singular matrix is regularized in units in which all features scatter equally.
     """
     scales = feature_scales(scatter)
     spectrum, basis = raised_spectrum(scatter / np.outer(scales, scales))
@@ -150,7 +150,7 @@ def _outside(basis: Array, n_columns: int) -> Array:
 
 
 def low_rank_inverse_root(V: Array) -> LowRankPlusDiagonal:
-    """Return M with MᵀM the regularised inverse of VᵀV, as in `inverse_root`, which is never formed.
+    """Return M with MᵀM the regularized inverse of VᵀV, as in `inverse_root`, which is never formed.
 
     In units T⁻¹ in which all features scatter equally, let B be the eigenvectors in the span of the rows of
     V, s their raised eigenvalues, and f the floor, which all other eigenvalues are raised to. Then
@@ -187,7 +187,7 @@ def raised_factors(V: Array) -> tuple[Array, Array, Array, float]:
 
 
 def whitened(Z: Array) -> tuple[Array, Array]:
-    """Return centred samples in coordinates in which their covariance is I, and the map to these coordinates.
+    """Return centered samples in coordinates in which their covariance is I, and the map to these.
 
     The number of coordinates is the rank of the samples, with features in equal units.
 

@@ -36,7 +36,7 @@ def check_pair_array(pairs: Any, n_features: int | None = None) -> Array:
         raise ValueError(f"`pairs` must have shape (n_pairs, 2, n_features), got {array.shape}.")
     if n_features is not None and array.shape[2] != n_features:
         raise ValueError(
-            f"`pairs` has {array.shape[2]} features, but the metric was learnt on {n_features}; give the "
+            f"`pairs` has {array.shape[2]} features, but the metric was learned on {n_features}; give the "
             "features of `fit`."
         )
     _check_entries(array)

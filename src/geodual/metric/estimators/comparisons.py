@@ -34,7 +34,7 @@ _SMALLEST, _LARGEST = 1e-140, 1e140  # squares of margins between these neither 
 
 
 class ComparisonLearner(MetricLearner):
-    """Base of the learners that minimise ½ D(W, W₀) + Σ φ(d(a, b) − d(c, d)) over comparisons.
+    """Base of the learners that minimize ½ D(W, W₀) + Σ φ(d(a, b) − d(c, d)) over comparisons.
 
     A comparison is a tuple of samples: a triplet (a, p, n) says that a is nearer to p than to n, a quadruplet
     (a, b, c, d) that a is nearer to b than c to d. The names are those of metric-learn. A subclass has the
@@ -109,7 +109,7 @@ class ComparisonLearner(MetricLearner):
         n_features = self._samples(X).shape[2]
         if n_features != self.n_features_in_:
             raise ValueError(
-                f"`{self._what}` has {n_features} features, but the metric was learnt on "
+                f"`{self._what}` has {n_features} features, but the metric was learned on "
                 f"{self.n_features_in_}; give the features of the last step."
             )
 
@@ -177,7 +177,7 @@ class ComparisonLearner(MetricLearner):
         return np.asarray(y, dtype=float)
 
     def transform(self, X: Any) -> Array:
-        """Map samples or tuples of samples to the space in which the learnt metric is the Euclidean distance.
+        """Map samples or tuples of samples to the space whose Euclidean distance is the learned metric.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class ComparisonLearner(MetricLearner):
         return self.transform(look_up(self.preprocessor, X) if n_axes(X) == 2 else X)
 
     def pair_distance(self, pairs: Any) -> Array:
-        """Return the learnt distance of each pair (not squared).
+        """Return the learned distance of each pair (not squared).
 
         Parameters
         ----------
@@ -300,10 +300,10 @@ class TripletRPDML(ComparisonLearner):
         Weight of the violations, divided by the number m of triplets. Larger values follow the triplets more
         closely, smaller ones the prior. Useful values are 1 to 10,000.
     alpha : float
-        C₂ ≥ 0, the weight of −½‖λ‖² in the regularised Lagrangian, eq. (2) of the paper. Positive values
+        C₂ ≥ 0, the weight of −½‖λ‖² in the regularized Lagrangian, eq. (2) of the paper. Positive values
         weaken the constraints; 0 gives the program above.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
-        W₀: the identity, the inverse covariance of the samples in the triplets (regularised if singular), or
+        W₀: the identity, the inverse covariance of the samples in the triplets (regularized if singular), or
         a given positive definite matrix.
     margin : float, optional
         μ > 0, by which the squared distances should differ at least. By default the mean squared distance
@@ -322,7 +322,7 @@ class TripletRPDML(ComparisonLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix.
+        The learned matrix.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -396,10 +396,10 @@ class QuadrupletRPDML(ComparisonLearner):
         Weight of the violations, divided by the number m of quadruplets. Larger values follow the quadruplets
         more closely, smaller ones the prior. Useful values are 1 to 10,000.
     alpha : float
-        C₂ ≥ 0, the weight of −½‖λ‖² in the regularised Lagrangian, eq. (2) of the paper. Positive values
+        C₂ ≥ 0, the weight of −½‖λ‖² in the regularized Lagrangian, eq. (2) of the paper. Positive values
         weaken the constraints; 0 gives the program above.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
-        W₀: the identity, the inverse covariance of the samples in the quadruplets (regularised if singular),
+        W₀: the identity, the inverse covariance of the samples in the quadruplets (regularized if singular),
         or a given positive definite matrix.
     margin : float, optional
         μ > 0, by which the squared distances should differ at least. By default the mean squared distance
@@ -418,7 +418,7 @@ class QuadrupletRPDML(ComparisonLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix.
+        The learned matrix.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)

@@ -1,4 +1,4 @@
-"""FeatureWeights: a weight per feature, learnt from labels or numbers with a certificate."""
+"""FeatureWeights: a weight per feature, learned from labels or numbers with a certificate."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.utils.sparsefuncs import csc_median_axis_0
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from geodual.arrays import Array, Indices
+from geodual.old_names import OldName
 from geodual.threads import blas_threads_for, product_operations
 
 from ..base.checks import (
@@ -47,30 +48,30 @@ _DISTANCES = ("l1", "l2")
 
 
 class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Weights of features, learnt from labels or numbers: which features tell near samples apart.
+    r"""Weights of features, learned from labels or numbers: which features tell near samples apart.
 
-    Choose it to learn which features matter, or to scale them for nearest neighbours, kernels and clusters.
+    Choose it to learn which features matter, or to scale them for nearest neighbors, kernels and clusters.
     It needs a number per feature, and takes thousands of features; `NeighborRPDML` learns a whole matrix, and
     so directions too. With `sparsity` it selects features: the weights of all others are exactly zero.
 
     The distance is :math:`d_w(x, z) = \sum_f w_f |x_f - z_f|`, or :math:`\sum_f w_f (x_f - z_f)^2`. Sample i
-    would take its class from its neighbour j with the probability
+    would take its class from its neighbor j with the probability
     :math:`p_{ij} \propto \exp(-d_{ij}/\tau_i)`, where :math:`\tau_i` is a width. With fixed targets
-    :math:`q_{ij}`, which are such probabilities among the neighbours of the right class, it solves
+    :math:`q_{ij}`, which are such probabilities among the neighbors of the right class, it solves
 
     .. math:: \min_{w > 0} \tfrac12 \sum_f (w_f - \log w_f - 1) + \frac{C}{N} \sum_i \Bigl[\sum_j q_{ij}
               \frac{d_{ij}(w)}{\tau_i} + \log \sum_j \exp\Bigl(-\frac{d_{ij}(w)}{\tau_i}\Bigr)\Bigr].
 
     The first sum keeps the weights near 1. The distances are linear in w, so the program is convex.
-    Neighbours and targets are found three times: under equal weights, and under weights learnt with C/10 and
+    Neighbors and targets are found three times: under equal weights, and under weights learned with C/10 and
     0.3 C. The last fit stops when the duality gap proves that its objective is optimal to a relative error of
-    `tol`. The width is half of the mean distance of the neighbours of the class, under equal weights. Of more
-    than 10,000 samples, N = 10,000 drawn with a fixed seed ask all for their neighbours.
+    `tol`. The width is half of the mean distance of the neighbors of the class, under equal weights. Of more
+    than 10,000 samples, N = 10,000 drawn with a fixed seed ask all for their neighbors.
 
     With `sparsity` the first sum of the last fit is :math:`\sum_f [\tfrac12 (w_f - 1)^2 + \mu w_f]` with
     :math:`w \ge 0`, which allows zeros.
 
-    Weights depend on the units of the features, so standardise these first.
+    Weights depend on the units of the features, so standardize these first.
 
     Parameters
     ----------
@@ -88,11 +89,11 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         differ by 0.1 in the mean over these, or by more if the class would be less than a tenth of all.
 
         With several labels per sample, the class of a sample are those with the same set of labels. If these
-        are fewer than the similar neighbours that `pairs` asks for, sets may differ in one label, or in two,
+        are fewer than the similar neighbors that `pairs` asks for, sets may differ in one label, or in two,
         and so on until there are enough.
     pairs : "local" or LocalPairs
-        The neighbours of each sample. "local": its 5 nearest in its class and its 15 nearest in other
-        classes; equal samples of a class are one neighbour. ``LocalPairs(3, 9)``: other numbers.
+        The neighbors of each sample. "local": its 5 nearest in its class and its 15 nearest in other
+        classes; equal samples of a class are one neighbor. ``LocalPairs(3, 9)``: other numbers.
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
@@ -107,7 +108,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     weights_ : array of shape (n_features,)
-        The learnt weights w. A feature that never differs between neighbours keeps the weight 1; with
+        The learned weights w. A feature that never differs between neighbors keeps the weight 1; with
         `sparsity` it has the weight max(1 − μ, 0).
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the mean distance of the samples from their median ("l1") or mean ("l2"). The
@@ -115,7 +116,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     duality_gap_ : float
         Relative duality gap, an upper bound on the relative error of the objective.
     objective_ : float
-        The objective above at w, for the neighbours and targets of the last fit.
+        The objective above at w, for the neighbors and targets of the last fit.
     dual_objective_ : float
         Lower bound on `objective_` for any weights.
     penalty_ : float
@@ -123,9 +124,9 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_iter_ : int
         Number of iterations of all fits.
     n_pairs_ : int
-        Number of samples and neighbours of the last fit.
-    neighbours_ : array of shape (n_pairs, 2)
-        Row numbers of the samples i and their neighbours j of the last fit; of equal samples, the first.
+        Number of samples and neighbors of the last fit.
+    neighbors_ : array of shape (n_pairs, 2)
+        Row numbers of the samples i and their neighbors j of the last fit; of equal samples, the first.
     targets_, widths_ : array of shape (n_pairs,)
         :math:`q_{ij}` and :math:`\tau_i`. With these and `counts_`, the certificate can be checked from
         outside: the dual is :math:`\tfrac12 \sum_f \log(1 - 2 z_f) - \frac CN \sum_{ij} p_{ij} \log p_{ij}`
@@ -135,7 +136,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         How often each sample counts: 1, or the weight of all its copies; 0 if it has no part in the fit.
     history_ : tuple
         One record for the start and one per iteration of the last fit, with the fields `objective`, `primal`
-        and `dual` (best values so far), `gap`, `passes` (over the neighbours) and `seconds`.
+        and `dual` (best values so far), `gap`, `passes` (over the neighbors) and `seconds`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -145,7 +146,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     --------
     RPDMLClassifier : Classifies with these weights.
     NeighborRPDML : The same loss for a matrix, in place of weights.
-    LocalPairs : Numbers of neighbours.
+    LocalPairs : Numbers of neighbors.
 
     Examples
     --------
@@ -166,6 +167,8 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> np.flatnonzero(sparse.weights_).tolist(), sparse.duality_gap_ <= 1e-6
     ([2, 3], True)
     """
+
+    neighbours_ = OldName("neighbors_")
 
     def __init__(
         self,
@@ -277,7 +280,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
 
     def _classes(self, X: Any, y: Any, weight: Array | None) -> tuple[Indices, Array | None, Search]:
-        """Return the rows that count, how often each does, and the search for neighbours by classes."""
+        """Return the rows that count, how often each does, and the search for neighbors by classes."""
         check_classification_targets(y)
         labels = encoded_labels(y, type(self).__name__)
         warn_of_unknown(labels, stacklevel=4)
@@ -301,7 +304,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return rows, counts, label_set_search(sets[rows].astype(float), self._local, self.distance)
 
     def _numbers(self, X: Any, y: Any, weight: Array | None) -> tuple[Indices, Array | None, Search]:
-        """Return the rows that count, how often each does, and the search for neighbours by targets."""
+        """Return the rows that count, how often each does, and the search for neighbors by targets."""
         weight = np.ones(X.shape[0]) if weight is None else weight
         used = np.flatnonzero(weight)
         y = real_array(y.toarray() if issparse(y) else y, "y")
@@ -316,7 +319,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.objective_, self.dual_objective_ = found.primal, found.dual
         self.history_ = Convergence(found.history)
         self.n_iter_, self.n_pairs_ = max(fit.n_earlier + found.n_iter, 1), near.n_pairs
-        self.neighbours_, self.targets_, self.widths_ = rows[near.pairs], near.targets, near.widths
+        self.neighbors_, self.targets_, self.widths_ = rows[near.pairs], near.targets, near.widths
         self.penalty_ = fit.penalty
         self.counts_ = np.zeros(X.shape[0])
         self.counts_[rows] = 1.0 if counts is None else counts
@@ -349,7 +352,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.asarray(share / total) if total > 0.0 else np.full(len(share), 1.0 / len(share))
 
     def transform(self, X: Any) -> Any:
-        """Scale the features, so that the learnt distance is a plain one.
+        """Scale the features, so that the learned distance is a plain one.
 
         Parameters
         ----------
@@ -359,8 +362,8 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_samples, n_features)
-            X w for "l1": the learnt distance is the city-block distance of the rows. X √w for "l2": it is the
-            squared Euclidean distance. float32 stays float32, and sparse stays sparse.
+            X w for "l1": the learned distance is the city-block distance of the rows. X √w for "l2": it is
+            the squared Euclidean distance. float32 stays float32, and sparse stays sparse.
         """
         check_is_fitted(self)
         X = validate_data(
@@ -397,7 +400,7 @@ class FeatureWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _distinct(X: Any, labels: Indices, weight: Array | None) -> tuple[Indices, Array | None, Indices]:
-    """Return the rows of distinct labelled samples of positive weight, how often each counts, and labels."""
+    """Return the rows of distinct labeled samples of positive weight, how often each counts, and labels."""
     used = Samples.of_positive_weight(X, labels, weight).distinct_in_order()
     rows = used.rows if weight is None else np.flatnonzero(weight)[used.rows]
     return rows, used.weight, used.labels
@@ -418,9 +421,9 @@ def _spread(X: Any, distance: str) -> Array:
         return np.asarray(deviation)
     X = csc_array(X)
     n_samples, n_features = X.shape
-    centre = csc_median_axis_0(X) if distance == "l1" else X.mean(axis=0)
+    center = csc_median_axis_0(X) if distance == "l1" else X.mean(axis=0)
     stored = np.diff(X.indptr)
     column = np.repeat(np.arange(n_features), stored)
     power = 1 if distance == "l1" else 2
-    sums = np.bincount(column, np.abs(X.data - centre[column]) ** power, minlength=n_features)
-    return np.asarray((sums + (n_samples - stored) * np.abs(centre) ** power) / n_samples)
+    sums = np.bincount(column, np.abs(X.data - center[column]) ** power, minlength=n_features)
+    return np.asarray((sums + (n_samples - stored) * np.abs(center) ** power) / n_samples)

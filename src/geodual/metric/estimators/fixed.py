@@ -14,7 +14,7 @@ from geodual.threads import blas_threads_for, product_operations
 from ..base.checks import check_n_components
 from ..base.maps import MANY_FEATURES, LowRankPlusDiagonal
 from ..base.metric_learner import MetricLearner, check_size, of_unit_size
-from ..base.scatter import centred, inverse_root, inverse_root_in_span, low_rank_inverse_root, oriented
+from ..base.scatter import centered, inverse_root, inverse_root_in_span, low_rank_inverse_root, oriented
 
 
 class _UnsupervisedMetric(MetricLearner):
@@ -51,7 +51,7 @@ class _UnsupervisedMetric(MetricLearner):
 
 
 class EuclideanMetric(_UnsupervisedMetric):
-    """The Euclidean metric d(x, x′) = ‖x − x′‖: the baseline that learnt metrics have to beat.
+    """The Euclidean metric d(x, x′) = ‖x − x′‖: the baseline that learned metrics have to beat.
 
     Choose it as the reference of a comparison, or with `n_components` to reduce the dimension by principal
     component analysis. It has the same methods as the learners and ignores labels.
@@ -113,7 +113,7 @@ class MahalanobisMetric(_UnsupervisedMetric):
     Choose it if there are no labels and features are correlated or in different units. The transformed
     samples have covariance I.
 
-    A (nearly) singular covariance is regularised: in units in which all features have standard deviation 1,
+    A (nearly) singular covariance is regularized: in units in which all features have standard deviation 1,
     eigenvalues are raised to at least 1e-8 of the largest. So the metric also exists for constant or
     collinear features, and for more features than samples. A regular covariance is inverted exactly, and the
     metric does not depend on the units of the features. A constant feature gets the largest standard
@@ -123,7 +123,7 @@ class MahalanobisMetric(_UnsupervisedMetric):
     Parameters
     ----------
     n_components : int, optional
-        Keep this number of leading principal components of the standardised samples. All are kept by default.
+        Keep this number of leading principal components of the standardized samples. All are kept by default.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class MahalanobisMetric(_UnsupervisedMetric):
         self.n_components = n_components
 
     def _components(self, X: Array) -> Array | LowRankPlusDiagonal:
-        Z, n_features = centred(X) / np.sqrt(len(X) - 1), X.shape[1]
+        Z, n_features = centered(X) / np.sqrt(len(X) - 1), X.shape[1]
         if len(X) >= n_features:
             return inverse_root(Z.T @ Z)[: self.n_components]
         if self.n_components is None and n_features > MANY_FEATURES:

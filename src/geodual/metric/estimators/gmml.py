@@ -21,7 +21,7 @@ class GMML(MetricLearner):
     r"""Geometric mean metric learning: a metric from labels in closed form, in milliseconds.
 
     Choose it for a fast first result: there is no iteration, and hardly anything to tune. It treats all pairs
-    alike; `RPDML` and `LMNN` can concentrate on the pairs that matter for nearest neighbours.
+    alike; `RPDML` and `LMNN` can concentrate on the pairs that matter for nearest neighbors.
 
     Let S and D be the sums of (x − x′)(x − x′)ᵀ over all similar and all dissimilar pairs. The minimum of
     tr(AS) + tr(A⁻¹D) solves A S A = D; it is the geometric mean of S⁻¹ and D. The weighted mean is
@@ -29,7 +29,7 @@ class GMML(MetricLearner):
     .. math:: A = S^{-1} \,\#_t\, D = S^{-1/2} (S^{1/2} D S^{1/2})^t S^{-1/2}.
 
     The sums over all pairs are computed from the scatter matrices of the classes, without forming any pair.
-    A (nearly) singular S or D is regularised: in units in which all features scatter equally, eigenvalues are
+    A (nearly) singular S or D is regularized: in units in which all features scatter equally, eigenvalues are
     raised to at least 1e-8 of the largest. With fewer samples than features both are zero outside the span of
     the samples. The mean is then computed in the span, where eigenvalues are raised in the units of the
     features, and A is a multiple of the identity outside it.
@@ -40,8 +40,8 @@ class GMML(MetricLearner):
         Position on the geodesic from S⁻¹ (t = 0, similar pairs only) to D (t = 1, dissimilar pairs only);
         0.5 is the geometric mean.
     reg : float
-        λ ≥ 0 of the regularised sums S + λ A₀⁻¹ and D + λ A₀. The sums grow with the number of pairs, so λ
-        must grow with it to have the same effect. 0 means no regularisation towards A₀.
+        λ ≥ 0 of the regularized sums S + λ A₀⁻¹ and D + λ A₀. The sums grow with the number of pairs, so λ
+        must grow with it to have the same effect. 0 means no regularization toward A₀.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
         A₀: the identity, the inverse covariance of the samples, or a given positive definite matrix. It has
         an effect only if `reg` is positive.
@@ -51,8 +51,8 @@ class GMML(MetricLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix A. For more than 5,000 features and fewer samples, a `LowRankPlusDiagonal`, which is
-        not formed in memory.
+        The learned matrix A. For more than 5,000 features and fewer samples, a `LowRankPlusDiagonal`, which
+        is not formed in memory.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = A, or its best approximation of rank `n_components`; of the same kind as `W_`.
     feature_importances_ : array of shape (n_features,)
@@ -64,9 +64,9 @@ class GMML(MetricLearner):
 
     See Also
     --------
-    RPDML : Bounds the distances of pairs; with ``pairs="local"`` often better for nearest neighbours.
+    RPDML : Bounds the distances of pairs; with ``pairs="local"`` often better for nearest neighbors.
     PairGMML : Learns from pairs that are known to be similar or not, without class labels.
-    LMNN : Optimises the margin around nearest neighbours.
+    LMNN : Optimizes the margin around nearest neighbors.
     MahalanobisMetric : Needs no labels.
 
     References
@@ -99,7 +99,7 @@ class GMML(MetricLearner):
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GMML:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------
@@ -138,6 +138,6 @@ class GMML(MetricLearner):
     def _fit_on_cluster(self, mean: GeometricMean, blocks: SampleBlocks) -> GMML:
         # Prior and importances depend on the covariance only, so a few samples can stand for all.
         few = blocks.standing_for_all()
-        self.W_, L = mean.solve(few, lambda Z: blocks.labelled().pair_scatters(), np.ones(len(few)))
+        self.W_, L = mean.solve(few, lambda Z: blocks.labeled().pair_scatters(), np.ones(len(few)))
         self._set_metric(L, few)
         return self

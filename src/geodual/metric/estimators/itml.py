@@ -41,13 +41,13 @@ class ITML(LogDetLearner):
         γ > 0, the weight of the violations of each pair. Larger values follow the pairs more closely, smaller
         ones the prior. The loss is a sum over pairs, so use small values (0.0001 to 0.01) for many pairs.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
-        W₀: the identity, the inverse covariance of the samples (regularised if singular), or a given positive
+        W₀: the identity, the inverse covariance of the samples (regularized if singular), or a given positive
         definite matrix.
     pairs : "local", "all", LocalPairs, int or array of shape (n_pairs, 2)
-        The pairs that count. "local": each sample with its 5 nearest neighbours in its class and its 15
-        nearest in other classes, which are found a second time under the learnt metric; equal samples of a
-        class are one neighbour. Of more than 100,000 samples, some stand for all, see `LocalPairs`. "all":
-        all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbours. A number: this number of random
+        The pairs that count. "local": each sample with its 5 nearest neighbors in its class and its 15
+        nearest in other classes, which are found a second time under the learned metric; equal samples of a
+        class are one neighbor. Of more than 100,000 samples, some stand for all, see `LocalPairs`. "all":
+        all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbors. A number: this number of random
         pairs, half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
         u and l are these percentiles of the squared distances between all samples under the prior.
@@ -71,8 +71,8 @@ class ITML(LogDetLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix. Like `components_`, it takes 200 MB for 5,000 features. For more features and fewer
-        samples, both are a `LowRankPlusDiagonal`, which is exact but not formed in memory.
+        The learned matrix. Like `components_`, it takes 200 MB for 5,000 features. For more features and
+        fewer samples, both are a `LowRankPlusDiagonal`, which is exact but not formed in memory.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -87,10 +87,10 @@ class ITML(LogDetLearner):
         u and l.
     bounds_are_exact_ : bool
         False if u and l were estimated from a random sample of the pairs.
-    neighbours_are_exact_ : bool
+    neighbors_are_exact_ : bool
         False if local pairs were found with an approximate index.
     n_anchors_ : int, or None
-        Number of samples whose neighbours make the local pairs; None if `pairs` asks for others. Up to
+        Number of samples whose neighbors make the local pairs; None if `pairs` asks for others. Up to
         100,000 samples these are all that differ.
     n_iter_ : int
         Number of iterations; with local pairs, of both fits.
@@ -107,8 +107,8 @@ class ITML(LogDetLearner):
     See Also
     --------
     RPDML : The same program with squared violations, which is faster.
-    LocalPairs : Numbers of neighbours for local pairs.
-    LMNN : Optimises the margin around nearest neighbours.
+    LocalPairs : Numbers of neighbors for local pairs.
+    LMNN : Optimizes the margin around nearest neighbors.
     GMML : Closed form, no iteration.
 
     References
@@ -171,5 +171,5 @@ class ITML(LogDetLearner):
             )
 
     def _pair_loss(self, u: float, l: float, total_weight: float) -> PairLoss:  # noqa: E741
-        # Half of γ, because the solver minimises half of the objective.
+        # Half of γ, because the solver minimizes half of the objective.
         return OneSidedBurg(u, l, 0.5 * self.gamma)

@@ -1,4 +1,4 @@
-"""LMNN: large margin nearest neighbours, with all impostors found and a lower bound on the objective."""
+"""LMNN: large margin nearest neighbors, with all impostors found and a lower bound on the objective."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..base.checks import (
     warn_of_unknown,
 )
 from ..base.metric_learner import MetricLearner
-from ..base.scatter import centred, oriented, whitened
-from ..margin.large_margin import LargeMargin, MarginPass, target_neighbours
-from ..selection.samples import LabelledRows, Samples
+from ..base.scatter import centered, oriented, whitened
+from ..margin.large_margin import LargeMargin, MarginPass, target_neighbors
+from ..selection.samples import LabeledRows, Samples
 
 _WIDTH = 0.1  # δ of the first smoothed objective, as a fraction of the margin
 _STAGE_TOLERANCE = 1e-3  # times `tol`: a stage ends when an iteration gains less than this share
@@ -36,10 +36,10 @@ _LINE_SEARCH_STEPS = 80  # many, because the objective bends sharply when δ is 
 
 
 class LMNN(MetricLearner):
-    r"""Large margin nearest neighbours: keep samples of other classes a margin farther away.
+    r"""Large margin nearest neighbors: keep samples of other classes a margin farther away.
 
-    Choose it for k nearest neighbours if classes have several clusters: it compares distances only around
-    each sample. Each sample i pulls its target neighbours j, the nearest samples of its class in the
+    Choose it for k nearest neighbors if classes have several clusters: it compares distances only around
+    each sample. Each sample i pulls its target neighbors j, the nearest samples of its class in the
     Euclidean metric, and pushes away impostors l, samples of other classes that are not farther away than a
     target by a margin of one:
 
@@ -50,14 +50,14 @@ class LMNN(MetricLearner):
     :math:`w_i` is their number. Weights are relative to their mean over the distinct samples: they are 1 if
     all samples are distinct.
 
-    The sums run over all targets and all impostors, which are updated as L changes. L-BFGS minimises a
+    The sums run over all targets and all impostors, which are updated as L changes. L-BFGS minimizes a
     sequence of smooth upper bounds on p, each closer to p. The program is convex in W = LᵀL, so its dual
     gives a lower bound on p for any metric.
 
     Parameters
     ----------
     n_neighbors : int
-        Number of target neighbours per sample; fewer in classes that have too few distinct samples. The only
+        Number of target neighbors per sample; fewer in classes that have too few distinct samples. The only
         one of a class has no target; it only acts as an impostor.
     regularization : float
         r, the weight of the pull, between 0 and 1. The paper's μ is 1 − r.
@@ -65,7 +65,7 @@ class LMNN(MetricLearner):
         Maximal number of L-BFGS iterations.
     tol : float
         Accepted error of the objective by smoothing, relative if the objective is above 1 and absolute
-        otherwise. Each smooth function is minimised until an iteration gains less than a thousandth of `tol`.
+        otherwise. Each smooth function is minimized until an iteration gains less than a thousandth of `tol`.
     n_components : int, optional
         Number of rows of L; by default the number of features. With fewer rows the program is not convex, and
         L-BFGS starts from the principal components.
@@ -75,7 +75,7 @@ class LMNN(MetricLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix LᵀL.
+        The learned matrix LᵀL.
     components_ : array of shape (n_components, n_features)
         The map L; rows by falling spread of the transformed samples.
     feature_importances_ : array of shape (n_features,)
@@ -100,7 +100,7 @@ class LMNN(MetricLearner):
     See Also
     --------
     RPDML : Bounds the distances of pairs; its optimum is certified.
-    NeighborRPDML : Certified, and usually better for nearest neighbours.
+    NeighborRPDML : Certified, and usually better for nearest neighbors.
     GMML : Closed form, no iteration.
 
     References
@@ -139,7 +139,7 @@ class LMNN(MetricLearner):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LMNN:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------
@@ -165,10 +165,10 @@ class LMNN(MetricLearner):
         used = _relative(samples)
         X = samples.X[used.rows]
         with blas_threads_for(product_operations(len(X), X.shape[1], X.shape[1])):
-            Z = centred(X)
+            Z = centered(X)
             if np.bincount(used.labels).max() < 2:
                 raise ValueError("LMNN needs a class of at least two different samples; check `y`.")
-            targets = target_neighbours(Z, used.labels, self.n_neighbors)
+            targets = target_neighbors(Z, used.labels, self.n_neighbors)
             U, whitening = whitened(Z)
             objective = LargeMargin(U, used.labels, targets, self.regularization, used.weight)
             search = _Search(objective, self.max_iter, self.tol, self.verbose)
@@ -224,7 +224,7 @@ class LMNN(MetricLearner):
             )
 
 
-def _relative(samples: Samples) -> LabelledRows:
+def _relative(samples: Samples) -> LabeledRows:
     """Return the distinct samples by class, with weights relative to their mean; None if these are equal."""
     used = samples.distinct_by_class()
     if used.weight is None or np.ptp(used.weight) == 0.0:
@@ -235,7 +235,7 @@ def _relative(samples: Samples) -> LabelledRows:
 
 
 class _Search:
-    """Minimise p by L-BFGS on smooth upper bounds p_δ with falling δ."""
+    """Minimize p by L-BFGS on smooth upper bounds p_δ with falling δ."""
 
     def __init__(self, objective: LargeMargin, max_iter: int, tol: float, verbose: int) -> None:
         self.history: list[float] = []
@@ -253,7 +253,7 @@ class _Search:
         self.history.append(self._visit(L, width)[0].objective)
         stage_converged = True
         while not self.converged and stage_converged and self._iterations_left > 0:
-            L, stage_converged = self._minimise_smoothed(L, width)
+            L, stage_converged = self._minimize_smoothed(L, width)
             result, bound = self._objective.certify(L, width)
             self.lower_bound = max(self.lower_bound, bound)
             gap = result.smoothing_gap / max(result.objective, _UNIT)
@@ -270,7 +270,7 @@ class _Search:
         self._last = result[0]
         return result
 
-    def _minimise_smoothed(self, L: Array, width: float) -> tuple[Array, bool]:
+    def _minimize_smoothed(self, L: Array, width: float) -> tuple[Array, bool]:
         """Return the last iterate of L-BFGS on p_δ, and whether it converged."""
 
         def value_and_gradient(flat: Array) -> tuple[float, Array]:

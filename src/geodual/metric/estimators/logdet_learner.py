@@ -1,4 +1,4 @@
-"""The shared base of RPDML and ITML: from labelled samples to a certified metric."""
+"""The shared base of RPDML and ITML: from labeled samples to a certified metric."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from ..program.space import Space, choose_space
 from ..selection.bounds import check_bounds, sample_bounds
 from ..selection.chosen_pairs import given_pairs, sampled_pairs
 from ..selection.local_pairs import LocalPairs
-from ..selection.samples import LabelledRows, Samples, check_links
+from ..selection.samples import LabeledRows, Samples, check_links
 from ..terms.term import PairTerm
 
-_MANY = 20_000  # of more samples, this many are enough for the metric of the neighbour search
+_MANY = 20_000  # of more samples, this many are enough for the metric of the neighbor search
 
 
 class LogDetLearner(MetricLearner):
-    """Base of the learners that minimise ½ D(W, W₀) + Σ φ(d(W)) over pairs of labelled samples.
+    """Base of the learners that minimize ½ D(W, W₀) + Σ φ(d(W)) over pairs of labeled samples.
 
     A subclass has the parameters below in its `__init__`, returns the loss φ (`_pair_loss`), and checks its
     own parameters (`_check_parameters`). It may solve the program in another way (`_solve`).
@@ -79,7 +79,7 @@ class LogDetLearner(MetricLearner):
         must_link: Any = None,
         cannot_link: Any = None,
     ) -> Self:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class LogDetLearner(MetricLearner):
             else:
                 self.bounds_, self.bounds_are_exact_ = check_bounds(self.bounds), True
             local, self.n_anchors_ = self._local, None
-            self.neighbours_are_exact_ = local is None or local.is_exact
+            self.neighbors_are_exact_ = local is None or local.is_exact
             used = samples.by_class() if local is None else samples.distinct_by_class()
             start, searched, n_iter = space.prior, space.Z, 0
             if local is not None:
@@ -194,9 +194,9 @@ class LogDetLearner(MetricLearner):
         return self
 
     def _fit_lightly(
-        self, space: Space, used: LabelledRows, samples: Samples, rng: np.random.RandomState
+        self, space: Space, used: LabeledRows, samples: Samples, rng: np.random.RandomState
     ) -> tuple[Array, int]:
-        """Return a metric to find the neighbours under, and the number of iterations it took."""
+        """Return a metric to find the neighbors under, and the number of iterations it took."""
         pairs = self._choose_pairs(space.Z[used.rows], used, samples, rng)
         light = LogDetProgram(used.with_links(space.X), self._term(pairs), space.prior_inverse)
         return light.solve_lightly(space.prior, self._budget)
@@ -211,17 +211,17 @@ class LogDetLearner(MetricLearner):
         return program.solve(start, self.tol, max_iter, iteration_printer(self, self.verbose))
 
     def _choose_pairs(
-        self, Z: Array, used: LabelledRows, samples: Samples, rng: np.random.RandomState
+        self, Z: Array, used: LabeledRows, samples: Samples, rng: np.random.RandomState
     ) -> Pairs:
-        """Return the pairs of the samples `used`, which are Z in the metric of the neighbour search."""
-        pairs = self._labelled_pairs(Z, used, samples, rng)
+        """Return the pairs of the samples `used`, which are Z in the metric of the neighbor search."""
+        pairs = self._labeled_pairs(Z, used, samples, rng)
         if used.links is None:
             return pairs
         rows = np.arange(2 * len(used.links.indices)).reshape(-1, 2)  # links follow the other samples
         return JointPairs(pairs, len(used.rows), PairList(rows, used.links.similar, used.links.weight))
 
-    def _labelled_pairs(
-        self, Z: Array, used: LabelledRows, samples: Samples, rng: np.random.RandomState
+    def _labeled_pairs(
+        self, Z: Array, used: LabeledRows, samples: Samples, rng: np.random.RandomState
     ) -> Pairs:
         """Return the pairs that the parameter `pairs` asks for: all, given, random or local ones."""
         labels, weight = used.labels, used.weight
@@ -240,10 +240,10 @@ class LogDetLearner(MetricLearner):
         return PairList(indices, labels[indices[:, 0]] == labels[indices[:, 1]], pair_weight)
 
 
-def _some(used: LabelledRows, n_similar: int) -> LabelledRows:
+def _some(used: LabeledRows, n_similar: int) -> LabeledRows:
     """Return an even choice of samples of each class if there are many, so that only one search is long."""
     step = -(-len(used.rows) // _MANY)
     rank = np.arange(len(used.rows)) - np.searchsorted(used.labels, used.labels)
     chosen = (rank % step == 0) | (rank <= n_similar)  # small classes stay whole
     weight = None if used.weight is None else used.weight[chosen]
-    return LabelledRows(used.rows[chosen], used.labels[chosen], weight, used.links)
+    return LabeledRows(used.rows[chosen], used.labels[chosen], weight, used.links)

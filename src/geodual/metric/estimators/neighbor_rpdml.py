@@ -1,4 +1,4 @@
-"""NeighborRPDML: the certified program with a loss made for nearest neighbours."""
+"""NeighborRPDML: the certified program with a loss made for nearest neighbors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from geodual.cluster import is_dask
+from geodual.old_names import OldName
 from geodual.threads import blas_threads_for, product_operations
 
 from ..base.checks import (
@@ -24,33 +25,33 @@ from ..program.certificate import CertifiedMetric, iteration_printer, keep_solut
 from ..program.logdet_program import LogDetProgram
 from ..program.space import Space, choose_space, dense_rows, stays_sparse, within_space
 from ..selection.local_pairs import LocalPairs
-from ..selection.samples import LabelledRows, Samples
-from ..terms.neighbour_term import NeighbourTerm, neighbour_widths
+from ..selection.samples import LabeledRows, Samples
+from ..terms.neighbor_term import NeighborTerm, neighbor_widths
 
-_EARLIER = (0.01, 0.03, 0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbours
+_EARLIER = (0.01, 0.03, 0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbors
 _ROUGH = 0.1  # relative gap of earlier fits
 
 
 class NeighborRPDML(MetricLearner):
-    r"""RPDML for nearest neighbours: the near samples of each class compete for each sample.
+    r"""RPDML for nearest neighbors: the near samples of each class compete for each sample.
 
-    Choose it if the metric is for classification by nearest neighbours. Sample i would take its class from
-    its neighbour j with the probability :math:`p_{ij} \propto \exp(-d_{ij}/\tau_i)`,
+    Choose it if the metric is for classification by nearest neighbors. Sample i would take its class from
+    its neighbor j with the probability :math:`p_{ij} \propto \exp(-d_{ij}/\tau_i)`,
     where :math:`d_{ij}` is the squared distance and :math:`\tau_i` a width. With fixed targets
-    :math:`q_{ij}`, which are such probabilities among the neighbours of the right class, it solves
+    :math:`q_{ij}`, which are such probabilities among the neighbors of the right class, it solves
 
     .. math:: \min_{W \succ 0} \tfrac12 D(W, W_0) + \frac{C}{N} \sum_i \Bigl[\sum_j q_{ij}
               \frac{d_{ij}(W)}{\tau_i} + \log \sum_j \exp\Bigl(-\frac{d_{ij}(W)}{\tau_i}\Bigr)\Bigr],
 
     where D(W, W₀) = tr(WW₀⁻¹) − log det(WW₀⁻¹) − n is the LogDet divergence. The sum bounds the negative log
-    likelihood of the classes from above, and the program is convex. Neighbours and targets are found five
-    times: under the prior, and under metrics learnt with C/100, C/33, C/10 and C/3. The last fit stops when
+    likelihood of the classes from above, and the program is convex. Neighbors and targets are found five
+    times: under the prior, and under metrics learned with C/100, C/33, C/10 and C/3. The last fit stops when
     the duality gap proves that its objective is optimal to a relative error of `tol`. If there are more
     features than samples, the program is solved in the span of the samples.
 
     Unlike `RPDML`, it takes neither dask arrays, nor links, nor weights of pairs.
 
-    Neighbourhood components analysis has nearly the same loss, but no prior and no certificate: its program
+    Neighborhood components analysis has nearly the same loss, but no prior and no certificate: its program
     is not convex.
 
     Parameters
@@ -60,13 +61,13 @@ class NeighborRPDML(MetricLearner):
         values are 100 to 10,000.
     prior : "within", "identity", "covariance" or array of shape (n_features, n_features)
         W₀: the inverse of a shrunk covariance within the classes; the identity; the inverse covariance of the
-        samples (regularised if singular); or a given positive definite matrix.
+        samples (regularized if singular); or a given positive definite matrix.
     shrinkage : float
         Of the prior "within", 0 < s ≤ 1: share of independent features of equal variance, mixed into the
-        covariance within the classes. With 1 the prior is the Euclidean distance of standardised features.
+        covariance within the classes. With 1 the prior is the Euclidean distance of standardized features.
     pairs : "local" or LocalPairs
-        The neighbours of each sample. "local": its 5 nearest in its class and its 15 nearest in other
-        classes; equal samples of a class are one neighbour. ``LocalPairs(3, 9)``: other numbers. Of more than
+        The neighbors of each sample. "local": its 5 nearest in its class and its 15 nearest in other
+        classes; equal samples of a class are one neighbor. ``LocalPairs(3, 9)``: other numbers. Of more than
         100,000 samples, some stand for all, see `LocalPairs`.
     tol : float
         Stop when the relative duality gap is at most `tol`.
@@ -81,7 +82,7 @@ class NeighborRPDML(MetricLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix.
+        The learned matrix.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -89,20 +90,20 @@ class NeighborRPDML(MetricLearner):
     duality_gap_ : float
         Relative duality gap, an upper bound on the relative error of the objective.
     objective_ : float
-        The objective above at W, for the neighbours and targets of the last fit.
+        The objective above at W, for the neighbors and targets of the last fit.
     dual_objective_ : float
         Lower bound on `objective_` for any metric.
-    neighbours_are_exact_ : bool
-        False if neighbours were found with an approximate index.
+    neighbors_are_exact_ : bool
+        False if neighbors were found with an approximate index.
     n_anchors_ : int
-        Number of samples whose neighbours count. Up to 100,000 samples these are all that differ; of more, it
+        Number of samples whose neighbors count. Up to 100,000 samples these are all that differ; of more, it
         is a random part, and their mean loss stands for that of all.
     n_iter_ : int
         Number of iterations of all fits.
     n_pairs_ : int
-        Number of samples and neighbours of the last fit.
-    neighbours_ : array of shape (n_pairs, 2)
-        Row numbers of the samples i and their neighbours j of the last fit; of equal samples, the first.
+        Number of samples and neighbors of the last fit.
+    neighbors_ : array of shape (n_pairs, 2)
+        Row numbers of the samples i and their neighbors j of the last fit; of equal samples, the first.
     targets_, widths_ : array of shape (n_pairs,)
         :math:`q_{ij}` and :math:`\tau_i`. With these and `counts_`, the certificate can be checked from
         outside, as the documentation shows.
@@ -112,7 +113,7 @@ class NeighborRPDML(MetricLearner):
         W₀.
     history_ : tuple
         One record for the start and one per iteration of the last fit, with the fields `objective`, `primal`
-        and `dual` (best values so far), `gap`, `passes` (over the neighbours) and `seconds`.
+        and `dual` (best values so far), `gap`, `passes` (over the neighbors) and `seconds`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of shape (n_features,)
@@ -121,12 +122,12 @@ class NeighborRPDML(MetricLearner):
     See Also
     --------
     RPDML : Bounds on the distances of pairs, the learner of the paper.
-    LMNN : Another loss for nearest neighbours: margins.
-    LocalPairs : Numbers of neighbours, and how they are found.
+    LMNN : Another loss for nearest neighbors: margins.
+    LocalPairs : Numbers of neighbors, and how they are found.
 
     References
     ----------
-    J. Goldberger, S. Roweis, G. Hinton, R. Salakhutdinov, "Neighbourhood components analysis", Advances in
+    J. Goldberger, S. Roweis, G. Hinton, R. Salakhutdinov, "Neighborhood components analysis", Advances in
     Neural Information Processing Systems 17, 2004.
 
     A. Globerson, S. Roweis, "Metric learning by collapsing classes", Advances in Neural Information
@@ -150,6 +151,8 @@ class NeighborRPDML(MetricLearner):
 
     _takes_sparse = True
 
+    neighbours_ = OldName("neighbors_")
+
     def __init__(
         self,
         C: float = 3000.0,
@@ -171,7 +174,7 @@ class NeighborRPDML(MetricLearner):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn a metric from labelled samples.
+        """Learn a metric from labeled samples.
 
         Parameters
         ----------
@@ -200,7 +203,7 @@ class NeighborRPDML(MetricLearner):
         used = samples.distinct_in_order()
         if not (np.bincount(used.labels) > 1).any():
             raise ValueError(
-                "No class has two different samples, so there are no neighbours to learn from; check `y`."
+                "No class has two different samples, so there are no neighbors to learn from; check `y`."
             )
         n_used, n_features = len(used.rows), X.shape[1]
         with blas_threads_for(product_operations(n_used, n_features, min(n_used, n_features))):
@@ -208,18 +211,18 @@ class NeighborRPDML(MetricLearner):
             found, term, n_iter = self._solve(space, used, local)
         warn_unless_converged(self, found, n_iter)
         keep_solution(self, space, found, samples.X, samples.weight)
-        self.neighbours_are_exact_, self.n_anchors_ = local.is_exact, len(local.anchor_rows(used.labels))
+        self.neighbors_are_exact_, self.n_anchors_ = local.is_exact, len(local.anchor_rows(used.labels))
         self.n_iter_, self.n_pairs_ = max(n_iter + found.n_iter, 1), term.n_pairs
         self.prior_ = space.lift(space.prior)
         rows = used.rows if weight is None else np.flatnonzero(weight)[used.rows]
         near = term.near
-        self.neighbours_, self.targets_, self.widths_ = rows[near.pairs], near.targets, near.widths
+        self.neighbors_, self.targets_, self.widths_ = rows[near.pairs], near.targets, near.widths
         self.counts_ = np.zeros(len(labels))
         self.counts_[rows] = 1.0 if used.weight is None else used.weight
         return self
 
     def _check_parameters(self) -> LocalPairs:
-        """Return the numbers of neighbours; raise if a parameter is wrong."""
+        """Return the numbers of neighbors; raise if a parameter is wrong."""
         check_iteration(self.tol, iteration_budget(self.max_iter))
         check_positive("C", self.C)
         check_positive("shrinkage", self.shrinkage)
@@ -237,24 +240,24 @@ class NeighborRPDML(MetricLearner):
     def _prior_takes_sparse(self) -> bool:
         return isinstance(self.prior, str) and self.prior in ("within", "identity")
 
-    def _space(self, X: Any, used: LabelledRows) -> Space:
+    def _space(self, X: Any, used: LabeledRows) -> Space:
         if isinstance(self.prior, str) and self.prior == "within":
             return within_space(X, used.labels, used.weight, self.shrinkage)
         return choose_space(self.prior, X, used.weight)
 
     def _solve(
-        self, space: Space, used: LabelledRows, local: LocalPairs
-    ) -> tuple[CertifiedMetric, NeighbourTerm, int]:
+        self, space: Space, used: LabeledRows, local: LocalPairs
+    ) -> tuple[CertifiedMetric, NeighborTerm, int]:
         """Return the last of several fits with its term, and the number of iterations of the earlier ones.
 
-        Each fit finds the neighbours and targets under the metric of the one before, whose weight is smaller.
+        Each fit finds the neighbors and targets under the metric of the one before, whose weight is smaller.
         """
         budget = iteration_budget(self.max_iter)
-        width = neighbour_widths(space.Z, local.n_similar, local.anchor_rows(used.labels))
+        width = neighbor_widths(space.Z, local.n_similar, local.anchor_rows(used.labels))
         W, n_iter = space.prior, 0
         for share in (*_EARLIER, 1.0):
             Z, C = space.X @ factor(W), share * self.C
-            term = NeighbourTerm.find(Z, used.labels, local, width, used.weight, C)
+            term = NeighborTerm.find(Z, used.labels, local, width, used.weight, C)
             program = LogDetProgram(space.X, term, space.prior_inverse)
             tol = self.tol if share == 1.0 else max(self.tol, _ROUGH)
             found = program.solve(W, tol, budget - n_iter, iteration_printer(self, self.verbose))

@@ -1,4 +1,4 @@
-"""GMML for pairs that are known to be similar or not, instead of labelled samples."""
+"""GMML for pairs that are known to be similar or not, instead of labeled samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PairGMML(PairClassifier):
     .. math:: A = S^{-1} \,\#_t\, D = S^{-1/2} (S^{1/2} D S^{1/2})^t S^{-1/2}.
 
     It predicts a pair as similar if its distance is at most a threshold. A (nearly) singular S or D is
-    regularised as in `GMML`.
+    regularized as in `GMML`.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class PairGMML(PairClassifier):
         Position on the geodesic from S⁻¹ (t = 0, similar pairs only) to D (t = 1, dissimilar pairs only);
         0.5 is the geometric mean.
     reg : float
-        λ ≥ 0 of the regularised sums S + λ A₀⁻¹ and D + λ A₀. The sums grow with the number of pairs, so λ
+        λ ≥ 0 of the regularized sums S + λ A₀⁻¹ and D + λ A₀. The sums grow with the number of pairs, so λ
         must grow with it to have the same effect. Positive values help if there are few pairs.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
         A₀: the identity, the inverse covariance of the samples in the pairs, or a given positive definite
@@ -50,8 +50,8 @@ class PairGMML(PairClassifier):
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
     W_ : array of shape (n_features, n_features)
-        The learnt matrix A. For more than 5,000 features and fewer samples, a `LowRankPlusDiagonal`, which is
-        not formed in memory.
+        The learned matrix A. For more than 5,000 features and fewer samples, a `LowRankPlusDiagonal`, which
+        is not formed in memory.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = A, or its best approximation of rank `n_components`; of the same kind as `W_`.
     feature_importances_ : array of shape (n_features,)

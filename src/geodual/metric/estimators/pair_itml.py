@@ -1,4 +1,4 @@
-"""ITML for pairs that are known to be similar or not, instead of labelled samples."""
+"""ITML for pairs that are known to be similar or not, instead of labeled samples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PairITML(PairClassifier):
         γ > 0, the weight of the violations of each pair. Larger values follow the pairs more closely, smaller
         ones the prior. The loss is a sum over pairs, so use smaller values for more pairs.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
-        W₀: the identity, the inverse covariance of the samples in the pairs (regularised if singular), or a
+        W₀: the identity, the inverse covariance of the samples in the pairs (regularized if singular), or a
         given positive definite matrix.
     percentiles : (float, float)
         u and l are these percentiles of the squared distances of the given pairs under the prior.
@@ -60,8 +60,8 @@ class PairITML(PairClassifier):
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
     W_ : array of shape (n_features, n_features)
-        The learnt matrix. Like `components_`, it is a `LowRankPlusDiagonal`, which is exact but not formed in
-        memory, for more than 5,000 features and fewer samples.
+        The learned matrix. Like `components_`, it is a `LowRankPlusDiagonal`, which is exact but not formed
+        in memory, for more than 5,000 features and fewer samples.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -139,7 +139,7 @@ class PairITML(PairClassifier):
         fit_to_pairs(self, X, similar, weight, self._pair_loss)
 
     def _pair_loss(self, u: float, l: float, total_weight: float) -> PairLoss:  # noqa: E741 - the paper's letter
-        # Half of γ, because the solver minimises half of the objective.
+        # Half of γ, because the solver minimizes half of the objective.
         return OneSidedBurg(u, l, 0.5 * self.gamma)
 
     certificates_ = property(step_certificates)

@@ -1,4 +1,4 @@
-"""RPDML for pairs that are known to be similar or not, instead of labelled samples."""
+"""RPDML for pairs that are known to be similar or not, instead of labeled samples."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class PairRPDML(PairClassifier):
         Weight of the violations, divided by the number m of pairs. Larger values follow the pairs more
         closely, smaller ones the prior. Useful values are 1 to 10,000.
     alpha : float
-        C₂ ≥ 0, the weight of −½‖λ‖² in the regularised Lagrangian, eq. (2) of the paper. Positive values
+        C₂ ≥ 0, the weight of −½‖λ‖² in the regularized Lagrangian, eq. (2) of the paper. Positive values
         weaken the constraints; 0 gives the program above.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
-        W₀: the identity, the inverse covariance of the samples in the pairs (regularised if singular), or a
+        W₀: the identity, the inverse covariance of the samples in the pairs (regularized if singular), or a
         given positive definite matrix.
     percentiles : (float, float)
         u and l are these percentiles of the squared distances of the given pairs under the prior.
@@ -62,8 +62,8 @@ class PairRPDML(PairClassifier):
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
     W_ : array of shape (n_features, n_features)
-        The learnt matrix. Like `components_`, it is a `LowRankPlusDiagonal`, which is exact but not formed in
-        memory, for more than 5,000 features and fewer samples.
+        The learned matrix. Like `components_`, it is a `LowRankPlusDiagonal`, which is exact but not formed
+        in memory, for more than 5,000 features and fewer samples.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)

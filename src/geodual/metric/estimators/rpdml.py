@@ -23,7 +23,7 @@ _PAPER_MAX_ITER = 1000  # a first-order method: its iterations are cheaper, and 
 class RPDML(LogDetLearner):
     r"""Riemannian primal-dual metric learning: similar pairs nearer than u, dissimilar ones farther than l.
 
-    Choose it to learn a metric from class labels, for nearest neighbours (``pairs="local"``) or for all
+    Choose it to learn a metric from class labels, for nearest neighbors (``pairs="local"``) or for all
     distances at once (``pairs="all"``, which needs little memory).
 
     With the squared distances :math:`d_k(W) = v_k^\top W v_k` of the pairs, signs :math:`s_k` (+1 similar, −1
@@ -42,16 +42,16 @@ class RPDML(LogDetLearner):
         Weight of the violations: C₁ = C/m with m the number of pairs. Larger values follow the pairs more
         closely, smaller ones the prior. Useful values are 1 to 10,000.
     alpha : float
-        C₂ ≥ 0, the weight of −½‖λ‖² in the regularised Lagrangian, eq. (2) of the paper. Positive values
+        C₂ ≥ 0, the weight of −½‖λ‖² in the regularized Lagrangian, eq. (2) of the paper. Positive values
         weaken the constraints; 0 gives the program above.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
-        W₀: the identity, the inverse covariance of the samples (regularised if singular), or a given positive
+        W₀: the identity, the inverse covariance of the samples (regularized if singular), or a given positive
         definite matrix.
     pairs : "local", "all", LocalPairs, int or array of shape (n_pairs, 2)
-        The pairs that count. "local": each sample with its 5 nearest neighbours in its class and its 15
-        nearest in other classes, which are found a second time under the learnt metric; equal samples of a
-        class are one neighbour. Of more than 100,000 samples, some stand for all, see `LocalPairs`. "all":
-        all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbours. A number: this number of random
+        The pairs that count. "local": each sample with its 5 nearest neighbors in its class and its 15
+        nearest in other classes, which are found a second time under the learned metric; equal samples of a
+        class are one neighbor. Of more than 100,000 samples, some stand for all, see `LocalPairs`. "all":
+        all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbors. A number: this number of random
         pairs, half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
         u and l are these percentiles of the squared distances between all samples under the prior.
@@ -81,8 +81,8 @@ class RPDML(LogDetLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix. Like `components_`, it takes 200 MB for 5,000 features. For more features and fewer
-        samples, both are a `LowRankPlusDiagonal`, which is exact but not formed in memory.
+        The learned matrix. Like `components_`, it takes 200 MB for 5,000 features. For more features and
+        fewer samples, both are a `LowRankPlusDiagonal`, which is exact but not formed in memory.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -90,17 +90,17 @@ class RPDML(LogDetLearner):
     duality_gap_ : float
         Relative duality gap, an upper bound on the relative error of the objective.
     objective_ : float
-        The smallest objective above over ξ, at W; with a positive `alpha`, of the regularised program.
+        The smallest objective above over ξ, at W; with a positive `alpha`, of the regularized program.
     dual_objective_ : float
         Lower bound on `objective_` for any metric.
     bounds_ : (float, float)
         u and l.
     bounds_are_exact_ : bool
         False if u and l were estimated from a random sample of the pairs.
-    neighbours_are_exact_ : bool
+    neighbors_are_exact_ : bool
         False if local pairs were found with an approximate index.
     n_anchors_ : int, or None
-        Number of samples whose neighbours make the local pairs; None if `pairs` asks for others. Up to
+        Number of samples whose neighbors make the local pairs; None if `pairs` asks for others. Up to
         100,000 samples these are all that differ.
     n_iter_ : int
         Number of iterations; with local pairs, of both fits.
@@ -119,11 +119,11 @@ class RPDML(LogDetLearner):
 
     See Also
     --------
-    NeighborRPDML : For classification by nearest neighbours.
-    LocalPairs : Numbers of neighbours for local pairs.
+    NeighborRPDML : For classification by nearest neighbors.
+    LocalPairs : Numbers of neighbors for local pairs.
     PairRPDML : Learns from pairs that are known to be similar or not, without class labels.
     ITML : The same program with another loss.
-    LMNN : Optimises the margin around nearest neighbours.
+    LMNN : Optimizes the margin around nearest neighbors.
     GMML : Closed form, no iteration.
 
     References

@@ -1,4 +1,4 @@
-"""RPDMLClassifier: classes predicted in learnt metrics, with certificates, all choices by leave-one-out."""
+"""RPDMLClassifier: classes predicted in learned metrics, with certificates, all choices by leave-one-out."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _TOL, _MAX_ITER = 1e-6, 500  # relative duality gap of the metric, and iteration
 
 
 class RPDMLClassifier(ClassifierMixin, BaseEstimator):
-    r"""Classify in learnt metrics: a kernel machine, nearest neighbours or local fits, with nothing to tune.
+    r"""Classify in learned metrics: a kernel machine, nearest neighbors or local fits, with nothing to tune.
 
     Choose it for tables with numeric features of any scale. All that other classifiers tune by repeated fits
     is chosen by leave-one-out in closed form.
 
-    Features are seen in two views: standardised, and as Gaussian scores of their ranks, cut at ±3. In each
+    Features are seen in two views: standardized, and as Gaussian scores of their ranks, cut at ±3. In each
     view it learns weights w of the features as `FeatureWeights` does, with a duality gap. The kernel machines
-    are ridge regressions of the classes: in each view one with the Laplace kernel of the learnt metric, and
+    are ridge regressions of the classes: in each view one with the Laplace kernel of the learned metric, and
     one with the Gaussian kernel of equal weights,
 
     .. math:: k(x, z) = \exp\Bigl(-\frac1h \sum_f w_f^2 |x_f - z_f|\Bigr), \qquad
@@ -50,7 +50,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
 
     Bandwidth and ridge of each have the least squared error by leave-one-out, on up to 1,000 samples. The
     scores are a mixture of the four machines, with the convex weights of the least such error; a duality gap
-    proves that no others are better. Weights of features and views are not learnt again for each sample that
+    proves that no others are better. Weights of features and views are not learned again for each sample that
     is left out.
 
     Probabilities are the softmax of the scores times a factor, which makes the scores by leave-one-out the
@@ -66,14 +66,14 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     predictor : "kernel", "neighbors" or "local"
-        What predicts in each view and metric: a kernel machine; the mean over nearest neighbours, whose
+        What predicts in each view and metric: a kernel machine; the mean over nearest neighbors, whose
         number and weights (alike, or by the inverse distance) are chosen by leave-one-out; or linear
-        functions fitted to the neighbours of each sample, whose number and ridge are.
+        functions fitted to the neighbors of each sample, whose number and ridge are.
     metric : "l1", "full" or None
         "l1": weights of features and the city-block distance. "full": the matrix of `NeighborRPDML` and its
         distance. None: the city-block distance with equal weights, which saves time.
     C : float
-        Weight of the mean loss when the metric is learnt, as for `FeatureWeights`.
+        Weight of the mean loss when the metric is learned, as for `FeatureWeights`.
     views : tuple of "standard" and "rank"
         The views to mix.
     max_exact : int
@@ -97,8 +97,8 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         `metric_gap`, the largest duality gap of a metric, `mixture_gap`, that of the shares, and
         `ridge_residual`, the largest relative residual of a kernel machine.
     feature_weights_ : array of shape (n_features,)
-        The learnt weights w, or the diagonal of W for "full", in the view whose metric has the largest share;
-        ones without a metric.
+        The learned weights w, or the diagonal of W for "full", in the view whose metric has the largest
+        share; ones without a metric.
     landmarks_ : array of int
         Row numbers of the samples that the kernel is evaluated at; of equal samples, the first.
     medians_ : array of shape (n_features,)
@@ -293,7 +293,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         """Set the fitted attributes; `rows` are the row numbers of the samples of the machine."""
         self._machine_, targets = machine, machine.scored_targets
         self.mixture_, self.certificates_ = machine.parts, machine.certificates
-        self.feature_weights_ = machine.learnt.weights
+        self.feature_weights_ = machine.learned.weights
         self.landmarks_ = rows if machine.places is None else rows[machine.places]
         self._rows_ = rows
         self.loo_score_ = targets.accuracy(machine.scores)
@@ -400,7 +400,7 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         return found[0] if self._is_flat else found
 
     def nearest(self, X: Any, k: int = 5) -> tuple[Array, Indices]:
-        """Return the samples of `fit` that are nearest to others in a learnt metric: why a class is likely.
+        """Return the samples of `fit` that are nearest to others in a learned metric: why a class is likely.
 
         Of the metrics in the mixture, it is the one with the largest share. After a fit to a large dask
         array, the nearest are those of the landmarks and the other samples drawn.
@@ -410,12 +410,12 @@ class RPDMLClassifier(ClassifierMixin, BaseEstimator):
         X : array of shape (n_samples, n_features)
             Samples, with the features of `fit`.
         k : int
-            Number of neighbours; all samples if there are fewer.
+            Number of neighbors; all samples if there are fewer.
 
         Returns
         -------
         distances : array of shape (n_samples, k)
-            Learnt distances, the smallest first.
+            Learned distances, the smallest first.
         rows : array of shape (n_samples, k)
             Row numbers in `fit`; of equal samples of a class, the first.
         """

@@ -1,4 +1,4 @@
-"""RPDMLRegressor: numbers predicted in learnt metrics, with certificates, all choices by leave-one-out."""
+"""RPDMLRegressor: numbers predicted in learned metrics, with certificates, all choices by leave-one-out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..machine.intervals import intervals
 from ..machine.landmarks import ManySamples
 from ..machine.machine import check_machine, fit_machine, landmark_places
 from ..machine.many_samples import SamplesOnWorkers, by_chunks, drawn_places
-from ..machine.neighbour_means import means
+from ..machine.neighbor_means import means
 from ..machine.targets import NumberTargets
 from ..machine.views import VIEWS, View, medians
 from ..program.certificate import CertifiedMetric, keep_solution, warn_unless_converged
@@ -38,21 +38,21 @@ from ..selection.local_pairs import LocalPairs
 from ..selection.targets import TargetSamples, counted_ranks, nearest_pairs, pair_distances, random_pairs
 from ..terms.graded_term import GradedTerm
 
-_NEAR = 15  # number of neighbours of each sample that make local pairs
-_EARLIER_FITS = 2  # fits to local pairs that only serve to find nearer neighbours …
+_NEAR = 15  # number of neighbors of each sample that make local pairs
+_EARLIER_FITS = 2  # fits to local pairs that only serve to find nearer neighbors …
 _EARLIER_TOL = 1e-3  # … and need not be exact
 _C_OF_WEIGHTS = 3000.0  # the default of `FeatureWeights`
 _SMALLEST, _LARGEST = 1e-140, 1e140  # squares of distances between these neither under- nor overflow
 
 
 class RPDMLRegressor(RegressorMixin, MetricLearner):
-    r"""Predict numbers in learnt metrics: a kernel machine, local fits or neighbours, with nothing to tune.
+    r"""Predict numbers in learned metrics: a kernel machine, local fits or neighbors, with nothing to tune.
 
     Choose it for tables with numeric features of any scale, of which not all matter alike. `predict_interval`
-    gives intervals. The learnt matrix W is a metric for other methods that need distances: `transform`.
+    gives intervals. The learned matrix W is a metric for other methods that need distances: `transform`.
 
-    **Prediction.** Features are seen in two views: standardised, and as Gaussian scores of their ranks, cut
-    at ±3. In each view three metrics are learnt: squared weights of `FeatureWeights` with the city-block
+    **Prediction.** Features are seen in two views: standardized, and as Gaussian scores of their ranks, cut
+    at ±3. In each view three metrics are learned: squared weights of `FeatureWeights` with the city-block
     distance; the root mean squares of the derivatives of a machine with these weights, with the same
     distance (one round of a recursive feature machine; it has no duality gap); and a matrix as below with its
     distance. In each of the six, kernel ridge with the Laplace kernel has the bandwidth and ridge of the
@@ -78,24 +78,24 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     weigh more than in `RPDML`, where the unit is the bound itself. The program is convex; the fit stops when
     the duality gap proves that the objective is optimal to a relative error of `tol`. Because only ranks of
     targets count, outliers do no harm, and any increasing function of the target gives the same metric. Of
-    more than 20,000 samples, it is learnt from so many drawn at random.
+    more than 20,000 samples, it is learned from so many drawn at random.
 
     Parameters
     ----------
     n_neighbors : int
-        Number of neighbours that ``predictor="neighbors"`` averages over. If there are fewer distinct
+        Number of neighbors that ``predictor="neighbors"`` averages over. If there are fewer distinct
         samples, all of them.
     weights : "distance" or "uniform"
-        How it weighs the neighbours: by the inverse of their distance, or all alike.
+        How it weighs the neighbors: by the inverse of their distance, or all alike.
     C : float
         Weight of the deviations from the bounds. Larger values follow the targets more closely, smaller ones
         the prior. Useful values are 1 to 1,000: small ones for noisy targets or many features.
     prior : "identity", "covariance" or array of shape (n_features, n_features)
-        W₀: the identity, the inverse covariance of the samples (regularised if singular), or a given positive
+        W₀: the identity, the inverse covariance of the samples (regularized if singular), or a given positive
         definite matrix, for example `W_` of an earlier fit.
     pairs : "local" or int
-        The pairs that count. "local": each sample with its 15 nearest neighbours, which are found twice again
-        under the learnt metric. A number: this number of random pairs, which suit targets that depend on the
+        The pairs that count. "local": each sample with its 15 nearest neighbors, which are found twice again
+        under the learned metric. A number: this number of random pairs, which suit targets that depend on the
         features almost linearly and noisily, and are faster. Ten times the number of samples is enough.
     tol : float
         Stop when the relative duality gap is at most `tol`.
@@ -108,8 +108,8 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         Seed for random pairs and landmarks.
     predictor : "kernel", "local" or "neighbors"
         What `predict` does. "kernel": the mixture of kernel machines. "local": a mixture of linear functions
-        fitted to the neighbours of each sample, in the same metrics. "neighbors": the mean over nearest
-        neighbours in the metric W of the features as they are.
+        fitted to the neighbors of each sample, in the same metrics. "neighbors": the mean over nearest
+        neighbors in the metric W of the features as they are.
     max_exact : int
         Largest number of distinct samples with a kernel matrix of all of them.
     n_landmarks : int
@@ -118,7 +118,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     Attributes
     ----------
     W_ : array of shape (n_features, n_features)
-        The learnt matrix.
+        The learned matrix.
     components_ : array of shape (n_components, n_features)
         The map L with LᵀL = W, or its best approximation of rank `n_components`.
     feature_importances_ : array of shape (n_features,)
@@ -129,7 +129,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
     loo_error_ : float, or array of shape (n_outputs,)
         Root of the mean squared error by leave-one-out. As the least of several it is slightly optimistic.
     feature_weights_ : array of shape (n_features,)
-        The learnt weights of the features, or the diagonal of the matrix, in the certified metric with the
+        The learned weights of the features, or the diagonal of the matrix, in the certified metric with the
         largest share.
     certificates_ : MachineCertificates
         `metric_gap`, the largest duality gap of a metric in the mixture, `mixture_gap`, that of the shares,
@@ -358,7 +358,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
             )
         self._machine_, targets = machine, machine.scored_targets
         self.mixture_, self.certificates_ = machine.parts, machine.certificates
-        self.feature_weights_ = machine.learnt.weights
+        self.feature_weights_ = machine.learned.weights
         errors = (machine.scores - targets.values) ** 2 * targets.unit**2
         error = np.sqrt(np.average(errors, axis=0, weights=targets.weight))
         self.loo_error_ = float(error[0]) if self._is_flat else error
@@ -371,11 +371,11 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         find = target_search(ranks, LocalPairs(), "l1")
         options: Any = {"distance": "l1", "C": _C_OF_WEIGHTS, "tol": self.tol, "max_iter": self.max_iter}
         found = learn_weights(A, find, few.weight, **options).found
-        learnt = Geometry("l1", view, found.W**2, "l1", found.W, found.gap)
-        return [learnt, gradient_weights(learnt, A, few)]
+        learned = Geometry("l1", view, found.W**2, "l1", found.W, found.gap)
+        return [learned, gradient_weights(learned, A, few)]
 
     def _learn_matrix(self, view: View, A: Array, few: NumberTargets) -> Sequence[Geometry]:
-        """Return the geometry of a matrix that is learnt in a view; none if there is nothing to learn."""
+        """Return the geometry of a matrix that is learned in a view; none if there is nothing to learn."""
         if not np.ptp(A, axis=0).any() or not np.ptp(few.y, axis=0).any():
             return []
         learner = RPDMLRegressor(C=self.C, tol=self.tol, max_iter=self.max_iter, predictor="neighbors")
@@ -441,7 +441,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         X = read_samples(self, X, reset=False)
         precision, X = X.dtype, completed(X, self.medians_)
         if self.predictor == "neighbors":
-            found = self._neighbour_means(X)
+            found = self._neighbor_means(X)
         else:
             found = self._machine_.predict(X) * self._machine_.targets.unit
         return self._in_shape(found).astype(precision, copy=False)
@@ -451,7 +451,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         return values[:, 0] if self._is_flat else values
 
     def transform(self, X: Any) -> Array:
-        """Map samples to the space in which the learnt metric W is the Euclidean distance.
+        """Map samples to the space in which the learned metric W is the Euclidean distance.
 
         Parameters
         ----------
@@ -467,7 +467,7 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         X = read_samples(self, X, reset=False)
         return mapped(completed(X, self.medians_), self.components_).astype(X.dtype, copy=False)
 
-    def _neighbour_means(self, X: Array) -> Array:
+    def _neighbor_means(self, X: Array) -> Array:
         check_map(X, self.components_)
         n_neighbors = min(self.n_neighbors, len(self._targets_))
         distance, places = self._search_.kneighbors(mapped(X, self.components_), n_neighbors)

@@ -26,7 +26,7 @@ Sums = TypeVar("Sums")
 class AllPairs(Pairs):
     """All pairs of samples; two samples of the same class are similar.
 
-    Samples must be centred: differences do not depend on the centre, but rounding errors of products do.
+    Samples must be centered: differences do not depend on the center, but rounding errors of products do.
     The distance matrix is computed tile by tile, with its diagonal. There a sample of weight w makes a
     similar pair of weight w²/2 with itself. But w copies make only w (w − 1)/2 pairs with each other, so the
     surplus is taken off at the end of a pass.
@@ -112,8 +112,8 @@ class AllPairs(Pairs):
         """Return the weighted mean of z zᵀ over the differences z of all pairs."""
         # Σ over pairs of wᵢwⱼ (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = (Σw) Σ w (z − z̄)(z − z̄)ᵀ.
         weight, mass = self._weight, float(self._weight.sum())
-        centred = Z - (weight @ Z) / mass
-        return np.asarray((centred.T * (weight * (mass / max(self.total_weight, 1e-300)))) @ centred)
+        centered = Z - (weight @ Z) / mass
+        return np.asarray((centered.T * (weight * (mass / max(self.total_weight, 1e-300)))) @ centered)
 
     def index_list(self, limit: int) -> PairTable:
         self._check_limit(limit)
@@ -140,7 +140,7 @@ def without_surplus(found: LossPass, loss: PairLoss, surplus: float) -> LossPass
 
 
 def form_block(Z: Array, weight: Array | None, S: Array, n_pairs: int) -> Block:
-    """Prepare the forms zᵀSz of centred samples, in single precision if there are many: half the time.
+    """Prepare the forms zᵀSz of centered samples, in single precision if there are many: half the time.
 
     A Newton step needs no more; values, gradients and the duality gap are always in double precision.
     """

@@ -78,7 +78,7 @@ class PairList(Pairs):
 
     def evaluate(self, Z: Array, loss: PairLoss) -> LossPass:
         if self._prefers_samples(Z):
-            Y = self._graph.centred(Z)
+            Y = self._graph.centered(Z)
             d = self._graph.distances(Y)
             terms = self._terms(d, loss)
             size = self._graph.size(Y, terms.slope)
@@ -159,9 +159,9 @@ class PairGraph:
         # Memory is kept, because new memory costs more time than what is done with it.
         self._buffers, self._product = np.empty((2, 0, 0)), np.empty((0, 0))
         self._kind: type[np.floating] = np.float64  # precision of sums of forms
-        self._prepared: tuple[Array, Array] | None = None  # samples, and the same centred, in that precision
+        self._prepared: tuple[Array, Array] | None = None  # samples, and the same centered, in that precision
 
-    def centred(self, Z: Array) -> Array:
+    def centered(self, Z: Array) -> Array:
         """Return the samples that are in pairs, minus the mean of the ends of all pairs."""
         used = Z if len(self.rows) == len(Z) else Z[self.rows]
         return np.asarray(used - self._degree @ used / self._degree.sum())
@@ -183,7 +183,7 @@ class PairGraph:
         return np.asarray(own[self._i] + own[self._j] - 2.0 * cross)
 
     def laplacian_form(self, Z: Array, a: Array) -> Array:
-        """Return Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = Zᵀ Lap(a) Z for centred samples, in their precision."""
+        """Return Σ a (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = Zᵀ Lap(a) Z for centered samples, in their precision."""
         unit = float(np.abs(a).max(initial=0.0)) or 1.0  # single precision has a small range
         a = a / unit
         self._adjacency.data = a[self._pair].astype(Z.dtype)
@@ -200,7 +200,7 @@ class PairGraph:
 
         If there are many samples, both are computed in single precision: they need not be accurate.
         """
-        Y, (least, most) = self.centred(Z), _SINGLE_RANGE
+        Y, (least, most) = self.centered(Z), _SINGLE_RANGE
         self._kind = np.float64
         if Y.size >= _MANY and least < float(np.abs(Y).max()) < most:
             rough = Y.astype(np.float32)
@@ -225,7 +225,7 @@ class PairGraph:
         Z are the samples of the last `moment`, perhaps `turned`.
         """
         if self._prepared is None or self._prepared[0] is not Z:
-            self._prepared = Z, self.centred(Z).astype(self._kind)
+            self._prepared = Z, self.centered(Z).astype(self._kind)
         Y = self._prepared[1]
         return self.laplacian_form(Y, a * self.forms(Y, Y @ S.astype(Y.dtype)))
 

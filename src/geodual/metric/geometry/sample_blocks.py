@@ -1,4 +1,4 @@
-"""Samples in blocks on the workers of a cluster, sorted by class and centred.
+"""Samples in blocks on the workers of a cluster, sorted by class and centered.
 
 Only labels, weights and, while samples are loaded, row numbers are on the machine of the user, each of 8
 bytes per sample. Blocks never are: they are made on the workers, and kept there.
@@ -67,7 +67,7 @@ class SampleBlocks:
 
     @classmethod
     def of(cls, X: Any, labels: Indices, weight: Array | None) -> SampleBlocks:
-        """Sort the samples of a dask array by class, centre them, and keep them on the workers.
+        """Sort the samples of a dask array by class, center them, and keep them on the workers.
 
         Parameters
         ----------
@@ -84,8 +84,8 @@ class SampleBlocks:
         labels, weight = labels[rows], None if weight is None else weight[rows]
         chunks, starts, edges = X.to_delayed().ravel(), np.cumsum([0, *X.chunks[0]]), _block_edges(labels)
         raw = persisted(_taken(chunks, starts, edges, rows, labels, weight))
-        centre, varies = _centre(raw)
-        parts = persisted([on_worker(_centred, part, centre, varies) for part in raw])
+        center, varies = _center(raw)
+        parts = persisted([on_worker(_centered, part, center, varies) for part in raw])
         return cls(parts, edges, labels, weight)
 
     def taken(self, rows: Indices) -> SampleBlocks:
@@ -99,7 +99,7 @@ class SampleBlocks:
         """Return the samples themselves."""
         return np.concatenate([part.X for part in gathered(self.parts)])
 
-    def labelled(self) -> SampleBlocks:
+    def labeled(self) -> SampleBlocks:
         """Return the samples with a label."""
         first = int(np.searchsorted(self.labels, UNKNOWN, side="right"))
         block = int(np.searchsorted(self.edges, first))
@@ -191,7 +191,7 @@ def _assembled(pieces: list[Array], order: Indices, labels: Indices, weight: Arr
     return SampleBlock(X, labels, weight)
 
 
-def _centre(parts: Sequence[Any]) -> tuple[Array, NDArray[np.bool_]]:
+def _center(parts: Sequence[Any]) -> tuple[Array, NDArray[np.bool_]]:
     """Return the weighted mean of all samples, and which features are not constant."""
     mass, total, low, high = zip(*gathered([on_worker(_extent, part) for part in parts]), strict=True)
     lowest, highest = np.min(low, axis=0), np.max(high, axis=0)
@@ -199,9 +199,9 @@ def _centre(parts: Sequence[Any]) -> tuple[Array, NDArray[np.bool_]]:
     if not np.isfinite(lowest).all() or not np.isfinite(highest).all():
         raise ValueError(NOT_FINITE)
     with np.errstate(over="ignore"):
-        centre = np.clip(sum(total) / sum(mass), lowest, highest)
-        varies = varying(np.maximum(highest - centre, centre - lowest), np.maximum(-lowest, highest))
-    return centre, varies
+        center = np.clip(sum(total) / sum(mass), lowest, highest)
+        varies = varying(np.maximum(highest - center, center - lowest), np.maximum(-lowest, highest))
+    return center, varies
 
 
 def _extent(part: SampleBlock) -> tuple[float, Array, Array, Array]:
@@ -209,8 +209,8 @@ def _extent(part: SampleBlock) -> tuple[float, Array, Array, Array]:
         return float(part.counts.sum()), part.counts @ part.X, part.X.min(axis=0), part.X.max(axis=0)
 
 
-def _centred(part: SampleBlock, centre: Array, varies: NDArray[np.bool_]) -> SampleBlock:
-    return part._replace(X=np.where(varies, part.X - centre, 0.0))
+def _centered(part: SampleBlock, center: Array, varies: NDArray[np.bool_]) -> SampleBlock:
+    return part._replace(X=np.where(varies, part.X - center, 0.0))
 
 
 def _moments(part: SampleBlock) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geodual.arrays import Array, Indices
-from geodual.manifolds.spd import symmetrised
+from geodual.manifolds.spd import symmetrized
 
 from ..losses import LossTerms, PairLoss
 from .distances import gram_factors
@@ -296,7 +296,7 @@ class LaplacianSum:
         degrees[self._rows] += self._sums[:, -1]
         terms = degrees[:, None] * Z
         terms[self._rows] -= 2.0 * self._sums[:, :-1]
-        return symmetrised(Z.T @ terms)
+        return symmetrized(Z.T @ terms)
 
     def _part(self, rows: slice) -> Array:
         return self._sums[rows.start - self._rows.start : rows.stop - self._rows.start]

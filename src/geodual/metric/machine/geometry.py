@@ -24,7 +24,7 @@ class Geometry(NamedTuple):
     Attributes
     ----------
     metric : "l1", "full" or "equal"
-        Which metric was learnt: weights of the features, a matrix, or none.
+        Which metric was learned: weights of the features, a matrix, or none.
     view : View
         The view.
     map : array of shape (n_features,) or (n_components, n_features)
@@ -32,9 +32,9 @@ class Geometry(NamedTuple):
     kind : "l1" or "l2"
         The city-block or the Euclidean distance.
     weights : array of shape (n_features,)
-        Learnt weights of the features; the diagonal of a matrix; ones if nothing was learnt.
+        Learned weights of the features; the diagonal of a matrix; ones if nothing was learned.
     gap : float or None
-        Relative duality gap of the metric; None if nothing was learnt.
+        Relative duality gap of the metric; None if nothing was learned.
     """
 
     metric: str
@@ -86,5 +86,5 @@ class MappedSamples:
 
     @cached_property
     def index(self) -> NearestNeighbors:
-        """An index of nearest neighbours among these."""
+        """An index of nearest neighbors among these."""
         return NearestNeighbors(metric={"l1": "manhattan", "l2": "minkowski"}[self.kind]).fit(self.A)

@@ -39,11 +39,11 @@ def intervals(machine: Machine, X: Array, coverage: float) -> tuple[Array, Array
     step, ends = max(_BLOCK // len(residuals), 1), []
     for start in range(0, len(X), step):
         block = X[start : start + step]
-        centres = machine.predict(block)[:, None] if without is None else without(block)
+        centers = machine.predict(block)[:, None] if without is None else without(block)
         columns = []
-        for centre, residual in zip(np.moveaxis(centres, 2 if without else -1, 0), residuals.T, strict=True):
-            lower = -_order_statistic(residual - centre, targets.weight, coverage)
-            columns.append([lower, _order_statistic(centre + residual, targets.weight, coverage)])
+        for center, residual in zip(np.moveaxis(centers, 2 if without else -1, 0), residuals.T, strict=True):
+            lower = -_order_statistic(residual - center, targets.weight, coverage)
+            columns.append([lower, _order_statistic(center + residual, targets.weight, coverage)])
         ends.append(np.array(columns))
     both = np.concatenate(ends, axis=2)  # of shape (n_outputs, 2, n_samples)
     return both[:, 0].T, both[:, 1].T

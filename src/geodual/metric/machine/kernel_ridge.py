@@ -1,7 +1,7 @@
 """Kernel ridge: bandwidth and ridge are chosen by exact leave-one-out.
 
 Samples may be weighted. With the kernel K, weights w and the targets Y less their means, the machine
-minimises Σ w (Y − f)² + r ‖f‖² over functions of the kernel. Its coefficients α solve
+minimizes Σ w (Y − f)² + r ‖f‖² over functions of the kernel. Its coefficients α solve
 (K + r diag(1/w)) α = Y, so the residual of a sample is r α/w. If the share s of a sample is left out, its
 residual is divided by 1 − s H, where H is the derivative of the fit with respect to the target there.
 """

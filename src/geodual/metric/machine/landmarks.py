@@ -155,7 +155,7 @@ def fit_on_landmarks(features: KernelFeatures, samples: ManySamples, targets: An
 
 
 def _whitening(K: Array) -> Array:
-    """Return B with B Bᵀ the (regularised) inverse of the kernel of the landmarks."""
+    """Return B with B Bᵀ the (regularized) inverse of the kernel of the landmarks."""
     with one_thread():
         spectrum, U = np.linalg.eigh(K)
     kept = spectrum > _LEAST_EIGENVALUE * spectrum[-1]

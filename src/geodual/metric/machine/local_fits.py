@@ -1,4 +1,4 @@
-"""Local linear fits: ridge regression on the neighbours of each sample, chosen by leave-one-out."""
+"""Local linear fits: ridge regression on the neighbors of each sample, chosen by leave-one-out."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from geodual.arrays import Array
 
 from .geometry import MappedSamples
-from .neighbour_means import blocks, left_out_neighbours, values_at
+from .neighbor_means import blocks, left_out_neighbors, values_at
 from .targets import Targets, squared_error
 
-NUMBERS = (20, 40, 80)  # of neighbours to try
-RIDGES = (0.01, 0.1, 1.0)  # relative to the mean variance of a direction among the neighbours
+NUMBERS = (20, 40, 80)  # of neighbors to try
+RIDGES = (0.01, 0.1, 1.0)  # relative to the mean variance of a direction among the neighbors
 
 
 class LocalFit(NamedTuple):
-    """A linear function of the mapped features per sample, fitted to its neighbours.
+    """A linear function of the mapped features per sample, fitted to its neighbors.
 
     Attributes
     ----------
     n_neighbors : int
-        Number of neighbours.
+        Number of neighbors.
     ridge : float
         Ridge, relative to the mean variance of a direction among them.
     scores : array of shape (n_samples, n_columns)
@@ -51,7 +51,7 @@ class LocalFit(NamedTuple):
 def best_local_fit(samples: MappedSamples, D: Array, targets: Targets) -> LocalFit:
     """Return the best local fit for samples and their distances."""
     A = samples.A
-    near, _, counts = left_out_neighbours(D, targets, max(NUMBERS))
+    near, _, counts = left_out_neighbors(D, targets, max(NUMBERS))
     tried = []
     for k in sorted({min(number, near.shape[1]) for number in NUMBERS}):
         parts = []
@@ -68,14 +68,14 @@ def _blocks(A: Array, n_neighbors: int, targets: Targets) -> list[slice]:
 
 
 def _fits(at: Array, near: Array, values: Array, counts: Array, ridges: tuple[float, ...]) -> Array:
-    """Return for each ridge the values at samples of the linear functions fitted to their neighbours.
+    """Return for each ridge the values at samples of the linear functions fitted to their neighbors.
 
     Parameters
     ----------
     at : array of shape (n_samples, n_components)
         Where to evaluate.
     near : array of shape (n_samples, n_neighbors, n_components)
-        The neighbours.
+        The neighbors.
     values : array of shape (n_samples, n_neighbors, n_columns)
         Their targets.
     counts : array of shape (n_samples, n_neighbors)
@@ -84,16 +84,16 @@ def _fits(at: Array, near: Array, values: Array, counts: Array, ridges: tuple[fl
         Ridges, relative to the mean variance of a direction.
     """
     share = counts / counts.sum(axis=1, keepdims=True)
-    centre = np.einsum("ij,ijp->ip", share, near)
+    center = np.einsum("ij,ijp->ip", share, near)
     mean = np.einsum("ij,ijc->ic", share, values)
     root = np.sqrt(share)[:, :, None]
-    Z, Y = root * (near - centre[:, None]), root * (values - mean[:, None])
-    # In the dual, because there may be more components than neighbours.
+    Z, Y = root * (near - center[:, None]), root * (values - mean[:, None])
+    # In the dual, because there may be more components than neighbors.
     spectrum, U = np.linalg.eigh(Z @ Z.swapaxes(1, 2))
     unit = np.maximum(spectrum.sum(axis=1), 0.0) / min(near.shape[1:])
     unit = np.where(unit > 0.0, unit, 1.0)[:, None]
     turned = U.swapaxes(1, 2) @ Y
-    ahead = np.einsum("ijp,ip->ij", Z, at - centre)
+    ahead = np.einsum("ijp,ip->ij", Z, at - center)
     ahead = np.einsum("ijk,ij->ik", U, ahead)
     inverse = [1.0 / (np.maximum(spectrum, 0.0) + ridge * unit) for ridge in ridges]
     return np.stack([mean + np.einsum("ik,ikc->ic", ahead * i, turned) for i in inverse])

@@ -1,8 +1,8 @@
 """A machine that predicts: in several geometries the best predictor of a kind, and a mixture of these.
 
-In every view of the features metrics are learnt; each makes a geometry. In each geometry the settings of the
+In every view of the features metrics are learned; each makes a geometry. In each geometry the settings of the
 predictor are chosen by leave-one-out in closed form. The mixture has the convex weights of the least squared
-error by leave-one-out. Metrics and views are not learnt again for each sample that is left out.
+error by leave-one-out. Metrics and views are not learned again for each sample that is left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .landmarks import KernelFeatures, ManySamples, fit_on_landmarks
 from .local_fits import LocalFit, best_local_fit
 from .many_samples import SamplesHere
 from .mixture import best_mixture
-from .neighbour_means import NeighbourMean, best_neighbours
+from .neighbor_means import NeighborMean, best_neighbors
 from .targets import Targets, squared_error
 from .views import VIEWS, View
 
@@ -32,7 +32,7 @@ PREDICTORS = ("kernel", "neighbors", "local")
 _ENTRIES = 1_000_000  # of new samples that are predicted at once: 8 MB
 _LEAST_SHARE = 1e-6  # of a predictor in the mixture; with a smaller one it is left out
 
-Predictor = Ridge | NeighbourMean | LocalFit
+Predictor = Ridge | NeighborMean | LocalFit
 # From a view, samples in it and their targets to geometries; none if there is nothing to learn from.
 Learner = Callable[[View, Array, Any], Sequence[Geometry]]
 
@@ -43,7 +43,7 @@ class MachineCertificates(NamedTuple):
     Attributes
     ----------
     metric_gap : float or None
-        Largest relative duality gap of the metrics in the mixture; None if none was learnt.
+        Largest relative duality gap of the metrics in the mixture; None if none was learned.
     mixture_gap : float
         By how much other shares could lower the squared error by leave-one-out at most, relative to it.
     ridge_residual : float or None
@@ -66,7 +66,7 @@ class Part:
         The share, between 0 and 1.
     geometry : Geometry
         The view and the metric.
-    predictor : Ridge, NeighbourMean or LocalFit
+    predictor : Ridge, NeighborMean or LocalFit
         What predicts there.
     """
 
@@ -137,8 +137,8 @@ class Machine:
         return self.targets if self.scored is None else self.targets.part(self.scored)
 
     @property
-    def learnt(self) -> Geometry:
-        """The geometry with the largest share among those that were learnt; if there is none, among all."""
+    def learned(self) -> Geometry:
+        """The geometry with the largest share among those that were learned; if there is none, among all."""
         geometries = [part.geometry for part in self.parts]
         return next((geometry for geometry in geometries if geometry.gap is not None), geometries[0])
 
@@ -157,8 +157,8 @@ class Machine:
         )
 
     def nearest(self, X: Array, k: int) -> tuple[Array, Indices]:
-        """Return the distances and places of the nearest samples in the geometry `learnt`."""
-        A, among = self.learnt.apply(X).A, self.learnt.apply(self.X)
+        """Return the distances and places of the nearest samples in the geometry `learned`."""
+        A, among = self.learned.apply(X).A, self.learned.apply(self.X)
         distances, places = among.index.kneighbors(A, min(k, len(self.X)))
         return distances, places
 
@@ -229,7 +229,7 @@ def _mixture(
 def _geometries(
     views: Iterable[str], learners: Sequence[Learner], seen: Array, part: Targets, near: Array, few: Targets
 ) -> list[Geometry]:
-    """Return the geometries that are learnt from samples `near` in the views of samples `seen`."""
+    """Return the geometries that are learned from samples `near` in the views of samples `seen`."""
     found: list[Geometry] = []
     for name in views:
         view = VIEWS[name]().fit(seen, part.weight)
@@ -245,7 +245,7 @@ def _fit_predictor(
     samples = geometry.apply(X)
     D = samples.distances()
     if predictor == "neighbors":
-        return best_neighbours(D, targets), None
+        return best_neighbors(D, targets), None
     if predictor == "local":
         return best_local_fit(samples, D, targets), None
     found = best_ridge(D, kernel_of(geometry), targets)

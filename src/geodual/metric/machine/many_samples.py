@@ -115,13 +115,13 @@ def gathered_rows(X: Any, places: Indices) -> Array:
     return finite_or_missing(gathered([X[places]])[0])
 
 
-def _both(features: KernelFeatures, centre: Array) -> tuple[KernelFeatures, Array]:
-    return features, centre
+def _both(features: KernelFeatures, center: Array) -> tuple[KernelFeatures, Array]:
+    return features, center
 
 
 def _equations(X: Array, shared: tuple[KernelFeatures, Array], targets: Any, means: Array) -> Equations:
-    features, centre = shared
-    return features.equations(completed(finite_or_missing(X), centre), targets, means)
+    features, center = shared
+    return features.equations(completed(finite_or_missing(X), center), targets, means)
 
 
 def by_chunks(estimator: Any, method: str, X: Any) -> Any:

@@ -31,7 +31,7 @@ class Mixture(NamedTuple):
 def best_mixture(scores: Sequence[Array], targets: Targets) -> Mixture:
     """Return the shares with which predictions by leave-one-out have the least squared error.
 
-    With E the residuals, a column per predictor, it minimises ‖E s‖² over s ≥ 0 with Σ s = 1. The solution of
+    With E the residuals, a column per predictor, it minimizes ‖E s‖² over s ≥ 0 with Σ s = 1. The solution of
     min ‖E v‖² + (Σ v − 1)² over v ≥ 0 is a multiple of s, because ‖E v‖² is homogeneous: so non-negative
     least squares gives s, without a penalty to choose.
     """

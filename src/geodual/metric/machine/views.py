@@ -15,7 +15,7 @@ _KNOTS = 2_000  # values of a feature whose ranks are kept: others are interpola
 
 
 class View(Protocol):
-    """A transformation of features that is learnt from weighted samples without their targets."""
+    """A transformation of features that is learned from weighted samples without their targets."""
 
     name: str
 
@@ -26,7 +26,7 @@ class View(Protocol):
         """Transform samples."""
 
 
-class Standardised:
+class Standardized:
     """Features of mean 0 and standard deviation 1; constant features become 0."""
 
     name = "standard"
@@ -41,12 +41,12 @@ class Standardised:
         return self
 
     def transform(self, X: Array) -> Array:
-        """Return standardised samples."""
+        """Return standardized samples."""
         return np.asarray((X - self._mean) * self._factor)
 
 
 class RankGauss:
-    """Gaussian scores of the ranks, cut at ±3 and standardised; ties share their mean rank.
+    """Gaussian scores of the ranks, cut at ±3 and standardized; ties share their mean rank.
 
     The least and the largest value of a feature, and all beyond, have the scores ∓3. Outliers and skewness
     vanish, and so does the shape of the distribution.
@@ -57,7 +57,7 @@ class RankGauss:
     def fit(self, X: Array, weight: Array) -> Self:
         """Learn ranks."""
         self._knots = [_ranks(values, weight) for values in X.T]
-        self._units = Standardised().fit(self._scores(X), weight)
+        self._units = Standardized().fit(self._scores(X), weight)
         return self
 
     def _scores(self, X: Array) -> Array:
@@ -65,7 +65,7 @@ class RankGauss:
         return np.asarray(np.clip(np.column_stack(scores), -_LIMIT, _LIMIT))
 
     def transform(self, X: Array) -> Array:
-        """Return standardised scores."""
+        """Return standardized scores."""
         return self._units.transform(self._scores(X))
 
 
@@ -81,7 +81,7 @@ def _ranks(values: Array, weight: Array) -> tuple[Array, Array]:
     return knots[kept], ranks[kept]
 
 
-VIEWS: dict[str, type[Standardised | RankGauss]] = {"standard": Standardised, "rank": RankGauss}
+VIEWS: dict[str, type[Standardized | RankGauss]] = {"standard": Standardized, "rank": RankGauss}
 
 
 def medians(X: Array, weight: Array) -> Array:

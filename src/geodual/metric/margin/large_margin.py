@@ -31,7 +31,7 @@ class MarginPass(NamedTuple):
     smoothed : float
         p_δ(L) ≥ p(L).
     smoothing_gap : float
-        Upper bound on p(L) minus the optimum, if L minimises p_δ.
+        Upper bound on p(L) minus the optimum, if L minimizes p_δ.
     multipliers : float
         Σ λ, the sum of the slopes of all smoothed hinges.
     product : array of shape (n_samples, n_columns)
@@ -61,7 +61,7 @@ class LargeMargin:
     labels : array of int
         Classes in increasing order.
     targets : array of shape (n_samples, n_neighbors)
-        Row numbers of the target neighbours of each sample; its own number where there is none.
+        Row numbers of the target neighbors of each sample; its own number where there is none.
     regularization : float
         The weight r of the pull.
     weight : array of shape (n_samples,), optional
@@ -98,7 +98,7 @@ class LargeMargin:
     def certify(self, L: Array, width: float) -> tuple[MarginPass, float]:
         r"""Return the pass at L, and a lower bound on p for any L from the slopes of the hinges at this L.
 
-        The dual of the convex program in M = LᵀL is to maximise Σ λ over 0 ≤ λ ≤ 1 − r such that
+        The dual of the convex program in M = LᵀL is to maximize Σ λ over 0 ≤ λ ≤ 1 − r such that
         G(λ) = r Σ v_ij v_ijᵀ + Σ λ_ijl (v_ij v_ijᵀ − v_il v_ilᵀ) is positive semidefinite. At the minimum of
         p_δ its slopes λ satisfy this, with p(L) − Σ λ = Σ (1 − r) [h]₊ − λ h over the slacks h. Elsewhere λ
         is multiplied by a factor that makes G positive semidefinite. Weights w multiply r and 1 − r here.
@@ -162,7 +162,7 @@ class _Pushes:
         self._width = width
         self._V, self._graph, self._weight = V, graph, sample_weight
         self._degree = np.zeros(len(V))
-        self._neighbour_sum = np.zeros(V.shape)
+        self._neighbor_sum = np.zeros(V.shape)
 
     def add(self, block: PairBlock) -> None:
         """Add the triples in which one sample of a near pair is an impostor of the other."""
@@ -187,13 +187,13 @@ class _Pushes:
         # `first` is sorted, so these are the row pointers of a sparse matrix without further sorting.
         starts = np.concatenate([[0], np.cumsum(np.bincount(block.first, minlength=n))])
         there, back = self._graph.products(slope, block.second, starts, self._V)
-        self._neighbour_sum += there
-        self._neighbour_sum += back
+        self._neighbor_sum += there
+        self._neighbor_sum += back
         self._degree += np.bincount(block.first, slope, n) + np.bincount(block.second, slope, n)
 
     def impostor_product(self) -> Array:
         """Return Lap V, where the edge weights of the Laplacian are the slopes of the pairs."""
-        return np.asarray(self._degree[:, None] * self._V - self._neighbour_sum)
+        return np.asarray(self._degree[:, None] * self._V - self._neighbor_sum)
 
 
 class _Graph:
@@ -209,8 +209,8 @@ class _Graph:
         return self._rows @ V, self._columns @ V
 
 
-def target_neighbours(X: Array, labels: Indices, n_neighbors: int) -> Indices:
-    """Return the nearest neighbours of each sample in its class; its own number if there are too few."""
+def target_neighbors(X: Array, labels: Indices, n_neighbors: int) -> Indices:
+    """Return the nearest neighbors of each sample in its class; its own number if there are too few."""
     n_columns = min(n_neighbors, int(np.bincount(labels).max()) - 1)
     targets = np.tile(np.arange(len(X))[:, None], n_columns)
     for label in np.unique(labels):

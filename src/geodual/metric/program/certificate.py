@@ -16,12 +16,12 @@ from geodual.threads import blas_threads_for, product_operations
 
 from .space import Space
 
-NOT_FINITE = "The objective or its rounding error is not finite at the start; standardise the features."
+NOT_FINITE = "The objective or its rounding error is not finite at the start; standardize the features."
 _NEGLIGIBLE = 1e-6  # rounding error of an objective of 0; the unit is that of ½ D(W, W₀), which has none
 _ADVICE = {
     "max_iterations": "raise `max_iter` or `tol`",
     "diverged": "the updates left the positive definite matrices, so give a smaller `step`",
-    "stalled": "rounding errors allow no better result, so standardise the features or raise `tol`",
+    "stalled": "rounding errors allow no better result, so standardize the features or raise `tol`",
 }
 
 

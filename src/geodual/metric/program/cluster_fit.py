@@ -61,12 +61,12 @@ def fit_on_cluster(
         few = blocks.standing_for_all()
         space = FeatureSpace(few, *prior_matrices(learner.prior, few))
         (u, l), learner.bounds_are_exact_ = _bounds(learner, blocks, space)  # noqa: E741 - the paper's letter
-        pairs, here = ClusterPairs(blocks.labelled()), np.eye(few.shape[1])
+        pairs, here = ClusterPairs(blocks.labeled()), np.eye(few.shape[1])
         term = PairTerm(pairs, make_loss(u, l, pairs.total_weight))
         program, budget = LogDetProgram(here, term, space.prior_inverse), iteration_budget(learner.max_iter)
         found = program.solve(space.prior, learner.tol, budget, iteration_printer(learner, learner.verbose))
         warn_unless_converged(learner, found)
-    learner.bounds_, learner.neighbours_are_exact_, learner.n_anchors_ = (u, l), True, None
+    learner.bounds_, learner.neighbors_are_exact_, learner.n_anchors_ = (u, l), True, None
     keep_solution(learner, space, found, few, None)
     learner.n_pairs_ = pairs.n_pairs
 

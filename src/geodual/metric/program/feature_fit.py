@@ -1,4 +1,4 @@
-"""The fit of feature weights: neighbours are found again under better and better weights."""
+"""The fit of feature weights: neighbors are found again under better and better weights."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from scipy.sparse import issparse
 from geodual.arrays import Array, Indices
 
 from ..geometry.feature_differences import FeatureDifferences
-from ..selection.graded_neighbours import (
+from ..selection.graded_neighbors import (
     MOST_ASKING,
-    Neighbours,
+    Neighbors,
     Similar,
-    graded_neighbours,
-    label_set_neighbours,
-    neighbours,
+    graded_neighbors,
+    label_set_neighbors,
+    neighbors,
 )
-from ..selection.local_pairs import LocalPairs, grouped_neighbours
-from ..terms.neighbourhoods import Neighbourhoods
+from ..selection.local_pairs import LocalPairs, grouped_neighbors
+from ..terms.neighborhoods import Neighborhoods
 from .certificate import CertifiedIteration, CertifiedMetric
 from .feature_priors import LogDetPrior, SparsePrior
 from .feature_program import FeatureProgram
 
-_EARLIER = (0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbours
+_EARLIER = (0.1, 0.3)  # weights, relative to C, of earlier fits that only find the neighbors
 _ROUGH = 1e-2  # relative gap of earlier fits
 _LEAST_WIDTH = 1e-3  # of a sample, relative to the mean
 
 
 class WeightFit(NamedTuple):
-    """Learnt weights.
+    """Learned weights.
 
     Attributes
     ----------
     found : CertifiedMetric
         The weights, as `W`, with their certificate.
-    near : Neighbourhoods
-        The neighbours and targets of the last fit.
+    near : Neighborhoods
+        The neighbors and targets of the last fit.
     n_earlier : int
         Number of iterations of the earlier fits.
     penalty : float
@@ -47,13 +47,13 @@ class WeightFit(NamedTuple):
     """
 
     found: CertifiedMetric
-    near: Neighbourhoods
+    near: Neighborhoods
     n_earlier: int
     penalty: float
 
 
-# From samples to the row numbers of samples and of their neighbours, and which neighbours are similar.
-Search = Callable[[Any], Neighbours]
+# From samples to the row numbers of samples and of their neighbors, and which neighbors are similar.
+Search = Callable[[Any], Neighbors]
 
 
 def learn_weights(
@@ -75,7 +75,7 @@ def learn_weights(
     X : array or sparse array by rows, of shape (n_samples, n_features)
         The samples.
     find : callable
-        Finds the neighbours of samples, under a plain distance.
+        Finds the neighbors of samples, under a plain distance.
     weight : array of shape (n_samples,), optional
         How often each sample counts; once by default.
     distance : "l1" or "l2"
@@ -95,13 +95,13 @@ def learn_weights(
     w: Array = np.ones(X.shape[1])
     n_earlier, width, last = 0, None, None
     for share in (*_EARLIER, 1.0):
-        if last is None or not np.array_equal(w, last):  # otherwise neighbours and targets are those found
+        if last is None or not np.array_equal(w, last):  # otherwise neighbors and targets are those found
             i, j, similar = find(in_units(X, w, distance))
             V, last = FeatureDifferences(X, i, j, distance == "l2"), w
             d = V.distances(w)
         if width is None:
-            width = neighbour_means(i, similar, d, X.shape[0])
-        near = Neighbourhoods(i, j, similar, d, width, weight, share * C)
+            width = neighbor_means(i, similar, d, X.shape[0])
+        near = Neighborhoods(i, j, similar, d, width, weight, share * C)
         if share < 1.0:
             found = FeatureProgram(near, V).solve(w, max(tol, _ROUGH), max_iter, report)
             w, n_earlier = found.W, n_earlier + found.n_iter
@@ -119,49 +119,49 @@ def in_units(X: Any, w: Array, distance: str) -> Any:
     return X.multiply(units).tocsr() if issparse(X) else X * units
 
 
-def _least_penalty_of_zeros(near: Neighbourhoods, V: FeatureDifferences) -> float:
+def _least_penalty_of_zeros(near: Neighborhoods, V: FeatureDifferences) -> float:
     """Return the least μ of `SparsePrior` under which w = 0 is optimal; 0 if it is without any."""
     slopes = V.sums(near.loss(np.zeros(near.n_pairs)).slope)
     return max(1.0 - float(slopes.min()), 0.0)
 
 
 def class_search(labels: Indices, local: LocalPairs, distance: str) -> Search:
-    """Return the search for neighbours in the class of a sample and in others; raise if there are none."""
+    """Return the search for neighbors in the class of a sample and in others; raise if there are none."""
     if not (np.bincount(labels) > 1).any():
         raise ValueError(
-            "No class has two different samples, so there are no neighbours to learn from; check `y`."
+            "No class has two different samples, so there are no neighbors to learn from; check `y`."
         )
 
-    def find(Z: Any) -> Neighbours:
+    def find(Z: Any) -> Neighbors:
         if issparse(Z) or len(labels) > MOST_ASKING:
             same: Similar = lambda rows: labels[rows, None] == labels  # noqa: E731
-            return neighbours(Z, same, local.n_similar, local.n_dissimilar, distance)
-        i, j = grouped_neighbours(Z, labels, local.n_similar, local.n_dissimilar, distance)
+            return neighbors(Z, same, local.n_similar, local.n_dissimilar, distance)
+        i, j = grouped_neighbors(Z, labels, local.n_similar, local.n_dissimilar, distance)
         return i, j, labels[i] == labels[j]
 
     return find
 
 
 def label_set_search(sets: Array, local: LocalPairs, distance: str) -> Search:
-    """Return the search for neighbours of similar sets of labels and of others.
+    """Return the search for neighbors of similar sets of labels and of others.
 
     Sets are an array of shape (n_samples, n_labels) of zeros and ones, of which two differ.
     """
-    return lambda Z: label_set_neighbours(Z, sets, local.n_similar, local.n_dissimilar, distance)
+    return lambda Z: label_set_neighbors(Z, sets, local.n_similar, local.n_dissimilar, distance)
 
 
 def target_search(ranks: Array, local: LocalPairs, distance: str) -> Search:
-    """Return the search for neighbours of a near target and of others; raise if there are none.
+    """Return the search for neighbors of a near target and of others; raise if there are none.
 
     Ranks are an array of shape (n_samples,), or (n_samples, n_outputs) for several outputs.
     """
     if len(ranks) < 2 or not np.ptp(ranks, axis=0).any():
         raise ValueError("`y` must have at least two different values at different samples; check `y`.")
-    return lambda Z: graded_neighbours(Z, ranks, local.n_similar, local.n_dissimilar, distance)
+    return lambda Z: graded_neighbors(Z, ranks, local.n_similar, local.n_dissimilar, distance)
 
 
-def neighbour_means(i: Indices, similar: NDArray[np.bool_], d: Array, n_samples: int) -> Array:
-    """Return the width τ of each sample: half of the mean distance of its neighbours of its class.
+def neighbor_means(i: Indices, similar: NDArray[np.bool_], d: Array, n_samples: int) -> Array:
+    """Return the width τ of each sample: half of the mean distance of its neighbors of its class.
 
     It is at least 0.001 of the mean width, so that samples with near copies have one too.
     """
@@ -175,6 +175,6 @@ def neighbour_means(i: Indices, similar: NDArray[np.bool_], d: Array, n_samples:
     usual = float(width[number > 0].mean())
     if not 0.0 < usual < np.inf or not np.isfinite(d).all():
         raise ValueError(
-            "Distances of samples are too small or too large to compute with; standardise the features."
+            "Distances of samples are too small or too large to compute with; standardize the features."
         )
     return np.asarray(0.5 * np.maximum(width, _LEAST_WIDTH * usual))

@@ -18,21 +18,21 @@ from geodual.manifolds.frame import Frame
 from geodual.optimize.newton_cg import newton_cg
 
 from ..geometry.feature_differences import FeatureDifferences
-from ..terms.neighbourhoods import Neighbourhoods
+from ..terms.neighborhoods import Neighborhoods
 from .certificate import Certificate, CertifiedIteration, CertifiedMetric
 from .feature_priors import FeaturePrior, LocalPrior, LogDetPrior
 
 _EPS = float(np.finfo(float).eps)
-_DENSE = 200  # features up to which Newton systems are formed and factorised
+_DENSE = 200  # features up to which Newton systems are formed and factorized
 
 
 class FeatureProgram:
-    """The program for neighbourhoods; call it with w to evaluate it there.
+    """The program for neighborhoods; call it with w to evaluate it there.
 
     Parameters
     ----------
-    near : Neighbourhoods
-        Samples with their neighbours, and the loss of their distances.
+    near : Neighborhoods
+        Samples with their neighbors, and the loss of their distances.
     differences : FeatureDifferences
         V, the differences of these pairs.
     prior : FeaturePrior, optional
@@ -40,7 +40,7 @@ class FeatureProgram:
     """
 
     def __init__(
-        self, near: Neighbourhoods, differences: FeatureDifferences, prior: FeaturePrior | None = None
+        self, near: Neighborhoods, differences: FeatureDifferences, prior: FeaturePrior | None = None
     ) -> None:
         self.near, self.V = near, differences
         self.prior = LogDetPrior() if prior is None else prior
@@ -58,7 +58,7 @@ class FeatureProgram:
         max_iter: int,
         report: Callable[[CertifiedIteration], object] = lambda row: None,
     ) -> CertifiedMetric:
-        """Minimise from `w` until the relative duality gap is at most `tol`.
+        """Minimize from `w` until the relative duality gap is at most `tol`.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class LocalFeatureProgram:
         return self.program.prior.dual(self._slope_sums, self._losses.conjugate)
 
     def prepare(self) -> None:
-        """Form and factorise the Hessian if there are few features; otherwise find its diagonal."""
+        """Form and factorize the Hessian if there are few features; otherwise find its diagonal."""
         V, losses = self.program.V, self._losses
         scale, curvature = self._local.scale, self._local.curvature
         matrix = None

@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dpotrf
 
 from geodual.arrays import Array
 from geodual.manifolds import SPD
-from geodual.manifolds.spd import CholeskyFrame, symmetrised
+from geodual.manifolds.spd import CholeskyFrame, symmetrized
 from geodual.optimize.newton_cg import Minimum, newton_cg
 
 from ..terms.term import Term
@@ -43,7 +43,7 @@ class LogDetProgram:
     X : array of shape (n_samples, n_features)
         Samples.
     term : Term
-        What the metric is learnt from.
+        What the metric is learned from.
     prior_inverse : array of shape (n_features, n_features)
         W₀⁻¹.
     """
@@ -72,7 +72,7 @@ class LogDetProgram:
         max_iter: int,
         report: Callable[[CertifiedIteration], object] = lambda row: None,
     ) -> CertifiedMetric:
-        """Minimise from `W` until the relative duality gap is at most `tol`.
+        """Minimize from `W` until the relative duality gap is at most `tol`.
 
         The weight of the loss rises in stages, and each stage starts where the last one ended. Far from the
         optimum of a strong loss Newton's method may take very many steps; in this way it is always near the
@@ -112,7 +112,7 @@ class LogDetProgram:
 
         The loss is scaled down to at most n at `W`, for n features, as the divergence is of this order. With
         more features than samples, n is the dimension that samples can span. The matrix is good enough to
-        find neighbours: a stronger loss follows the first neighbours too closely.
+        find neighbors: a stronger loss follows the first neighbors too closely.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class LogDetProgram:
         stop: Callable[[LocalProgram], bool],
         watch: Callable[[LocalProgram], object] | None = None,
     ) -> Minimum[LocalProgram]:
-        """Minimise for one weight of the loss, from a model that is evaluated already."""
+        """Minimize for one weight of the loss, from a model that is evaluated already."""
         return newton_cg(
             partial(self, weight=weight),
             model.weighted(weight),
@@ -206,7 +206,7 @@ class LocalProgram:
         self._pass = losses = program.term.evaluate(self._Z)
         self._hessian_source = program.term, losses  # what Hessian products are taken from
         program.passes += 1
-        self._prior = symmetrised(frame.factor.T @ program.prior_inverse @ frame.factor)
+        self._prior = symmetrized(frame.factor.T @ program.prior_inverse @ frame.factor)
         log_det = 2.0 * float(np.log(np.diagonal(frame.factor)).sum())
         self._log_ratio = log_det - program.log_det_prior
         # ½ D in two parts, because rounding errors grow with each part and not with their sum.
@@ -239,7 +239,7 @@ class LocalProgram:
         ‖t b‖ = 1 is small enough in any case; this matters at the prior, where a = 0.
         """
         a = 0.5 * (self._prior - np.eye(len(self._prior)))
-        b = symmetrised(self._pass.slope_sum)
+        b = symmetrized(self._pass.slope_sum)
         length = float(np.linalg.norm(b))
         if not 1.0 < length < math.inf:
             return 1.0
@@ -270,13 +270,13 @@ class LocalProgram:
     @cached_property
     def gradient(self) -> Array:
         """The gradient ½ (Lᵀ W₀⁻¹ L − I) + t Zᵀ Lap(φ′) Z."""
-        slope = self.weight * symmetrised(self._pass.slope_sum)
+        slope = self.weight * symmetrized(self._pass.slope_sum)
         return 0.5 * (self._prior - np.eye(len(self._prior))) + slope
 
     @cached_property
     def dual(self) -> float:
         """A lower bound on the optimum of p(t), and also on that of p(1) ≥ p(t), because φ ≥ 0."""
-        slope = symmetrised(self._pass.slope_sum)
+        slope = symmetrized(self._pass.slope_sum)
         return lower_bound(self._prior, slope, self._pass.conjugate, self.weight, self._log_ratio)
 
     def hessian_product(self, S: Array) -> Array:
@@ -285,7 +285,7 @@ class LocalProgram:
         if term is self.program.term:
             self.program.passes += 1  # a pass over all pairs, and not over those of a thinned term
         bend = term.curvature_product(self._Z, S, losses)
-        return symmetrised(0.5 * S + self.weight * bend)
+        return symmetrized(0.5 * S + self.weight * bend)
 
     def turn(self) -> None:
         """Turn the coordinates, so that `precondition` needs no matrix products; values stay the same.
@@ -301,7 +301,7 @@ class LocalProgram:
         spectrum, basis = np.linalg.eigh(moment if finite else np.zeros_like(moment))
         scale = np.sqrt(self.weight / max(losses.curvature_total, 1e-300))
         self._preconditioner = GaussianPreconditioner(scale * np.maximum(spectrum, 0.0))
-        self.gradient = symmetrised(basis.T @ self.gradient @ basis)
+        self.gradient = symmetrized(basis.T @ self.gradient @ basis)
         self.frame, self._Z = self.frame.turned(basis), term.turned(self._Z, basis, losses)
 
     def precondition(self, S: Array) -> Array:
@@ -325,9 +325,9 @@ class StraightFrame(CholeskyFrame):
 
     def move(self, c: Array) -> Array:
         shifted = c + 0.5 * np.eye(len(c))
-        # A Cholesky factorisation succeeds if no eigenvalue is below −½, and is far cheaper than eigenvalues.
+        # A Cholesky factorization succeeds if no eigenvalue is below −½, and is far cheaper than eigenvalues.
         if not dpotrf(shifted)[1]:
-            return symmetrised(self.factor @ (shifted + 0.5 * np.eye(len(c))) @ self.factor.T)
+            return symmetrized(self.factor @ (shifted + 0.5 * np.eye(len(c))) @ self.factor.T)
         if not np.isfinite(c).all():  # an overflow, on which `eigh` would fail
             return np.full_like(c, np.nan)
         spectrum, basis = np.linalg.eigh(c)
@@ -366,7 +366,7 @@ def lower_bound(prior: Array, slope_sum: Array, conjugate: float, weight: float,
     """Return the dual at λ = t φ′, or at a smaller λ if P(λ) is not positive definite.
 
     In the coordinates at W = LLᵀ its matrix is LᵀP(λ)L = Lᵀ W₀⁻¹ L + 2 t Σ φ′ z zᵀ, so the dual costs
-    one Cholesky factorisation.
+    one Cholesky factorization.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def _shrunk_bound(prior: Array, slope_sum: Array, conjugate: float, weight: floa
     except np.linalg.LinAlgError:
         return -np.inf  # rounding errors or overflow: nothing is proved
     log_det_prior = float(np.linalg.slogdet(prior)[1])
-    # 1 + s σ > 0 for the smallest generalised eigenvalue σ, with a margin for rounding errors. These may
+    # 1 + s σ > 0 for the smallest generalized eigenvalue σ, with a margin for rounding errors. These may
     # also make σ ≥ 0, and then every s will do.
     limit = min(weight, (1.0 - 1e-9) / -float(spectrum[0])) if spectrum[0] < 0.0 else weight
     s = limit * _SHRINKAGES

@@ -28,7 +28,7 @@ def fit_to_pairs(
     weight: Array,
     make_loss: Callable[[float, float, float], PairLoss],
 ) -> None:
-    """Minimise ½ D(W, W₀) + Σ φ(d(W)) over given pairs, and keep the metric with its certificate.
+    """Minimize ½ D(W, W₀) + Σ φ(d(W)) over given pairs, and keep the metric with its certificate.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 from geodual.arrays import Array
 from geodual.manifolds import SPD, Euclidean, NotOnManifoldError, Product
 from geodual.manifolds.product import ProductFrame
-from geodual.manifolds.spd import symmetrised
+from geodual.manifolds.spd import symmetrized
 from geodual.optimize import Constraint, Problem
 from geodual.optimize.primal_dual import PrimalOutcome, PrimalStep, StepRule, iterate_primal_dual
 from geodual.optimize.problem import ConstraintVector, EvaluatedPoint
@@ -170,7 +170,7 @@ class SlackProgram:
         gradient = self._divergence_gradient(W) + self.weighted_outer(lam)
         if errata == "printed":
             # Appendix C: the Euclidean gradient; negative eigenvalues are kept.
-            return symmetrised(W - eta * gradient)
+            return symmetrized(W - eta * gradient)
         assert isinstance(point.frame, ProductFrame)
         frame = point.frame.frames[0]
         return np.asarray(frame.retract(-eta * frame.gradient(gradient)))  # Errata E8 and E9

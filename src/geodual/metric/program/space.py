@@ -1,4 +1,4 @@
-"""The prior W₀, and the coordinates in which a metric is learnt: features, or the span of the samples.
+"""The prior W₀, and the coordinates in which a metric is learned: features, or the span of the samples.
 
 Outside the span of the samples no pair says anything, so the LogDet divergence keeps W equal to W₀ there.
 With W₀ = LLᵀ and an orthonormal basis Q of the span of the samples Lᵀx, the optimum is
@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 
 from geodual.arrays import Array, Indices
 from geodual.manifolds import SPD, NotOnManifoldError
-from geodual.manifolds.spd import symmetrised
+from geodual.manifolds.spd import symmetrized
 
 from ..base.checks import copy_weight
 from ..base.maps import (
@@ -31,11 +31,11 @@ from ..base.maps import (
     leading_components_in_span,
     symmetric_root,
 )
-from ..base.scatter import centred, distinct_rows, inverse_root, raised_factors
+from ..base.scatter import centered, distinct_rows, inverse_root, raised_factors
 from .sparse_span import EuclideanSpan, ScaledSparseSpan, SparseSpan, scaled_span, sparse_span
 
 _COPIES = 16  # with this many samples per feature, there are hardly fewer distinct samples than features
-_BLOCK = 128  # rows that are symmetrised at once
+_BLOCK = 128  # rows that are symmetrized at once
 
 _SEEN = 1000  # samples from which medians are found
 _FAR_AWAY = 1e6  # distance of a mean from the median, in units of the median deviation
@@ -107,7 +107,7 @@ class SampleSpan(EuclideanSpan):
         if self._is_large:
             return LowRankPlusDiagonal(self.outside, self.basis, core, self.basis)
         W = self.basis @ core @ self.basis.T
-        _symmetrise(W)
+        _symmetrize(W)
         return _added(W, self.outside)
 
     def components(self, A: Array, n_components: int | None) -> Array | LowRankPlusDiagonal:
@@ -129,7 +129,7 @@ class SampleSpan(EuclideanSpan):
         return _added(self.axes @ core @ self.basis.T, np.sqrt(self.outside))
 
 
-def _symmetrise(matrix: Array) -> None:
+def _symmetrize(matrix: Array) -> None:
     """Replace a matrix by its symmetric part, in place and in blocks, which is far faster for large ones."""
     for start in range(0, len(matrix), _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -153,7 +153,7 @@ Space = FeatureSpace | SampleSpan | SparseSpan | ScaledSparseSpan
 def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: bool = True) -> Space:
     """Return the span of the samples if there are fewer distinct samples than features, else the features.
 
-    In both spaces the samples are centred, because distances are computed from products of samples, and a
+    In both spaces the samples are centered, because distances are computed from products of samples, and a
     large mean would cost digits.
 
     Parameters
@@ -183,7 +183,7 @@ def choose_space(prior: Any, X: Any, weight: Array | None = None, *, reduce: boo
     first, place = distinct_rows(X)
     if len(first) >= n_features:
         return _feature_space(prior, X, weight)
-    distinct = _centred(X[first])
+    distinct = _centered(X[first])
     if isinstance(prior, str) and prior == "covariance":
         return _covariance_span(X, distinct, place, weight)
     if isinstance(prior, str) and prior == "identity":
@@ -213,20 +213,20 @@ def dense_rows(X: Any) -> Array:
 
 
 def _feature_space(prior: Any, X: Array, weight: Array | None) -> FeatureSpace:
-    Z = _centred(X)
+    Z = _centered(X)
     return FeatureSpace(Z, *prior_matrices(prior, Z, weight))
 
 
-def _centred(X: Array) -> Array:
+def _centered(X: Array) -> Array:
     """Return X minus its mean; features that do not vary become 0, and not the rounding error of a mean.
 
     Minus the median, where a sample is so far away that others could not be told apart beside the mean.
     """
-    centre, some = X.mean(axis=0), X[:: max(len(X) // _SEEN, 1)]
+    center, some = X.mean(axis=0), X[:: max(len(X) // _SEEN, 1)]
     median = np.median(some, axis=0)
     spread = np.median(np.abs(some - median), axis=0)
-    far = (spread > 0.0) & (np.abs(centre - median) > _FAR_AWAY * spread)
-    Z = X - np.where(far, median, centre)
+    far = (spread > 0.0) & (np.abs(center - median) > _FAR_AWAY * spread)
+    Z = X - np.where(far, median, center)
     still = np.flatnonzero(Z[0] == Z[-1])
     Z[:, still[(Z[:, still] == Z[0, still]).all(axis=0)]] = 0.0
     return np.asarray(Z)
@@ -253,7 +253,7 @@ def prior_matrices(prior: Any, X: Array, weight: Array | None = None) -> tuple[A
     ----------
     prior : "identity", "covariance" or array of shape (n_features, n_features)
         The identity, the inverse covariance of X, or a given positive definite matrix. A singular covariance
-        is regularised: with features in equal units, its eigenvalues are raised to at least 1e-8 of the
+        is regularized: with features in equal units, its eigenvalues are raised to at least 1e-8 of the
         largest.
     X : array of shape (n_samples, n_features)
         Samples.
@@ -296,8 +296,8 @@ def weighted_deviations(X: Array, weight: Array | None) -> Array:
     """Return V with VᵀV the covariance of X: deviations from the mean, scaled by the roots of the weights."""
     weight = np.ones(len(X)) if weight is None else weight
     mass = float(weight.sum())
-    deviation = centred(X - weight @ X / mass)
-    # `centred` subtracts the unweighted mean, so subtract the weighted one again.
+    deviation = centered(X - weight @ X / mass)
+    # `centered` subtracts the unweighted mean, so subtract the weighted one again.
     deviation = deviation - weight @ deviation / mass
     # One copy less in the divisor: n − 1 for weights of 1.
     return np.asarray(deviation * np.sqrt(weight / (mass - copy_weight(weight)))[:, None])
@@ -352,7 +352,7 @@ def _shrunk_covariance(
     np.add.at(sums, labels, weight[:, None] * Z)
     totals = np.bincount(labels, weight)
     deviations = Z - (sums / np.maximum(totals, np.finfo(float).tiny)[:, None])[labels]
-    scatter = symmetrised((deviations.T * weight) @ deviations)
+    scatter = symmetrized((deviations.T * weight) @ deviations)
     variance = float(np.trace(scatter)) / n_features
     # If all samples of a class are equal, there is no covariance, only the shrinkage.
     shape = scatter / variance if variance > 0.0 else np.zeros_like(scatter)

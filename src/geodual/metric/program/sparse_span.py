@@ -178,11 +178,11 @@ def scaled_span(X: Any, weight: Array | None) -> tuple[SparseSpan, Array]:
 
 
 def sparse_span(X: Any) -> SparseSpan:
-    """Return the span of the distinct samples, which are centred.
+    """Return the span of the distinct samples, which are centered.
 
-    Eigenvectors of the matrix of products of samples give coefficients F of a basis Q = ZᵀF, with the centred
-    samples Z. This loses digits, so the basis is made orthonormal a second time, which is then exact to
-    rounding errors. Directions count as outside the span if the squared variation of the n samples is below
+    Eigenvectors of the matrix of products of samples give coefficients F of a basis Q = ZᵀF, with the
+    centered samples Z. This loses digits, so the basis is made orthonormal a second time, which is then exact up
+    to rounding errors. Directions count as outside the span if the squared variation of the n samples is below
     n times the machine precision of the largest.
 
     Parameters
@@ -197,7 +197,7 @@ def sparse_span(X: Any) -> SparseSpan:
     kept = spectrum > len(first) * _EPS * max(float(spectrum[-1]), 0.0)
     F = vectors[:, kept] / np.sqrt(spectrum[kept])
     Y, overlap = _products(samples, mean, F)  # ZQ and QᵀQ
-    # Cholesky orthogonalisation: with QᵀQ = R Rᵀ, the columns of Q R⁻ᵀ are orthonormal.
+    # Cholesky orthogonalization: with QᵀQ = R Rᵀ, the columns of Q R⁻ᵀ are orthonormal.
     R = np.linalg.cholesky(overlap)
     F, Y = (solve_triangular(R, matrix.T, lower=True).T for matrix in (F, Y))
     # The basis is made of deviations from the mean; the last column and row stand for it.

@@ -1,4 +1,4 @@
-"""Local pairs: each sample with its nearest neighbours in its class and in other classes."""
+"""Local pairs: each sample with its nearest neighbors in its class and in other classes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _MANY = 2_000  # with more samples the searches for many are as fast; with fewer
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
 _FEW = 2_000  # samples of a class up to which an exact search is faster
 _DISTANCES = 10_000_000_000  # computed in a search of samples among all, which takes about 20 s
-_ANCHORS = 20_000  # samples whose neighbours are always found: docs/scaling.md has what fewer would cost
-_LEAST = 30  # neighbours that the index keeps per sample: fewer would make it less accurate
+_ANCHORS = 20_000  # samples whose neighbors are always found: docs/scaling.md has what fewer would cost
+_LEAST = 30  # neighbors that the index keeps per sample: fewer would make it less accurate
 
 
-def grouped_neighbours(
+def grouped_neighbors(
     Z: Array, labels: Indices, n_similar: int, n_dissimilar: int, distance: str = "l2"
 ) -> tuple[Indices, Indices]:
-    """Return the row numbers of samples, in increasing order, and of their neighbours of both kinds.
+    """Return the row numbers of samples, in increasing order, and of their neighbors of both kinds.
 
     Samples that are alone in their class are left out: they have nobody to ask. The parameters are those of
-    `neighbour_pairs`.
+    `neighbor_pairs`.
     """
-    return _grouped(neighbour_pairs(Z, labels, n_similar, n_dissimilar, distance), labels)
+    return _grouped(neighbor_pairs(Z, labels, n_similar, n_dissimilar, distance), labels)
 
 
 def _grouped(pairs: Indices, labels: Indices) -> tuple[Indices, Indices]:
@@ -44,7 +44,7 @@ def _grouped(pairs: Indices, labels: Indices) -> tuple[Indices, Indices]:
     return i.copy(), j.copy()
 
 
-def neighbour_pairs(
+def neighbor_pairs(
     Z: Array,
     labels: Indices,
     n_similar: int,
@@ -52,7 +52,7 @@ def neighbour_pairs(
     distance: str = "l2",
     anchors: Indices | None = None,
 ) -> Indices:
-    """Return each sample with its nearest neighbours in its class and with those in other classes.
+    """Return each sample with its nearest neighbors in its class and with those in other classes.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ def neighbour_pairs(
     labels : array of shape (n_samples,)
         Their classes as 0, 1, …
     n_similar, n_dissimilar : int
-        Numbers of neighbours of each kind; all samples of a kind if there are fewer.
+        Numbers of neighbors of each kind; all samples of a kind if there are fewer.
     distance : "l1" or "l2"
         The city-block or the Euclidean distance decides who is near.
     anchors : array of shape (n_anchors,), optional
-        Row numbers of the samples whose neighbours are wanted; all by default. This needs the Euclidean
+        Row numbers of the samples whose neighbors are wanted; all by default. This needs the Euclidean
         distance.
 
     Returns
@@ -114,7 +114,7 @@ def _library_search(
     for start, end in pairwise(edges):
         own, others = np.arange(start, end), np.concatenate([np.arange(start), np.arange(end, len(Z))])
         for candidates, count, queries in (
-            (own, min(n_similar, len(own) - 1), None),  # without a query, a sample is not its own neighbour
+            (own, min(n_similar, len(own) - 1), None),  # without a query, a sample is not its own neighbor
             (others, min(n_dissimilar, len(others)), Z[own]),
         ):
             if count > 0:
@@ -130,12 +130,12 @@ def in_usual_units(Z: Array) -> Array:
     So squares neither under- nor overflow, and a few samples far away do not cost the others their digits.
     The unit is a power of two, so that scaling has no rounding errors.
     """
-    centred = Z - np.median(Z, axis=0)
-    exponent = _exponent(float(np.abs(centred).max()))
+    centered = Z - np.median(Z, axis=0)
+    exponent = _exponent(float(np.abs(centered).max()))
     # In two steps, because squares of unscaled samples may under- or overflow.
-    squares = np.square(np.ldexp(centred, -exponent)).sum(axis=1)
+    squares = np.square(np.ldexp(centered, -exponent)).sum(axis=1)
     exponent += _exponent(float(np.sqrt(np.median(squares) or squares.max())))
-    return np.asarray(np.ldexp(centred, -exponent))
+    return np.asarray(np.ldexp(centered, -exponent))
 
 
 def _exponent(size: float) -> int:
@@ -157,8 +157,8 @@ def _block_search(
             inside = _nearest(distance, min(n_similar, end - start - 1), own)
             distance[:, own] = np.inf
             outside = _nearest(distance, min(n_dissimilar, len(Z) - (end - start)), slice(0, None))
-            neighbours = np.hstack([inside, outside])
-            yield np.column_stack([np.repeat(rows, neighbours.shape[1]), neighbours.ravel()])
+            neighbors = np.hstack([inside, outside])
+            yield np.column_stack([np.repeat(rows, neighbors.shape[1]), neighbors.ravel()])
 
 
 def distinct_pairs(pairs: Indices, n_samples: int) -> Indices:
@@ -202,23 +202,23 @@ def _bound_of_smallest(distance: Array, count: int) -> Array:
 
 @dataclass(frozen=True)
 class LocalPairs:
-    """Pairs of each sample with its nearest neighbours: a value for the parameter `pairs` of a learner.
+    """Pairs of each sample with its nearest neighbors: a value for the parameter `pairs` of a learner.
 
-    Choose it if the numbers of neighbours of ``pairs="local"``, which stands for ``LocalPairs()``, do not
+    Choose it if the numbers of neighbors of ``pairs="local"``, which stands for ``LocalPairs()``, do not
     suit: more similar pairs for classes of one cluster each, fewer pairs of either kind to save time.
 
     Parameters
     ----------
     n_similar : int
-        Number of nearest neighbours in the same class; fewer in classes that have too few samples.
+        Number of nearest neighbors in the same class; fewer in classes that have too few samples.
     n_dissimilar : int
-        Number of nearest neighbours in other classes.
+        Number of nearest neighbors in other classes.
     index : "exact" or "approximate"
         How they are found. "approximate" misses some of them, and saves time with hundreds of thousands of
-        samples in few classes; it needs the package pynndescent. `neighbours_are_exact_` of the learner
+        samples in few classes; it needs the package pynndescent. `neighbors_are_exact_` of the learner
         tells which it was.
     anchors : "auto", "all" or int
-        Of how many samples the neighbours are found. The neighbours themselves are sought among all samples.
+        Of how many samples the neighbors are found. The neighbors themselves are sought among all samples.
         With "auto" these are all samples if there are up to 100,000, or if the index is approximate.
         Otherwise it is a random part of each class: 10¹⁰/N of N samples, so that the time of the search stops
         growing with its square, but at least 20,000. `n_anchors_` of the learner tells the number. A number:
@@ -268,7 +268,7 @@ class LocalPairs:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the neighbours are the nearest, without exception."""
+        """Whether the neighbors are the nearest, without exception."""
         return self.index == "exact"
 
     def find(self, Z: Array, labels: Indices) -> Indices:
@@ -289,7 +289,7 @@ class LocalPairs:
         return distinct_pairs(self._search(Z, labels), len(Z))
 
     def find_by_sample(self, Z: Array, labels: Indices) -> tuple[Indices, Indices]:
-        """Return the row numbers of samples, in increasing order, and of their neighbours of both kinds.
+        """Return the row numbers of samples, in increasing order, and of their neighbors of both kinds.
 
         Samples that are alone in their class are left out: they have nobody to ask.
         """
@@ -298,11 +298,11 @@ class LocalPairs:
     def _search(self, Z: Array, labels: Indices) -> Indices:
         anchors = self.anchor_rows(labels)
         if self.is_exact:
-            return neighbour_pairs(Z, labels, self.n_similar, self.n_dissimilar, anchors=anchors)
-        return approximate_neighbours(Z, labels, self.n_similar, self.n_dissimilar, anchors)
+            return neighbor_pairs(Z, labels, self.n_similar, self.n_dissimilar, anchors=anchors)
+        return approximate_neighbors(Z, labels, self.n_similar, self.n_dissimilar, anchors)
 
     def anchor_rows(self, labels: Indices) -> Indices:
-        """Return the numbers of the samples whose neighbours are found, which are always the same ones.
+        """Return the numbers of the samples whose neighbors are found, which are always the same ones.
 
         Each class has the same share of its samples among them, and at least one.
         """
@@ -322,14 +322,14 @@ class LocalPairs:
         return max(_DISTANCES // n_samples, _ANCHORS)
 
 
-# From samples and a number of neighbours to their distances and places in a class, the nearest first.
+# From samples and a number of neighbors to their distances and places in a class, the nearest first.
 Search = Callable[[Array, int], tuple[Array, Indices]]
 
 
-def approximate_neighbours(
+def approximate_neighbors(
     Z: Array, labels: Indices, n_similar: int, n_dissimilar: int, anchors: Indices | None = None
 ) -> Indices:
-    """Return each sample with near neighbours in its class and with near ones in other classes.
+    """Return each sample with near neighbors in its class and with near ones in other classes.
 
     There is one index per class, and every sample asks all of them. So the time grows with the number of
     classes times the number of samples, rather than with its square.
@@ -341,9 +341,9 @@ def approximate_neighbours(
     labels : array of shape (n_samples,)
         Their classes as 0, 1, …
     n_similar, n_dissimilar : int
-        Numbers of neighbours of each kind; all samples of a kind if there are fewer.
+        Numbers of neighbors of each kind; all samples of a kind if there are fewer.
     anchors : array of shape (n_anchors,), optional
-        Row numbers of the samples whose neighbours are wanted; all by default.
+        Row numbers of the samples whose neighbors are wanted; all by default.
 
     Returns
     -------
@@ -367,7 +367,7 @@ def approximate_neighbours(
         )
         own = asking[first:last]
         distance, place = search(Z[own], n_similar + 1)
-        # A sample is its own nearest neighbour, unless copies come first.
+        # A sample is its own nearest neighbor, unless copies come first.
         inside = _nearer(np.where(place + start == own[:, None], np.inf, distance), place + start, n_similar)
         pairs.append(_listed(own, inside[1]))
     pairs.append(_listed(asking, rows))
@@ -379,13 +379,13 @@ def _load_index() -> Any:
         return import_module("pynndescent").NNDescent
     except ImportError:
         raise ImportError(
-            'LocalPairs(index="approximate") needs the package pynndescent: install geodual[neighbours], or '
+            'LocalPairs(index="approximate") needs the package pynndescent: install geodual[neighbors], or '
             'leave `index` at "exact".'
         ) from None
 
 
 def _class_search(Z: Array, n_kept: int, make_index: Any) -> Search:
-    """Return the search for neighbours in a class."""
+    """Return the search for neighbors in a class."""
     if len(Z) <= max(_FEW, n_kept):
         exact = NearestNeighbors(algorithm="brute").fit(Z)
         return lambda queries, count: exact.kneighbors(queries, min(count, len(Z)))
@@ -406,7 +406,7 @@ def _nearer(distance: Array, rows: Indices, count: int) -> tuple[Array, Indices]
     return nearest, np.where(np.isfinite(nearest), np.take_along_axis(rows, order, axis=1), -1)
 
 
-def _listed(samples: Indices, neighbours: Indices) -> Indices:
-    """Return the pairs of samples with their neighbours; −1 is none."""
-    pairs = np.column_stack([np.repeat(samples, neighbours.shape[1]), neighbours.ravel()])
+def _listed(samples: Indices, neighbors: Indices) -> Indices:
+    """Return the pairs of samples with their neighbors; −1 is none."""
+    pairs = np.column_stack([np.repeat(samples, neighbors.shape[1]), neighbors.ravel()])
     return pairs[pairs[:, 1] >= 0]

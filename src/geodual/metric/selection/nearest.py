@@ -52,7 +52,7 @@ class NearestSearch:
     A product of blocks in single precision gives lower bounds on squared distances: the products minus the
     largest error that rounding can make. Pairs below an upper bound on the distance wanted, from a search
     among fewer samples, are few; their distances are computed from differences in double precision. So the
-    neighbours are the exact ones up to the rounding of these distances.
+    neighbors are the exact ones up to the rounding of these distances.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class NearestSearch:
         queries : array of shape (n_queries,)
             Row numbers.
         count : int
-            Number of neighbours.
+            Number of neighbors.
         interval : Interval
             Where to look for them.
 
@@ -147,7 +147,7 @@ class _Block:
         self._search, self._queries, self._count = search, queries, count
         self._interval, self._hidden = interval, hidden
         self._kind = search.kind
-        self._bound = np.full(len(queries), np.inf)  # of the distance of the last neighbour
+        self._bound = np.full(len(queries), np.inf)  # of the distance of the last neighbor
 
     def nearest(self) -> Indices:
         """Return row numbers of the nearest, and −1 where there are no more."""
@@ -206,7 +206,7 @@ class _Block:
             D = self._search.product(A, B[chunk.start : chunk.end])
             for rows, part in parts:
                 D[rows, part.start - chunk.start : part.end - chunk.start] = np.nan
-            # Rounded up, so that the last neighbour is within its bound.
+            # Rounded up, so that the last neighbor is within its bound.
             bound = np.nextafter(self._bound.astype(self._kind), np.inf, dtype=self._kind)
             row, place = np.divmod(np.flatnonzero(bound[:, None] >= D), chunk.size)
             column = (place + chunk.start) * step

@@ -14,16 +14,16 @@ from ..base.checks import UNKNOWN, check_row_numbers
 from ..base.scatter import distinct_rows
 
 
-class LabelledRows(NamedTuple):
+class LabeledRows(NamedTuple):
     """Samples that make pairs, sorted by class.
 
     Attributes
     ----------
-    rows : array of shape (n_labelled,)
+    rows : array of shape (n_labeled,)
         Their row numbers among all samples.
-    labels : array of shape (n_labelled,)
+    labels : array of shape (n_labeled,)
         Their classes 0, 1, … in increasing order.
-    weight : array of shape (n_labelled,), or None
+    weight : array of shape (n_labeled,), or None
         How often each counts; None means once.
     links : Links, optional
         Pairs of row numbers that count beside those of the labels.
@@ -81,14 +81,14 @@ class Samples:
                 raise ValueError("`sample_weight` must be positive for samples of at least two classes.")
         return cls(X, labels, weight, given, links)
 
-    def by_class(self) -> LabelledRows:
-        """Return the labelled samples, sorted by class."""
+    def by_class(self) -> LabeledRows:
+        """Return the labeled samples, sorted by class."""
         return self._sorted(np.flatnonzero(self.labels != UNKNOWN), self.weight)
 
-    def distinct_by_class(self) -> LabelledRows:
-        """Return the distinct labelled samples, sorted by class; copies are one sample of their total weight.
+    def distinct_by_class(self) -> LabeledRows:
+        """Return the distinct labeled samples, sorted by class; copies are one sample of their total weight.
 
-        So copies are not each other's neighbours, and whole weights are the same as repeated rows.
+        So copies are not each other's neighbors, and whole weights are the same as repeated rows.
         """
         known = np.flatnonzero(self.labels != UNKNOWN)
         _, place = distinct_rows(self.X[known])
@@ -100,19 +100,19 @@ class Samples:
         weight[known[first]] = np.bincount(group, None if self.weight is None else self.weight[known])
         return self._sorted(np.sort(known[first]), weight)
 
-    def distinct_in_order(self) -> LabelledRows:
-        """Return the distinct labelled samples by class, in an order that does not depend on that of rows.
+    def distinct_in_order(self) -> LabeledRows:
+        """Return the distinct labeled samples by class, in an order that does not depend on that of rows.
 
         So repeated rows, weights and other orders of the samples lead to the same steps of a solver.
         """
         used = self.distinct_by_class()
         order = np.lexsort((distinct_rows(self.X[used.rows])[1], used.labels))
         weight = None if used.weight is None else used.weight[order]
-        return LabelledRows(used.rows[order], used.labels[order], weight, used.links)
+        return LabeledRows(used.rows[order], used.labels[order], weight, used.links)
 
-    def _sorted(self, rows: Indices, weight: Array | None) -> LabelledRows:
+    def _sorted(self, rows: Indices, weight: Array | None) -> LabeledRows:
         rows = rows[np.argsort(self.labels[rows], kind="stable")]
-        return LabelledRows(rows, self.labels[rows], None if weight is None else weight[rows], self.links)
+        return LabeledRows(rows, self.labels[rows], None if weight is None else weight[rows], self.links)
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,14 +66,14 @@ def counted_ranks(values: Array, counts: Array) -> Array:
 
 
 def nearest_pairs(Z: Array, n_neighbors: int) -> Indices:
-    """Return the pairs of each sample with its nearest neighbours, each pair once and sorted.
+    """Return the pairs of each sample with its nearest neighbors, each pair once and sorted.
 
     Parameters
     ----------
     Z : array of shape (n_samples, n_features)
         Samples; at least two. The nearest are those of the smallest Euclidean distance.
     n_neighbors : int
-        Number of neighbours; fewer if there are too few samples.
+        Number of neighbors; fewer if there are too few samples.
 
     Returns
     -------

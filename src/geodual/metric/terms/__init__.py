@@ -1,1 +1,1 @@
-"""What a metric is learnt from: terms with a value, derivatives and a dual bound."""
+"""What a metric is learned from: terms with a value, derivatives and a dual bound."""

@@ -50,7 +50,7 @@ class ComparisonTerm(Term):
             near, far = np.einsum("kf,kf->k", V, V).reshape(2, -1)
             t, weight = near - far, self._weight[part]
             # The two distances may cancel, so rounding errors grow with their sum. The loss is convex and
-            # does not fall, so it changes most towards larger t.
+            # does not fall, so it changes most toward larger t.
             above = float(weight @ self._loss.value(t + 4.0 * _EPS * (near + far), True))
             terms = self._loss.terms(t, True, weight)
             value += terms.value

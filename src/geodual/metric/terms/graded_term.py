@@ -50,10 +50,10 @@ class GradedTerm(Term):
         return PairGraph(*self._indices.T)
 
     def _samples(self, Z: Array) -> Array | None:
-        """Return the centred samples that are in pairs, if products over them are faster than differences."""
+        """Return the centered samples in pairs, if products over them are faster than differences."""
         if Z.shape[1] < _MANY_FEATURES or self.n_pairs < _MANY_PAIRS * len(self._graph.rows):
             return None
-        return self._graph.centred(Z)
+        return self._graph.centered(Z)
 
     def _differences(self, Z: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield the differences of some pairs at a time, with their positions and squared distances."""
@@ -107,7 +107,7 @@ class GradedTerm(Term):
 
     def curvature_product(self, Z: Array, S: Array, losses: LossPass) -> Array:
         if losses.curvatures is not None:  # `evaluate` used products over samples
-            Y = self._graph.centred(Z)
+            Y = self._graph.centered(Z)
             return self._graph.laplacian_form(Y, losses.curvatures[0] * self._graph.forms(Y, Y @ S))
         total = np.zeros_like(S)
         for part, V, _ in self._differences(Z):

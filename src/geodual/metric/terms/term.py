@@ -1,4 +1,4 @@
-"""What a metric is learnt from, beside its prior: a term, and the term of pairs with a loss."""
+"""What a metric is learned from, beside its prior: a term, and the term of pairs with a loss."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The iteration: stages in their order, of which the safeguards are some.
 
-Each iteration minimises the augmented Lagrangian plus a small proximal term by Newton-CG, inexactly at
+Each iteration minimizes the augmented Lagrangian plus a small proximal term by Newton-CG, inexactly at
 first, and then updates the multipliers. The problem is scaled by its sizes at the start, so that the
 constants mean the same for every problem (Rockafellar 1976; see `minimize`).
 """
@@ -88,7 +88,7 @@ def iterate(solve: Solve, y: Array) -> Iterator[Update | Stop]:
     inner_tol = solve.schedule.inner_tol if y.size else 0.5 * solve.scaled_tol
     state = State(solve.start, y, solve.schedule.penalty, inner_tol=inner_tol)
     while True:
-        turn = Turn(state, minimise(solve, state))
+        turn = Turn(state, minimize(solve, state))
         for stage in STAGES:
             turn = stage(solve, turn)
             if turn.is_over:
@@ -101,8 +101,8 @@ def iterate(solve: Solve, y: Array) -> Iterator[Update | Stop]:
         state = turn.state
 
 
-def minimise(solve: Solve, state: State) -> Minimum[LocalLagrangian]:
-    """Minimise the augmented Lagrangian with a proximal term from a state."""
+def minimize(solve: Solve, state: State) -> Minimum[LocalLagrangian]:
+    """Minimize the augmented Lagrangian with a proximal term from a state."""
     # If quasi-Newton steps do not finish a problem, it is too ill-conditioned for them.
     small = prefers_quasi_newton(solve.constraints) and not state.unfinished
     terms = {"penalty": state.penalty, "proximal_weight": state.proximal_weight, "center": state.point.x}
@@ -116,7 +116,7 @@ def minimise(solve: Solve, state: State) -> Minimum[LocalLagrangian]:
 
 
 def _descend(solve: Solve, start: LocalLagrangian, tol: float, small: bool) -> Minimum[LocalLagrangian]:
-    """Minimise the augmented Lagrangian from a point, within the budget of an inner solve."""
+    """Minimize the augmented Lagrangian from a point, within the budget of an inner solve."""
     first = solve.start.cost / solve.units.cost
     settings: dict[str, Any] = {
         "tol": tol,

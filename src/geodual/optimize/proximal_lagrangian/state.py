@@ -85,7 +85,7 @@ class State:
     penalty : float
         ρ.
     proximal_weight : float
-        Weight of the proximal term; 0 at first, because the start is an arbitrary centre.
+        Weight of the proximal term; 0 at first, because the start is an arbitrary center.
     inner_tol : float
         Bound on the gradient of the next inner problem.
     violation : float

@@ -1,1 +1,1 @@
-"""Read NAV tables from files: recognise the layout, parse, validate and inspect."""
+"""Read NAV tables from files: recognize the layout, parse, validate and inspect."""

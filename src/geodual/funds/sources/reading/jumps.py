@@ -111,8 +111,8 @@ def _is_undone(excess: Array) -> Mask:
     """Return which moves the move before or after takes back: a value was wrong, or one fund was late."""
     move = np.log1p(np.maximum(excess, -0.99))  # so that a rise by a half and a fall by a third are equal
     edge = np.full((1, move.shape[1]), np.nan)
-    neighbours = np.vstack([edge, move[:-1]]), np.vstack([move[1:], edge])
-    back = [(other * move < 0.0) & (np.abs(other) > UNDONE * np.abs(move)) for other in neighbours]
+    neighbors = np.vstack([edge, move[:-1]]), np.vstack([move[1:], edge])
+    back = [(other * move < 0.0) & (np.abs(other) > UNDONE * np.abs(move)) for other in neighbors]
     return np.asarray(back[0] | back[1])
 
 

@@ -42,8 +42,8 @@ Mask = NDArray[np.bool_]
 def read_nav(source: str | Path | pd.DataFrame) -> Panel:
     r"""Read and check a table of net asset values.
 
-    The layout is recognised: *wide* (a column of days, then one column per fund) or *long* (columns for day,
-    fund and NAV, recognised by their English or Chinese names or by their content). A wide table may also be
+    The layout is recognized: *wide* (a column of days, then one column per fund) or *long* (columns for day,
+    fund and NAV, recognized by their English or Chinese names or by their content). A wide table may also be
     transposed: one row per fund, one column per day. If a long table has several columns of NAVs, the
     adjusted one is preferred to the accumulated one, and that to the unit NAV.
 

@@ -1,4 +1,4 @@
-"""Read tables from files, recognised by content: CSV of any dialect, Parquet, Excel, gzip."""
+"""Read tables from files, recognized by content: CSV of any dialect, Parquet, Excel, gzip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The term of neighbourhoods: the neighbours of a sample compete for its class."""
+"""The term of neighborhoods: the neighbors of a sample compete for its class."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..geometry.pair_list import PairGraph
 from ..geometry.pair_set import LossPass
 from ..selection.local_pairs import LocalPairs, in_usual_units
 from ..selection.nearest import Interval, NearestSearch
-from .neighbourhoods import Neighbourhoods
+from .neighborhoods import Neighborhoods
 from .term import Term
 
 _EPS = float(np.finfo(float).eps)
 _LOST_DIGITS = 1e4  # largest loss of relative accuracy in sums from products over samples
-_FAR = 4.0  # width of a sample, relative to the squared distance of its k-th neighbour
+_FAR = 4.0  # width of a sample, relative to the squared distance of its k-th neighbor
 _LEAST_WIDTH = 0.1  # of a sample, relative to the median
 _ROUNDING = 64.0 * _EPS  # relative rounding error of a squared distance from products, with a safety factor
 _NARROWEST, _WIDEST = 1e-140, 1e140  # squares of widths between these neither under- nor overflow
 
 
-def neighbour_widths(Z: Array, k: int, anchors: Indices) -> Array:
-    """Return the width τ of samples: four times the squared distance of their k-th nearest neighbour.
+def neighbor_widths(Z: Array, k: int, anchors: Indices) -> Array:
+    """Return the width τ of samples: four times the squared distance of their k-th nearest neighbor.
 
     It is at least a tenth of the median, so that samples with copies in other classes have one too. If that
     is true of most samples, the largest width stands for the median; of all, four times the mean squared
@@ -36,7 +36,7 @@ def neighbour_widths(Z: Array, k: int, anchors: Indices) -> Array:
     Z : array of shape (n_samples, n_features)
         Samples, in coordinates in which the prior is Euclidean.
     k : int
-        Number of neighbours; fewer if there are too few samples.
+        Number of neighbors; fewer if there are too few samples.
     anchors : array of shape (n_anchors,)
         Row numbers of the samples whose widths are wanted.
 
@@ -66,16 +66,16 @@ def neighbour_widths(Z: Array, k: int, anchors: Indices) -> Array:
     return widths
 
 
-class NeighbourTerm(Term):
-    """Neighbourhoods of samples under squared distances.
+class NeighborTerm(Term):
+    """Neighborhoods of samples under squared distances.
 
     Parameters
     ----------
-    near : Neighbourhoods
-        The samples, their neighbours and the loss of their distances.
+    near : Neighborhoods
+        The samples, their neighbors and the loss of their distances.
     """
 
-    def __init__(self, near: Neighbourhoods) -> None:
+    def __init__(self, near: Neighborhoods) -> None:
         self.near, self.n_pairs = near, near.n_pairs
 
     @classmethod
@@ -87,8 +87,8 @@ class NeighbourTerm(Term):
         width: Array,
         weight: Array | None,
         C: float,
-    ) -> NeighbourTerm:
-        """Return the neighbourhoods of samples.
+    ) -> NeighborTerm:
+        """Return the neighborhoods of samples.
 
         Parameters
         ----------
@@ -97,9 +97,9 @@ class NeighbourTerm(Term):
         labels : array of shape (n_samples,)
             Their classes as 0, 1, …; some class has two samples at least.
         local : LocalPairs
-            Numbers of neighbours in the class of a sample and in other classes, and how they are found.
+            Numbers of neighbors in the class of a sample and in other classes, and how they are found.
         width : array of shape (n_samples,)
-            τ of each sample whose neighbours count.
+            τ of each sample whose neighbors count.
         weight : array of shape (n_samples,), optional
             How often each sample counts; once by default.
         C : float
@@ -107,14 +107,14 @@ class NeighbourTerm(Term):
         """
         i, j = local.find_by_sample(Z, labels)
         distances = PairDifferences(i, j).distances(Z)
-        return cls(Neighbourhoods(i, j, labels[i] == labels[j], distances, width, weight, C))
+        return cls(Neighborhoods(i, j, labels[i] == labels[j], distances, width, weight, C))
 
     @cached_property
     def _graph(self) -> PairGraph:
         return PairGraph(self.near.i, self.near.j)
 
     def evaluate(self, Z: Array) -> LossPass:
-        Y = self._graph.centred(Z)
+        Y = self._graph.centered(Z)
         d = self._graph.distances(Y)
         losses = self.near.loss(d)
         size = self._graph.size(Y, losses.slope)
@@ -129,10 +129,10 @@ class NeighbourTerm(Term):
         return LossPass(losses.value, losses.conjugate, total, bend, losses, noise)
 
     def curvature_product(self, Z: Array, S: Array, losses: LossPass) -> Array:
-        Y = self._graph.centred(Z)
+        Y = self._graph.centered(Z)
         forms = self._graph.forms(Y, Y @ S)
         return self._graph.laplacian_form(Y, self.near.bend(forms, losses.curvatures))
 
     def curvature_moment(self, Z: Array, losses: LossPass) -> Array:
         found = losses.curvatures
-        return self._graph.laplacian_form(self._graph.centred(Z), found.curvature * (1.0 - found.p))
+        return self._graph.laplacian_form(self._graph.centered(Z), found.curvature * (1.0 - found.p))

@@ -1,4 +1,4 @@
-"""Means over nearest neighbours: their number and their weights are chosen by leave-one-out."""
+"""Means over nearest neighbors: their number and their weights are chosen by leave-one-out."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from geodual.arrays import Array, Indices
 from .geometry import MappedSamples
 from .targets import Targets, squared_error
 
-NUMBERS = (1, 3, 5, 7, 11, 15, 21, 31)  # of neighbours to try
+NUMBERS = (1, 3, 5, 7, 11, 15, 21, 31)  # of neighbors to try
 WEIGHTS = ("uniform", "distance")
-_ENTRIES = 4_000_000  # of the values of neighbours: 32 MB
+_ENTRIES = 4_000_000  # of the values of neighbors: 32 MB
 
 
-class NeighbourMean(NamedTuple):
-    """A mean over neighbours: of classes, their shares.
+class NeighborMean(NamedTuple):
+    """A mean over neighbors: of classes, their shares.
 
     Attributes
     ----------
     n_neighbors : int
-        Number of neighbours.
+        Number of neighbors.
     weights : "uniform" or "distance"
-        Whether all neighbours count alike, or by the inverse of their distance.
+        Whether all neighbors count alike, or by the inverse of their distance.
     scores : array of shape (n_samples, n_columns)
         Predictions by leave-one-out.
     """
@@ -48,9 +48,9 @@ class NeighbourMean(NamedTuple):
         return {"n_neighbors": self.n_neighbors, "weights": self.weights}
 
 
-def best_neighbours(D: Array, targets: Targets) -> NeighbourMean:
-    """Return the best mean for distances D of all samples; copies of a sample are its neighbours."""
-    near, d, counts = left_out_neighbours(D, targets, max(NUMBERS))
+def best_neighbors(D: Array, targets: Targets) -> NeighborMean:
+    """Return the best mean for distances D of all samples; copies of a sample are its neighbors."""
+    near, d, counts = left_out_neighbors(D, targets, max(NUMBERS))
     numbers = sorted({min(number, near.shape[1]) for number in NUMBERS})
     settings, parts = list(itertools.product(numbers, WEIGHTS)), []
     for rows in blocks(len(D), near.shape[1] * len(targets.means)):
@@ -59,7 +59,7 @@ def best_neighbours(D: Array, targets: Targets) -> NeighbourMean:
             [means(d[rows, :k], counts[rows, :k], values[:, :k], weights) for k, weights in settings]
         )
     tried = [
-        (squared_error(scores, targets), NeighbourMean(k, weights, scores))
+        (squared_error(scores, targets), NeighborMean(k, weights, scores))
         for (k, weights), scores in zip(settings, map(np.vstack, zip(*parts, strict=True)), strict=True)
     ]
     return min(tried, key=lambda pair: pair[0])[1]
@@ -76,10 +76,10 @@ def values_at(places: Indices, targets: Targets) -> Array:
     return np.asarray(targets.part(places.ravel()).values.reshape(*places.shape, -1))
 
 
-def left_out_neighbours(D: Array, targets: Targets, most: int) -> tuple[Indices, Array, Array]:
-    """Return the nearest neighbours of each sample that is left out, their distances and their weights.
+def left_out_neighbors(D: Array, targets: Targets, most: int) -> tuple[Indices, Array, Array]:
+    """Return the nearest neighbors of each sample that is left out, their distances and their weights.
 
-    If leave-one-out leaves copies of a sample, these are its nearest neighbour.
+    If leave-one-out leaves copies of a sample, these are its nearest neighbor.
     """
     left = targets.weight * (1.0 - targets.left_out)
     own = np.arange(len(D))
@@ -94,12 +94,12 @@ def left_out_neighbours(D: Array, targets: Targets, most: int) -> tuple[Indices,
 
 
 def means(d: Array, counts: Array, values: Array, weights: str) -> Array:
-    """Return means over neighbours, given by their distances, counts and values."""
+    """Return means over neighbors, given by their distances, counts and values."""
     voices = counts * _closeness(d) if weights == "distance" else counts
     voices = voices / voices.sum(axis=1, keepdims=True)
     return np.asarray(np.einsum("ij,ijc->ic", voices, values))
 
 
 def _closeness(d: Array) -> Array:
-    """Return the distance of the nearest over that of each neighbour; those at distance zero decide alone."""
+    """Return the distance of the nearest over that of each neighbor; those at distance zero decide alone."""
     return np.asarray(np.divide(d[:, :1], d, out=np.ones_like(d), where=d > 0.0))

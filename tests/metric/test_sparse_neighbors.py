@@ -47,8 +47,8 @@ def test_sparse_samples_give_the_metric_of_dense_ones(prior: str, copies: bool, 
     dense = NeighborRPDML(**options).fit(X.toarray(), y, sample_weight=weight)
     assert isinstance(sparse.W_, LowRankPlusDiagonal)
     assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-9)
-    assert {tuple(pair) for pair in sparse.neighbours_.tolist()} == {
-        tuple(pair) for pair in dense.neighbours_.tolist()
+    assert {tuple(pair) for pair in sparse.neighbors_.tolist()} == {
+        tuple(pair) for pair in dense.neighbors_.tolist()
     }
     np.testing.assert_array_equal(sparse.counts_, dense.counts_)
     (W, W0, L), (V, V0, _) = dense_matrices(sparse), dense_matrices(dense)

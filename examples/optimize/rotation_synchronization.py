@@ -6,7 +6,7 @@ Sixty cameras look at an object from all sides. What is measured is how pairs of
 other, with errors. We look for the rotations Rᵢ that fit all measurements Mᵢⱼ ≈ RᵢRⱼᵀ best. That problem has
 bad local minima, but its semidefinite relaxation has none:
 
-    minimise −Σ ⟨Mᵢⱼ, Xᵢⱼ⟩  over X ⪰ 0 whose 3 × 3 diagonal blocks are identities.
+    minimize −Σ ⟨Mᵢⱼ, Xᵢⱼ⟩  over X ⪰ 0 whose 3 × 3 diagonal blocks are identities.
 
 What to see: rotations that are proved to be the best ones, and up to which errors the proof works.
 """

@@ -1,4 +1,4 @@
-"""Neighbours of samples with similar targets and with others: numbers, several numbers, sets of labels."""
+"""Neighbors of samples with similar targets and with others: numbers, several numbers, sets of labels."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..geometry.distances import gram_factors
 
 _WINDOW = 0.1  # ranks of targets, from 0 to 1, that differ by no more than this are near
 _ENTRIES = 500_000  # 4 MB: distances of this many pairs are computed at once
-MOST_ASKING = 10_000  # samples whose neighbours are found; of more, this many are drawn
+MOST_ASKING = 10_000  # samples whose neighbors are found; of more, this many are drawn
 
-Neighbours = tuple[Indices, Indices, NDArray[np.bool_]]
-"""Row numbers of samples, in increasing order, and of their neighbours; and which of these are similar."""
+Neighbors = tuple[Indices, Indices, NDArray[np.bool_]]
+"""Row numbers of samples, in increasing order, and of their neighbors; and which of these are similar."""
 
 # From row numbers to an array of shape (n_rows, n_samples): which samples are similar to each of them.
 Similar = Callable[[Indices], NDArray[np.bool_]]
 
 
-def graded_neighbours(Z: Any, ranks: Array, n_similar: int, n_dissimilar: int, distance: str) -> Neighbours:
-    """Return samples, in increasing order, their neighbours, and which of these have a near target.
+def graded_neighbors(Z: Any, ranks: Array, n_similar: int, n_dissimilar: int, distance: str) -> Neighbors:
+    """Return samples, in increasing order, their neighbors, and which of these have a near target.
 
     Samples without any other of a near target are left out: they have nobody to ask.
 
@@ -40,7 +40,7 @@ def graded_neighbours(Z: Any, ranks: Array, n_similar: int, n_dissimilar: int, d
         the outputs. With several outputs, a tenth of all samples, those of the nearest targets, are near to
         each sample at least, because few may be near in many outputs.
     n_similar, n_dissimilar : int
-        Numbers of neighbours of a near target, and of other targets; fewer if there are too few samples.
+        Numbers of neighbors of a near target, and of other targets; fewer if there are too few samples.
     distance : "l1" or "l2"
         The city-block or the Euclidean distance decides who is near.
     """
@@ -51,11 +51,11 @@ def graded_neighbours(Z: Any, ranks: Array, n_similar: int, n_dissimilar: int, d
         difference = cdist(ranks[rows], ranks, "cityblock") / ranks.shape[1]
         return _within(difference, rows, max(len(ranks) // 10, 1), _WINDOW)
 
-    return neighbours(Z, similar, n_similar, n_dissimilar, distance)
+    return neighbors(Z, similar, n_similar, n_dissimilar, distance)
 
 
-def label_set_neighbours(Z: Any, sets: Array, n_similar: int, n_dissimilar: int, distance: str) -> Neighbours:
-    """Return samples, in increasing order, their neighbours, and which of these have a similar set of labels.
+def label_set_neighbors(Z: Any, sets: Array, n_similar: int, n_dissimilar: int, distance: str) -> Neighbors:
+    """Return samples, in increasing order, their neighbors, and which of these have a similar set of labels.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ def label_set_neighbours(Z: Any, sets: Array, n_similar: int, n_dissimilar: int,
         sets differ from its own in at most m labels, where m is the least number for which there are
         `n_similar` such samples: 0 if enough have the same set.
     n_similar, n_dissimilar, distance : int, int, str
-        As for `graded_neighbours`.
+        As for `graded_neighbors`.
     """
 
     def similar(rows: Indices) -> NDArray[np.bool_]:
         return _within(cdist(sets[rows], sets, "cityblock"), rows, n_similar, 0.0)
 
-    return neighbours(Z, similar, n_similar, n_dissimilar, distance)
+    return neighbors(Z, similar, n_similar, n_dissimilar, distance)
 
 
 def _within(difference: Array, rows: Indices, count: int, limit: float) -> NDArray[np.bool_]:
@@ -84,11 +84,11 @@ def _within(difference: Array, rows: Indices, count: int, limit: float) -> NDArr
     return np.asarray(difference <= np.maximum(reached, limit))
 
 
-def neighbours(Z: Any, similar: Similar, n_similar: int, n_dissimilar: int, distance: str) -> Neighbours:
+def neighbors(Z: Any, similar: Similar, n_similar: int, n_dissimilar: int, distance: str) -> Neighbors:
     """Return samples, in increasing order, their nearest similar and other samples, and which are similar.
 
     Samples without any other that is similar are left out. Of very many samples, some are drawn to ask all
-    for their neighbours, with a fixed seed: more would take long, and hardly change a mean over them.
+    for their neighbors, with a fixed seed: more would take long, and hardly change a mean over them.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def neighbours(Z: Any, similar: Similar, n_similar: int, n_dissimilar: int, dist
     similar : callable
         Returns which samples are similar to each of some rows.
     n_similar, n_dissimilar : int
-        Numbers of neighbours of both kinds; fewer if there are too few samples.
+        Numbers of neighbors of both kinds; fewer if there are too few samples.
     distance : "l1" or "l2"
         The city-block or the Euclidean distance decides who is near.
     """

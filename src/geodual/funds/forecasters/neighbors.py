@@ -1,4 +1,4 @@
-"""Forecast by nearest neighbours in a metric, as in the paper."""
+"""Forecast by nearest neighbors in a metric, as in the paper."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .learning import (
 )
 
 WEIGHTS = ("uniform", "distance")
-_KEPT = 50  # neighbours per fund that are kept to give reasons; forecasts use all
+_KEPT = 50  # neighbors per fund that are kept to give reasons; forecasts use all
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The points among which neighbours are searched.
+    """The points among which neighbors are searched.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourForecaster:
-    """Forecast a fund by the funds that were nearest to it in a learnt metric.
+class NeighborForecaster:
+    """Forecast a fund by the funds that were nearest to it in a learned metric.
 
     With the defaults this is the forecast of the paper: the mean return of the 10 nearest funds of the last
     interval.
@@ -68,21 +68,21 @@ class NeighbourForecaster:
         Any scikit-learn transformer; distances are Euclidean after its transformation. A copy is fitted per
         decision: to classes, or to the target itself if it is a regressor by its tags.
     k : int or "sqrt"
-        Number of neighbours; "sqrt" for the square root of the number of candidates.
+        Number of neighbors; "sqrt" for the square root of the number of candidates.
     weights : str
         "uniform", or by inverse "distance".
     target : str
         What is averaged: the "return", the "excess" over the mean of the interval, or the "rank" within it.
         With more than one interval "return" is the same as "excess".
     window : int or "all"
-        Number of past intervals to learn from and to look for neighbours in.
+        Number of past intervals to learn from and to look for neighbors in.
     half_life : float, optional
-        Age, in intervals, at which a neighbour counts half; by default all count the same.
+        Age, in intervals, at which a neighbor counts half; by default all count the same.
     label : str
         Classes that the metric learns: the "sign" of the target, or above and below the "median" of the
         interval.
-    neighbours : str
-        Where to look for neighbours: among the funds of the training data ("train"), or among the other
+    neighbors : str
+        Where to look for neighbors: among the funds of the training data ("train"), or among the other
         funds of the same day, with what they earned in the last interval ("current").
 
     See Also
@@ -92,10 +92,10 @@ class NeighbourForecaster:
 
     Examples
     --------
-    >>> from geodual.funds import NeighbourForecaster, backtest, synthetic_universe
+    >>> from geodual.funds import NeighborForecaster, backtest, synthetic_universe
     >>> from geodual.metric import RPDML
     >>> panel = synthetic_universe(20, "2014-01-02", "2015-06-30").panel
-    >>> pooled = NeighbourForecaster(RPDML(), k=15, target="rank", window="all", weights="distance")
+    >>> pooled = NeighborForecaster(RPDML(), k=15, target="rank", window="all", weights="distance")
     >>> backtest(panel, forecasters={"pooled": pooled}).ic.shape
     (2, 1)
     """
@@ -107,16 +107,16 @@ class NeighbourForecaster:
     window: int | str = 1
     half_life: float | None = None
     label: str = "sign"
-    neighbours: str = "train"
+    neighbors: str = "train"
 
     def __post_init__(self) -> None:
         check_lesson(self.target, self.window, self.half_life)
         check_choice("weights", self.weights, WEIGHTS)
         check_choice("label", self.label, CHOICES["label"])
-        check_choice("neighbours", self.neighbours, CHOICES["neighbours"])
+        check_choice("neighbors", self.neighbors, CHOICES["neighbors"])
         is_number = isinstance(self.k, Integral) and not isinstance(self.k, bool) and self.k >= 1
         if not is_number and self.k != "sqrt":
-            raise DataError(f"`k` must be a number of neighbours or 'sqrt', got {self.k!r}; 10 is usual.")
+            raise DataError(f"`k` must be a number of neighbors or 'sqrt', got {self.k!r}; 10 is usual.")
         if not (hasattr(self.metric, "fit") and hasattr(self.metric, "transform")):
             raise DataError(
                 f"`metric` must be a scikit-learn transformer, got {self.metric!r}; it needs the methods "
@@ -129,7 +129,7 @@ class NeighbourForecaster:
         return safe_target(self.target, self.window)
 
     def forecast(self, training: Training, today: Today) -> Forecast:
-        """Learn the metric, and average the target over the nearest neighbours of each fund of the day."""
+        """Learn the metric, and average the target over the nearest neighbors of each fund of the day."""
         rows = training.last(self.window)
         values = make_target(rows, self.unit)
         label, classes = make_classes(rows, values, self.label)
@@ -152,7 +152,7 @@ class NeighbourForecaster:
         """Return the training rows, or today's funds that have a return in the interval that ended last."""
         rows = training.last(self.window)
         values = make_target(rows, self.unit)
-        if self.neighbours == "train":
+        if self.neighbors == "train":
             return Candidates(rows.features, values, rows.returns, rows.age, rows.funds)
         latest = rows.latest
         at = rows.funds[latest].get_indexer(today.funds)
@@ -162,14 +162,14 @@ class NeighbourForecaster:
             today.features[known], aimed, earned, np.zeros(len(earned), dtype=np.int64), today.funds[known]
         )
 
-    def with_settings(self, **changes: Any) -> NeighbourForecaster:
+    def with_settings(self, **changes: Any) -> NeighborForecaster:
         """Return a copy with other settings; `parameters` are those of the metric."""
         parameters = changes.pop("parameters", {})
         return replace(self, metric=set_parameters("the metric", self.metric, parameters), **changes)
 
     def _nearest(self, fitted: Any, candidates: Candidates, today: Today) -> tuple[Rows, Array]:
         """Return the nearest candidates of each fund of the day, nearest first, and their distances."""
-        itself = self.neighbours == "current"  # a fund is then its own nearest candidate: find one more
+        itself = self.neighbors == "current"  # a fund is then its own nearest candidate: find one more
         points = np.asarray(fitted.transform(candidates.features))
         k = round(math.sqrt(len(points))) if self.k == "sqrt" else int(self.k)
         search = NearestNeighbors(n_neighbors=min(k + itself, len(points)), algorithm="brute").fit(points)
@@ -182,7 +182,7 @@ class NeighbourForecaster:
         return rows[others].reshape(shape), distances[others].reshape(shape)
 
     def _average(self, candidates: Candidates, nearest: Rows, distances: Array) -> Array:
-        """Return the mean of the neighbours' values, weighted by distance and age if asked for."""
+        """Return the mean of the neighbors' values, weighted by distance and age if asked for."""
         values = candidates.values[nearest]
         if self.weights == "uniform" and self.half_life is None:
             return np.asarray(np.sort(values, axis=1).mean(axis=1))  # equal sets give equal bits
@@ -195,7 +195,7 @@ class NeighbourForecaster:
 
 
 def _inverse(distances: Array) -> Array:
-    """Return weights in proportion to 1/distance; where a neighbour is at distance 0, only such count."""
+    """Return weights in proportion to 1/distance; where a neighbor is at distance 0, only such count."""
     same = distances <= 0.0
     with np.errstate(all="ignore"):
         # Over the smallest distance of the row: tiny distances do not overflow, ratios stay the same.

@@ -1,4 +1,4 @@
-"""Neighbourhoods: the loss of samples that take their class from one of their neighbours, given distances."""
+"""Neighborhoods: the loss of samples that take their class from one of their neighbors, given distances."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _EPS = float(np.finfo(float).eps)
 _SMALLEST = float(np.finfo(float).tiny)
 
 
-class NeighbourLoss(NamedTuple):
-    """The loss of neighbourhoods at given distances.
+class NeighborLoss(NamedTuple):
+    """The loss of neighborhoods at given distances.
 
     Attributes
     ----------
@@ -23,10 +23,10 @@ class NeighbourLoss(NamedTuple):
     slope : array of shape (n_pairs,)
         Derivative with respect to each distance.
     p : array of shape (n_pairs,)
-        Probability of each neighbour.
+        Probability of each neighbor.
     curvature : array of shape (n_pairs,)
         c, where the second derivative takes changes t of distances to c (t − Σ p t), with the sum over a
-        neighbourhood.
+        neighborhood.
     noise : float
         Upper estimate of the rounding error of the value.
     """
@@ -39,15 +39,15 @@ class NeighbourLoss(NamedTuple):
     noise: float
 
 
-class Neighbourhoods:
-    r"""Samples with their nearest neighbours, of which one gives each sample its class.
+class Neighborhoods:
+    r"""Samples with their nearest neighbors, of which one gives each sample its class.
 
-    Sample i asks its neighbour j with the probability p ∝ w exp(−d/τ), where d is the distance (of any kind),
-    w how often the neighbour counts, and τ a width of sample i. Its loss is
+    Sample i asks its neighbor j with the probability p ∝ w exp(−d/τ), where d is the distance (of any kind),
+    w how often the neighbor counts, and τ a width of sample i. Its loss is
 
     .. math:: \sum_j q_j (d_j/τ - \log w_j) + \log \sum_j w_j \exp(-d_j/τ)
 
-    with fixed targets q, probabilities of the neighbours of its class. It is linear minus linear inside a
+    with fixed targets q, probabilities of the neighbors of its class. It is linear minus linear inside a
     log-sum-exp, so it is convex in the distances, and at least the entropy of q. It bounds
     −log P(right class) from above, up to that entropy. At the distances from which the targets q ∝ p were
     made, it is equal to it.
@@ -55,9 +55,9 @@ class Neighbourhoods:
     Parameters
     ----------
     i, j : array of shape (n_pairs,)
-        Row numbers of samples, in increasing order, and of their neighbours.
+        Row numbers of samples, in increasing order, and of their neighbors.
     similar : array of bool of shape (n_pairs,)
-        Which neighbours are of the class of the sample. Each sample has one at least.
+        Which neighbors are of the class of the sample. Each sample has one at least.
     distances : array of shape (n_pairs,)
         Distances that make the targets.
     width : array of shape (n_samples,)
@@ -70,7 +70,7 @@ class Neighbourhoods:
     Attributes
     ----------
     targets, widths : array of shape (n_pairs,)
-        q of each neighbour, and τ of the sample that asks it.
+        q of each neighbor, and τ of the sample that asks it.
     """
 
     def __init__(
@@ -96,20 +96,20 @@ class Neighbourhoods:
 
     @property
     def pairs(self) -> Indices:
-        """Row numbers of the samples and of their neighbours, of shape (n_pairs, 2)."""
+        """Row numbers of the samples and of their neighbors, of shape (n_pairs, 2)."""
         return np.column_stack([self.i, self.j])
 
     def _exponents(self, d: Array) -> Array:
         return np.asarray(self._log_weight - d / self.widths)
 
     def _probabilities(self, e: Array) -> tuple[Array, Array]:
-        """Return the probabilities exp(e)/Σ exp(e) within each neighbourhood, and log Σ exp(e)."""
+        """Return the probabilities exp(e)/Σ exp(e) within each neighborhood, and log Σ exp(e)."""
         largest = np.maximum.reduceat(e, self.starts)
         p = np.exp(e - largest[self._group])
         total = np.add.reduceat(p, self.starts)
         return p / total[self._group], largest + np.log(total)
 
-    def loss(self, d: Array) -> NeighbourLoss:
+    def loss(self, d: Array) -> NeighborLoss:
         """Return the loss at distances of the pairs, with its derivatives and its conjugate."""
         e = self._exponents(d)
         p, log_sum = self._probabilities(e)
@@ -120,9 +120,9 @@ class Neighbourhoods:
         conjugate = p * np.log(np.maximum(p, _SMALLEST)) + (target - p) * self._log_weight
         noise = _EPS * (float(scale @ (target * np.abs(e))) + abs(joint))
         slope, curvature = scale / self.widths * (target - p), scale / self.widths**2 * p
-        return NeighbourLoss(joint - linear, float(scale @ conjugate), slope, p, curvature, noise)
+        return NeighborLoss(joint - linear, float(scale @ conjugate), slope, p, curvature, noise)
 
-    def bend(self, changes: Array, losses: NeighbourLoss) -> Array:
+    def bend(self, changes: Array, losses: NeighborLoss) -> Array:
         """Return the second derivative applied to changes of the distances."""
         mean = np.add.reduceat(losses.p * changes, self.starts)
         return np.asarray(losses.curvature * (changes - mean[self._group]))

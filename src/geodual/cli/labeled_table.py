@@ -29,8 +29,8 @@ def learn_from_table(
 ) -> tuple[dict[str, Any], dict[str, float]]:
     """Learn a metric from a table and save it; return its key numbers and the share of each feature."""
     if k < 1:
-        raise DataError(f"`--k` must be at least 1, got {k}; leave it out for 5 neighbours.")
-    X, y = _read_labelled(path, target, ignored)
+        raise DataError(f"`--k` must be at least 1, got {k}; leave it out for 5 neighbors.")
+    X, y = _read_labeled(path, target, ignored)
     learner = make_metric(metric)
     scaler = StandardScaler().fit(X)
     Z = scaler.transform(X)
@@ -58,7 +58,7 @@ def learn_from_table(
     return result, {} if shares is None else dict(zip(X.columns, map(float, shares), strict=True))
 
 
-def _read_labelled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[pd.DataFrame, Any]:
+def _read_labeled(path: Path, target: str, ignored: tuple[str, ...]) -> tuple[pd.DataFrame, Any]:
     """Return numeric features and classes; raise an error that names the first bad cell."""
     table = open_table(path, (target, *ignored))
     names = list(table.names)
@@ -98,12 +98,12 @@ def _fit(learner: Any, X: Any, y: Any) -> Any:
     except ValueError as error:
         problem = str(error).rstrip(".")
         raise DataError(
-            f"The metric could not be learnt: {problem}. Correct the table, or choose another --metric."
+            f"The metric could not be learned: {problem}. Correct the table, or choose another --metric."
         ) from error
 
 
 def _linear_map(fitted: Any, Z: Any, metric: str) -> Any:
-    """Return the matrix of a learnt map; raise if the map is not linear, so that no matrix stands for it."""
+    """Return the matrix of a learned map; raise if the map is not linear, so that no matrix stands for it."""
     components = getattr(fitted, "components_", None)
     if components is not None:
         components, image = np.asarray(components), fitted.transform(Z)

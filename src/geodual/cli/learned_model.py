@@ -24,11 +24,11 @@ from .table_columns import Column, columns_from_plain, columns_to_plain, read_nu
 
 CLASSES, NUMBERS = "classes", "numbers"
 _MOST_CLASSES = 20  # different whole numbers that are taken for classes
-_K = 5  # neighbours of the baseline
+_K = 5  # neighbors of the baseline
 
 
 @dataclass(frozen=True, eq=False)
-class LearntModel:
+class LearnedModel:
     """A fitted model, and what it must know about tables.
 
     Attributes
@@ -40,7 +40,7 @@ class LearntModel:
     columns : tuple of Column
         What other columns become.
     ignored : tuple of str
-        Columns of the table that it learnt from and does not use.
+        Columns of the table that it learned from and does not use.
     rows : array of int
         For each sample of the machine, its row in that table, counted from 1 below the header.
     """
@@ -57,12 +57,12 @@ class LearntModel:
         return CLASSES if isinstance(self.model, RPDMLClassifier) else NUMBERS
 
     def nearest(self, X: pd.DataFrame, k: int) -> tuple[Array, Indices]:
-        """Return the distances of the nearest samples that it learnt from, and their rows."""
+        """Return the distances of the nearest samples that it learned from, and their rows."""
         distances, places = self.model._machine_.nearest(completed(X.to_numpy(), self.model.medians_), k)
         return distances, self.rows[places]
 
     def n_seen(self, X: pd.DataFrame) -> int:
-        """Return how many samples it has learnt from."""
+        """Return how many samples it has learned from."""
         own = self.model._machine_.X
         place = distinct_rows(np.vstack([own, completed(X.to_numpy(), self.model.medians_)]))[1]
         return int(np.isin(place[len(own) :], place[: len(own)]).sum())
@@ -78,7 +78,7 @@ class LearntModel:
         save_with(self.model, path, {"table": table})
 
     @classmethod
-    def load(cls, path: Path) -> LearntModel:
+    def load(cls, path: Path) -> LearnedModel:
         """Load what `save` saved, and check it."""
         model, notes = load_with(path)
         try:
@@ -132,7 +132,7 @@ def fit_model(X: pd.DataFrame, y: Any, task: str, notes: list[str]) -> Any:
             model.fit(X, y)
         except ValueError as error:
             problem = str(error).rstrip(".")
-            raise DataError(f"The model could not be learnt: {problem}. Correct the table.") from error
+            raise DataError(f"The model could not be learned: {problem}. Correct the table.") from error
     notes += list(dict.fromkeys(str(warning.message) for warning in caught))
     return model
 
@@ -193,11 +193,11 @@ def leave_one_out(model: Any, X: Array, y: Any) -> tuple[LeftOut, Indices]:
 
 def baselines(X: Array, y: Any, rows: Indices, task: str) -> dict[str, Any]:
     """Return what simple rules predict by leave-one-out for some samples without missing values."""
-    near = _neighbours(X, rows)
+    near = _neighbors(X, rows)
     if task == NUMBERS:
-        centred = y - y.mean()
-        mean = y.mean() + (centred.sum() - centred[rows]) / (len(y) - 1)
-        return {"mean": mean, f"{near.shape[1]}-NN, standardised": y[near].mean(axis=1)}
+        centered = y - y.mean()
+        mean = y.mean() + (centered.sum() - centered[rows]) / (len(y) - 1)
+        return {"mean": mean, f"{near.shape[1]}-NN, standardized": y[near].mean(axis=1)}
     classes, codes = np.unique(y, return_inverse=True)
     counts = np.bincount(codes)
     votes = np.zeros((len(rows), len(classes)))
@@ -206,23 +206,23 @@ def baselines(X: Array, y: Any, rows: Indices, task: str) -> dict[str, Any]:
     return {
         # Of all samples: without one of them, balanced classes would always give the wrong one.
         "most frequent class": np.repeat(classes[counts.argmax()], len(rows)),
-        f"{near.shape[1]}-NN, standardised": classes[votes.argmax(axis=1)],
+        f"{near.shape[1]}-NN, standardized": classes[votes.argmax(axis=1)],
     }
 
 
-def _neighbours(X: Array, rows: Indices) -> Indices:
-    """Return the nearest neighbours of samples among all others, features standardised."""
+def _neighbors(X: Array, rows: Indices) -> Indices:
+    """Return the nearest neighbors of samples among all others, features standardized."""
     spread = X.std(axis=0)
     Z = (X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
     k = min(_K, len(X) - 1)
     near = NearestNeighbors().fit(Z).kneighbors(Z[rows], k + 1, return_distance=False)
-    # A sample is among its own neighbours, unless it has more copies than these.
+    # A sample is among its own neighbors, unless it has more copies than these.
     is_self = near == rows[:, None]
     is_self[~is_self.any(axis=1), -1] = True
     return np.asarray(near[~is_self].reshape(len(rows), k))
 
 
 def feature_weights(model: Any, names: Sequence[str]) -> dict[str, float]:
-    """Return the learnt weights of the features, the largest first."""
+    """Return the learned weights of the features, the largest first."""
     weights = model.feature_weights_
     return {names[at]: float(weights[at]) for at in np.argsort(-weights, kind="stable")}
