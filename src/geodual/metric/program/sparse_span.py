@@ -181,9 +181,9 @@ def sparse_span(X: Any) -> SparseSpan:
     """Return the span of the distinct samples, which are centered.
 
     Eigenvectors of the matrix of products of samples give coefficients F of a basis Q = ZᵀF, with the
-    centered samples Z. This loses digits, so the basis is made orthonormal a second time, which is then exact up
-    to rounding errors. Directions count as outside the span if the squared variation of the n samples is below
-    n times the machine precision of the largest.
+    centered samples Z. This loses digits, so the basis is made orthonormal a second time, which is then
+    exact up to rounding errors. Directions count as outside the span if the squared variation of the n
+    samples is below n times the machine precision of the largest.
 
     Parameters
     ----------
