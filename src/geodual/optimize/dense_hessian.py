@@ -1,13 +1,13 @@
-"""A preconditioner from the whole Hessian, where conjugate gradients take longer than forming it.
+"""A preconditioner from the full Hessian, if conjugate gradients take longer than forming it.
 
-In d dimensions d products give the whole Hessian H, and in exact arithmetic conjugate gradients need no more
+In d dimensions, d products give the full Hessian H, and in exact arithmetic conjugate gradients need no more
 than d steps. If they take more, H is ill-conditioned: a penalty is stiff, or variables have very different
-sizes. Then H is formed, and H⁻¹ is the preconditioner from here on, until the steps with it have taken more
-than d products together. To use at later points what is known of H follows J. L. Morales, J. Nocedal,
-"Automatic preconditioning by limited memory quasi-Newton updating", SIAM Journal on Optimization 10(4), 2000.
+sizes. Then H is formed, and H⁻¹ is the preconditioner until the steps with it have taken more than d products
+in total. The idea to reuse H at later points is from J. L. Morales, J. Nocedal, "Automatic preconditioning by
+limited memory quasi-Newton updating", SIAM Journal on Optimization 10(4), 2000.
 
-Where H is indefinite, it is left alone from then on: steps end at the trust region, and a preconditioner
-would spend them on flat directions. With |H|⁻¹, 30 balanced cuts took 250,000 products, without it 46,000.
+Once H is indefinite, it is no longer used: steps end at the trust region, and a preconditioner would spend
+them on flat directions. With |H|⁻¹, 30 balanced cuts took 250,000 products; without it, 46,000.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from geodual.manifolds.frame import Coordinates
 from .lagrangian import LocalLagrangian
 
 _MOST = 500  # dimensions: an eigendecomposition of this size takes 0.1 s
-_SPARE = 5  # random vectors beyond the number of dimensions that they must span
-_SAME = 1e-10  # part of a random tangent vector across a basis of the same tangent space: rounding errors
+_SPARE = 5  # random vectors beyond the number of dimensions to span
+_SAME = 1e-10  # share of a random tangent vector outside its basis that is rounding error
 _EPS = float(np.finfo(float).eps)
 
 
 class DenseHessian:
-    """Sees how long conjugate gradients take, and helps them: its `prepare` is that of `newton_cg`.
+    """Watch how long conjugate gradients take, and precondition them; `prepare` is for `newton_cg`.
 
     Parameters
     ----------
@@ -37,20 +37,20 @@ class DenseHessian:
     Attributes
     ----------
     n_products : int
-        Number of Hessian products that it took.
+        Number of Hessian products spent.
     """
 
     def __init__(self, manifold: Manifold) -> None:
         self.n_products = 0
         self._manifold = manifold
-        self._basis: Array | None = None  # eigenvectors as rows; None until H was formed
-        self._across, self._factors = 0.0, np.zeros(0)  # H⁻¹ across the basis, and what it adds along it
-        self._tangent: Array | None = None  # the last basis of a tangent space that is not the whole space
+        self._basis: Array | None = None  # eigenvectors as rows; None until H is formed
+        self._across, self._factors = 0.0, np.zeros(0)  # H⁻¹ across the basis, and its increase along it
+        self._tangent: Array | None = None  # last basis of a tangent space that is not the full space
         self._helps = True  # until H is indefinite
         self.steps = 0  # of conjugate gradients since H was formed; before, in the last system only
 
     def prepare(self, model: LocalLagrangian) -> None:
-        """Form the Hessian if that is worth while, and precondition the model's next system."""
+        """Form the Hessian if that pays off, and precondition the model's next system."""
         if self._helps and self.steps > self._manifold.dim <= _MOST and model.frame.orthonormal:
             self._form(model)
         if self._basis is None:
@@ -66,24 +66,24 @@ class DenseHessian:
         H = np.array(products) @ basis.T
         if np.isfinite(H).all() and H.any():
             values, vectors = np.linalg.eigh(0.5 * (H + H.T))
-            # What is not symmetric in H is error of the products, by rounding or by differences.
+            # Any asymmetry of H is an error of the products, from rounding or finite differences.
             noise = max(len(basis) * _EPS * np.abs(values).max(), float(np.linalg.norm(H - H.T)))
             self._helps = bool(values[0] >= -noise)
             inverse = 1.0 / np.maximum(values, noise)
-            # The tangent space may turn: across the basis, the median stands for H⁻¹.
+            # The tangent space may rotate: orthogonal to the basis, the median stands for H⁻¹.
             self._across = float(np.median(inverse)) if len(basis) < frame.dim else 0.0
             self._factors = inverse - self._across
             self._basis = vectors.T @ basis if self._helps else None
 
     def _tangent_basis(self, frame: Frame) -> Array:
-        """Return the basis of the last tangent space if this one has not turned, or a new one."""
+        """Return the basis of the last tangent space if it has not rotated, or a new one."""
         v = np.ravel(frame.random(np.random.default_rng(0)))
         if self._tangent is None or np.linalg.norm(v - (self._tangent @ v) @ self._tangent) > _SAME:
             self._tangent = tangent_basis(frame, self._manifold.dim)
-        return self._tangent  # on positive definite matrices: symmetric ones at every point
+        return self._tangent  # for positive definite matrices: the symmetric ones, at every point
 
     def _apply(self, model: LocalLagrangian, c: Coordinates) -> Coordinates:
-        """Return H⁻¹ c; `c` itself before H was formed."""
+        """Return H⁻¹ c, or `c` itself before H is formed."""
         self.steps += 1  # conjugate gradients call this once per step
         if self._basis is None:
             return c
@@ -100,6 +100,6 @@ def tangent_basis(frame: Frame, d: int) -> Array:
     if d == frame.dim:
         return np.eye(d)
     rng = np.random.default_rng(0)
-    # A few more than d: a draw that made the point itself, with the same seed, has no tangent part.
+    # A few more than d: a draw with the seed that made the point itself has no tangent part.
     draws = np.reshape([frame.random(rng) for _ in range(d + _SPARE)], (d + _SPARE, frame.dim))
     return np.asarray(np.linalg.svd(draws, full_matrices=False)[2][:d])
