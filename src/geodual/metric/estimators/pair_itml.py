@@ -1,4 +1,4 @@
-"""ITML for pairs that are known to be similar or not, instead of labeled samples."""
+"""ITML for similar and dissimilar pairs instead of labeled samples."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ class PairITML(PairClassifier):
     tol : float
         Stop when the relative duality gap is at most `tol`.
     max_iter : int, optional
-        Maximal number of iterations; 500 by default.
+        Maximum number of iterations; 500 by default.
     n_components : int, optional
         Number of rows of `components_`: keep this number of leading eigenvectors of W. All are kept by
         default.
     preprocessor : array of shape (n_samples, n_features) or callable, optional
         How to look up pairs given as indices: rows of an array, or a function from an array of indices to an
-        array of samples. By default pairs must be given as samples.
+        array of samples. By default, pairs must be samples.
 
     Attributes
     ----------
     threshold_ : float
-        Pairs at most this far apart are predicted as similar. `fit` chooses the best accuracy on its pairs.
+        Pairs with at most this distance are predicted as similar. `fit` maximizes the accuracy on its pairs.
     classes_ : array
         −1 and +1, for dissimilar and similar pairs.
     W_ : array of shape (n_features, n_features)
@@ -67,7 +67,7 @@ class PairITML(PairClassifier):
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the variance of the transformed samples. The shares sum to one.
     duality_gap_, objective_, dual_objective_ : float
-        The relative duality gap, half of the objective at W, and its lower bound for any metric.
+        The relative duality gap, half of the objective at W, and its lower bound over all metrics.
     bounds_ : (float, float)
         u and l.
     n_iter_, n_pairs_ : int
