@@ -22,7 +22,7 @@ UNDEFINED = (np.linalg.LinAlgError, NotOnManifoldError, NoLogarithmError)
 
 A_CONDITION = (
     "{} returns truth values such as True, but must return numbers: ≤ 0 (or 0, for equalities) where the "
-    "constraint holds; return x - 1 in place of x <= 1."
+    "constraint holds; return x - 1 instead of x <= 1."
 )
 
 

@@ -70,7 +70,7 @@ class DenseHessian:
             noise = max(len(basis) * _EPS * np.abs(values).max(), float(np.linalg.norm(H - H.T)))
             self._helps = bool(values[0] >= -noise)
             inverse = 1.0 / np.maximum(values, noise)
-            # The tangent space may rotate: orthogonal to the basis, the median stands for H⁻¹.
+            # The tangent space may rotate: orthogonal to the basis, the median replaces H⁻¹.
             self._across = float(np.median(inverse)) if len(basis) < frame.dim else 0.0
             self._factors = inverse - self._across
             self._basis = vectors.T @ basis if self._helps else None

@@ -64,7 +64,7 @@ class Minimum(Generic[Model]):
         The function at the last point.
     status : str
         "converged", "max_iterations", "stalled" (rounding errors allow no further decrease), "blocked" (the
-         function is not defined where the steps lead) or "runaway" (it decreases without bound).
+        function is not defined where the steps lead) or "runaway" (it decreases without bound).
     n_iter, n_products : int
         Number of Newton iterations and of Hessian products.
     """

@@ -202,9 +202,9 @@ class Problem:
 
         - A list of functions is compiled as one vector. One function that returns a vector is faster still.
         - Pass numbers that change as `data`: `with_data` replaces them without compiling again. Other numbers
-        that a function uses are compiled into it.
+          that a function uses are compiled into it.
         - Problems built from the same function objects share compiled code, unless such a number has changed.
-        The code is cached as long as the functions exist; a lambda in a loop is a new object each time.
+          The code is cached as long as the functions exist; a lambda in a loop is a new object each time.
 
         Under automatic differentiation, functions of eigenvalues, such as the distance between SPD matrices,
         have NaN second derivatives at repeated eigenvalues; for the distance, use

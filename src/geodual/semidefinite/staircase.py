@@ -211,7 +211,7 @@ class Staircase:
         return entry
 
     def _verdict(self, found: Certificate, solved: Result, is_last: bool) -> tuple[str | None, str]:
-        """Return the status, or None to go on, and what it means."""
+        """Return the status, or None to continue, and what it means."""
         if max(found.relative_gap, found.infeasibility) <= self.tol:
             proof = "" if found.eigenvalue.proved else " The bound is an estimate, not a proof."
             return (

@@ -279,7 +279,7 @@ def sparse_metric(S: Array, penalty: float, tol: float, max_iter: int) -> Sparse
     tol : float
         Duality gap per feature to reach.
     max_iter : int
-        Maximal number of iterations.
+        Maximum number of iterations.
 
     References
     ----------

@@ -44,11 +44,11 @@ class ITML(LogDetLearner):
         W₀: the identity, the inverse covariance of the samples (regularized if singular), or a given positive
         definite matrix.
     pairs : "local", "all", LocalPairs, int or array of shape (n_pairs, 2)
-        The pairs that count. "local": each sample with its 5 nearest neighbors in its class and its 15
-        nearest in other classes, which are found a second time under the learned metric; equal samples of a
-        class are one neighbor. Of more than 100,000 samples, some stand for all, see `LocalPairs`. "all":
-        all pairs. ``LocalPairs(3, 9)``: with other numbers of neighbors. A number: this number of random
-        pairs, half of them similar. An array: pairs of row numbers.
+        The pairs to learn from. "local": each sample with its 5 nearest neighbors in its class and its 15
+        nearest in other classes, which are found again under the learned metric; equal samples of a class are
+        one neighbor, and with more than 100,000 samples, a part represents all (see `LocalPairs`).
+        ``LocalPairs(3, 9)``: other numbers of neighbors. "all": all pairs. A number: this many random pairs,
+        half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
         u and l are these percentiles of the squared distances between all samples under the prior.
     bounds : (float, float), optional

@@ -46,9 +46,9 @@ class LMNN(MetricLearner):
     .. math:: p(L) = r \sum_{ij} w_i d_{ij} + (1 - r) \sum_{ijl} w_i [1 + d_{ij} - d_{il}]_+ ,
               \qquad d_{ij} = \|L (x_i - x_j)\|^2.
 
-    Equal samples of a class are one sample, with one target and one impostor role, whose weight
-    :math:`w_i` is their number. Weights are relative to their mean over the distinct samples: they are 1 if
-    all samples are distinct.
+    Equal samples of a class count as one sample, one target and one impostor, whose weight :math:`w_i` is
+    their number. Weights are relative to their mean over the distinct samples: they are 1 if all samples are
+    distinct.
 
     The sums run over all targets and all impostors, which are updated as L changes. L-BFGS minimizes a
     sequence of smooth upper bounds on p, each closer to p. The program is convex in W = LᵀL, so its dual

@@ -95,8 +95,8 @@ class RPDMLRegressor(RegressorMixin, MetricLearner):
         W₀: the identity, the inverse covariance of the samples (regularized if singular), or a given positive
         definite matrix, for example `W_` of an earlier fit.
     pairs : "local" or int
-        The pairs that count. "local": each sample with its 15 nearest neighbors, which are found twice more
-        under the learned metric. A number: this number of random pairs, which are faster and suit noisy
+        The pairs to learn from. "local": each sample with its 15 nearest neighbors, which are found twice
+        more under the learned metric. A number: this number of random pairs, which are faster and suit noisy
         targets that depend almost linearly on the features. Ten times the number of samples is enough.
     tol : float
         Stop when the relative duality gap is at most `tol`.

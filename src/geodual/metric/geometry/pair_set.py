@@ -152,7 +152,7 @@ class ThinnedPairs(Pairs):
 
 
 def thinned_rows(labels: Indices, n_features: int) -> Indices | None:
-    """Return row numbers of random samples of every class that represent all; None if few do not suffice.
+    """Return row numbers of random samples of every class that represent all; None if this would not pay off.
 
     Parameters
     ----------

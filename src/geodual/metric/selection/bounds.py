@@ -195,7 +195,7 @@ class CountedSamples:
     Z : array of shape (n_samples, n_features)
         Samples.
     copies : array of shape (n_samples,), optional
-        How often each sample counts; once by default.
+        Weight of each sample; 1 by default.
 
     Attributes
     ----------

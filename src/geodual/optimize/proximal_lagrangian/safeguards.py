@@ -4,13 +4,13 @@ Each stage takes the state of an iteration and returns it, changed if the stage 
 
 - escape: a weak penalty may let the iterates run to infinity (Birgin and Martínez 2014).
 - relaxation: kinks of terms may be so sharp that inner solves do not end; a smaller penalty, and so a wider
- Moreau envelope, smooths them (Rockafellar 1976: the method converges for every penalty).
+  Moreau envelope, smooths them (Rockafellar 1976: the method converges for every penalty).
 - polish: near a solution, the plain method converges linearly, Newton's method on the KKT system
- quadratically (Bertsekas 1982).
+  quadratically (Bertsekas 1982).
 - saddle: the method may converge to a saddle point or a maximum; directions of negative curvature lead away
- (Curtis and Robinson 2019).
+  (Curtis and Robinson 2019).
 - restoration: the violation may not decrease, because no feasible point is near (Wächter and Biegler 2006,
- Section 3.3).
+  Section 3.3).
 - patience: rounding errors may allow no further progress.
 - second method: if multipliers do not exist, a barrier may still lead to the solution.
 
