@@ -24,7 +24,7 @@ _HALF_TURN = 1e-8  # an angle this close to π counts as π
 
 
 class UnitCircle(Manifold):
-    """n complex numbers of absolute value 1, with the metric ⟨u, v⟩ = Re Σ ūₖvₖ: phases, a flat torus.
+    """Phases: n complex numbers of absolute value 1, with the metric ⟨u, v⟩ = Re Σ ūₖvₖ; a flat torus.
 
     Use it for phase retrieval and to synchronize clocks or rotations of the plane. A Euclidean gradient is
     the derivative with respect to the real parts plus i times that with respect to the imaginary parts;

@@ -236,9 +236,9 @@ class Quantile(Separable):
     Parameters
     ----------
     level : float
-        q, between 0 and 1; 0.5 is half the l1 norm.
+        The level q, between 0 and 1; 0.5 gives half the l1 norm.
     weight : float or array
-        w.
+        The weight w.
 
     See Also
     --------
@@ -284,9 +284,9 @@ class Huber(Separable):
     Parameters
     ----------
     width : float
-        δ > 0.
+        The width δ > 0.
     weight : float or array
-        w.
+        The weight w.
 
     See Also
     --------
@@ -332,7 +332,7 @@ class GroupL2:
     Parameters
     ----------
     weight : float
-        w.
+        The weight w.
     groups : array of int, optional
         Group number of each entry, with the shape of z. By default, each row of a matrix is a group, and a
         vector is one group.

@@ -28,7 +28,7 @@ from .trees import added, as_data, mapped, pairing, same_structure, scaled, tota
 
 
 class Problem:
-    """Minimize f(x) + Σ gᵢ(cᵢ(x)) over a manifold, with constraints and bounds.
+    """A problem: minimize f(x) + Σ gᵢ(cᵢ(x)) over a manifold, with constraints and bounds.
 
     Each gᵢ is a function with a proximal operator, such as a norm or a cone, and each cᵢ is smooth. The most
     common terms have short forms: h(x) ≤ 0, g(x) = 0 and lower ≤ x ≤ upper.

@@ -48,9 +48,9 @@ class Iteration:
     stationarity, feasibility, complementarity : float
         The parts of the KKT residual.
     step_size : float
-        η of Algorithm 1; NaN for other methods.
+        Step size η of Algorithm 1; NaN for other methods.
     penalty : float
-        ρ of an augmented Lagrangian; NaN for methods without one.
+        Penalty ρ of an augmented Lagrangian; NaN for other methods.
     hessian_products : int
         Number of Hessian products in this iteration.
     seconds : float
@@ -311,15 +311,15 @@ class Iterate:
     cost : float
         f(x) plus the terms.
     multipliers : array of shape (n_inequalities,)
-        λ ≥ 0 of the inequalities, all blocks in order.
+        Multipliers λ ≥ 0 of the inequalities, all blocks in order.
     equality_multipliers : array of shape (n_equalities,)
         Multipliers of the equalities, all blocks in order.
     kkt : KKT
         The optimality residual at (x, λ).
     step_size : float
-        η of Algorithm 1; NaN for other methods.
+        Step size η of Algorithm 1; NaN for other methods.
     penalty : float
-        ρ of an augmented Lagrangian; NaN for methods without one.
+        Penalty ρ of an augmented Lagrangian; NaN for other methods.
     hessian_products : int
         Number of Hessian products in this iteration.
     terms : tuple of TermValue
@@ -427,7 +427,7 @@ class Result:
     cost : float
         f(x) plus the terms at their prox points.
     multipliers : array of shape (n_inequalities,)
-        λ ≥ 0 of the inequalities, all blocks in order; those of the bounds come last.
+        Multipliers λ ≥ 0 of the inequalities, all blocks in order; those of the bounds come last.
     equality_multipliers : array of shape (n_equalities,)
         Multipliers of the equalities, all blocks in order; those of entries with equal bounds come last.
     lower_multipliers, upper_multipliers : Vector or None

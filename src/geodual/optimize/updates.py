@@ -27,11 +27,11 @@ class Update:
     point : EvaluatedPoint
         The new point with its cost and constraints, from ``constraints.evaluate(x)``.
     multipliers : array of shape (m,)
-        λ of all m constraints, inequalities first. Negative multipliers of inequalities count as 0.
+        Multipliers λ of all m constraints, inequalities first. Negative ones of inequalities count as 0.
     step_size : float
-        η of Algorithm 1; NaN for other methods.
+        Step size η of Algorithm 1; NaN for other methods.
     penalty : float
-        ρ of an augmented Lagrangian; NaN for other methods.
+        Penalty ρ of an augmented Lagrangian; NaN for other methods.
     hessian_products : int
         Number of Hessian products in this step.
     kkt : KKT, optional

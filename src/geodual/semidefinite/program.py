@@ -18,7 +18,7 @@ from .structure import Blocks, Diagonal, Structure, Trace
 
 
 class SemidefiniteProgram:
-    """Minimize ⟨C, X⟩ over symmetric X ⪰ 0, where one structural constraint fixes the trace.
+    """A semidefinite program: minimize ⟨C, X⟩ over X ⪰ 0, where one structural constraint fixes the trace.
 
     The structural constraint is diag(X) = `diagonal`, or that all `blocks` × `blocks` diagonal blocks are
     identities, or trace(X) = `trace`, or trace(X) ≤ `trace_at_most`. By default, the diagonal is 1. Further

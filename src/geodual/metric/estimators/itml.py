@@ -50,7 +50,7 @@ class ITML(LogDetLearner):
         ``LocalPairs(3, 9)``: other numbers of neighbors. "all": all pairs. A number: this many random pairs,
         half of them similar. An array: pairs of row numbers.
     percentiles : (float, float)
-        u and l are these percentiles of the squared distances between all samples under the prior.
+        Percentiles of the squared distances between all samples under the prior that give u and l.
     bounds : (float, float), optional
         The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
     tol : float

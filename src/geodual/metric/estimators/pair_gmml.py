@@ -15,7 +15,7 @@ from ..geometric_mean import GeometricMean
 
 
 class PairGMML(PairClassifier):
-    r"""`GMML` for given pairs: learns a metric in closed form and predicts whether two samples are similar.
+    r"""`GMML` for given pairs: a metric in closed form, and a classifier of pairs as similar or dissimilar.
 
     Choose it for a fast first result from pairs: it does not iterate, and has hardly anything to tune.
     `PairRPDML` and `PairITML` bound each distance and prove optimality. Let S and D be the sums of v vᵀ over

@@ -17,7 +17,7 @@ from ..program.pair_fit import fit_to_pairs
 
 
 class PairITML(PairClassifier):
-    r"""`ITML` for given pairs: learns a metric and predicts whether two samples are similar.
+    r"""`ITML` for given pairs: a learned metric, and a classifier of pairs as similar or dissimilar.
 
     Choose it instead of `PairRPDML` if there are outliers or dissimilar pairs must not collapse: its loss
     grows only linearly with the squared distance of similar pairs, and tends to infinity as that of
@@ -39,7 +39,7 @@ class PairITML(PairClassifier):
         W₀: the identity, the inverse covariance of the samples in the pairs (regularized if singular), or a
         given positive definite matrix.
     percentiles : (float, float)
-        u and l are these percentiles of the squared distances of the given pairs under the prior.
+        Percentiles of the squared distances of the given pairs under the prior that give u and l.
     bounds : (float, float), optional
         The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
     tol : float

@@ -17,7 +17,7 @@ from ..program.pair_fit import fit_to_pairs
 
 
 class PairRPDML(PairClassifier):
-    r"""`RPDML` for given pairs: learns a metric and predicts whether two samples are similar.
+    r"""`RPDML` for given pairs: a learned metric, and a classifier of pairs as similar or dissimilar.
 
     Choose it if you know which pairs of samples belong together, but have no class labels (record linkage,
     face verification). It solves the program of `RPDML` over the given pairs with signs :math:`s_k` (+1
@@ -41,7 +41,7 @@ class PairRPDML(PairClassifier):
         W₀: the identity, the inverse covariance of the samples in the pairs (regularized if singular), or a
         given positive definite matrix.
     percentiles : (float, float)
-        u and l are these percentiles of the squared distances of the given pairs under the prior.
+        Percentiles of the squared distances of the given pairs under the prior that give u and l.
     bounds : (float, float), optional
         The bounds (u, l) on squared distances, 0 < u < l. By default they are derived from `percentiles`.
     tol : float
