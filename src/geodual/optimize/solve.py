@@ -158,12 +158,12 @@ def minimize(
         that the iteration minimizes instead of the stationarity.
     **options
         Options of the method. The default method has `penalty` (the first ρ, for a problem scaled to unit
-        size: by default 3, or 0.3 where equalities on a compact manifold decide between many minima) and
-        `inner_iterations` (Newton iterations per inner solve, default 40). The interior-point method has
-        `barrier` (the first μ, for a problem scaled to unit size; chosen by default). Both forms of Algorithm
-        1 have `alpha` (α of eq. (2), default 0) and `step` (ηₜ: "sqrt" for 1/√(t+1), the default, a number,
-        or a function of t). The linearized form also has `exponential` (True steps along geodesics). Your own
-        method has its own.
+        size: by default 3, or 0.3 with equalities or terms on a manifold that is not Hadamard, and less if
+        there are only terms, which add little to the slope of the cost) and `inner_iterations` (Newton
+        iterations per inner solve, default 40). The interior-point method has `barrier` (the first μ, for a
+        problem scaled to unit size; chosen by default). Both forms of Algorithm 1 have `alpha` (α of eq. (2),
+        default 0) and `step` (ηₜ: "sqrt" for 1/√(t+1), the default, a number, or a function of t). The
+        linearized form also has `exponential` (True steps along geodesics). Your own method has its own.
 
     Returns
     -------
